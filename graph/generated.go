@@ -3135,11 +3135,13 @@ type Mutation {
     "The customer."
     input: CreateCustomerInput!
   ): CreateCustomerPayload @access(permission: CREATE_CUSTOMER)
+    @userErrors(types: ["InvalidInput", "NotFound", "EmailTaken", "AlreadyExists", "IdempotencyKeyReused"])
   "Changes a customer. What is left out or null stays. Access: customers (their own), staff, admins. WP2."
   updateCustomer(
     "The changes."
     input: UpdateCustomerInput!
   ): UpdateCustomerPayload @access(permission: CHANGE_CUSTOMER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "EmailTaken"])
   """
   Names the employee who looks after a customer, or nobody. It applies to later orders: those that the customer has placed
   keep the rep of that time. Access: staff, admins. WP3.
@@ -3148,6 +3150,7 @@ type Mutation {
     "Customer and employee."
     input: AssignAccountRepInput!
   ): AssignAccountRepPayload @access(permission: ASSIGN_REP)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
   """
   Places an order of 1 to 45 products at today's prices, all in one currency, and reserves the stock. Lines of
   one product are added up. Split a larger order into several. Access: customers (their own), staff, admins, services. WP4.
@@ -3156,11 +3159,13 @@ type Mutation {
     "The order."
     input: PlaceOrderInput!
   ): PlaceOrderPayload @access(permission: PLACE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "TooManyLines", "IdempotencyKeyReused"])
   "Accepts a pending order. Access: staff, admins, services. WP5."
   confirmOrder(
     "Which order."
     input: ConfirmOrderInput!
   ): ConfirmOrderPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "IdempotencyKeyReused"])
   """
   Sends a confirmed order off: takes its items from a warehouse's stock. An order without a shipping address needs
   ` + "`" + `withoutAddress: true` + "`" + `. Access: staff, admins, services. WP6.
@@ -3169,16 +3174,19 @@ type Mutation {
     "Which order, from where."
     input: ShipOrderInput!
   ): ShipOrderPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "AddressMissing", "InsufficientStock", "TooManyLines", "IdempotencyKeyReused"])
   "Notes that a shipped order has reached the customer. Access: staff, admins, services. WP7."
   deliverOrder(
     "Which order."
     input: DeliverOrderInput!
   ): DeliverOrderPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "IdempotencyKeyReused"])
   "Calls a pending or confirmed order off, and returns what it reserved. Access: customers (their own), staff, admins, services. WP8."
   cancelOrder(
     "Which order."
     input: CancelOrderInput!
   ): CancelOrderPayload @access(permission: CHANGE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "TooManyLines", "IdempotencyKeyReused"])
   """
   Sets how many pieces of a product a pending order has. A product that is new in the order comes at today's
   price; one that is in it keeps its price. Access: customers (their own), staff, admins, services. WP9.
@@ -3187,31 +3195,37 @@ type Mutation {
     "Which order, which product, how many."
     input: SetOrderItemInput!
   ): SetOrderItemPayload @access(permission: CHANGE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InsufficientStock", "TooManyLines"])
   "Takes a product off a pending order. The last one stays: cancel the order instead. Access: customers (their own), staff, admins, services. WP10."
   removeOrderItem(
     "Which order, which product."
     input: RemoveOrderItemInput!
   ): RemoveOrderItemPayload @access(permission: CHANGE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "TooManyLines"])
   "Changes where a pending or confirmed order goes. Access: customers (their own), staff, admins, services. WP11."
   updateShippingAddress(
     "Which order, where to."
     input: UpdateShippingAddressInput!
   ): UpdateShippingAddressPayload @access(permission: CHANGE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
   "Adds a product, without stock. Access: staff, admins. WP12."
   createProduct(
     "The product."
     input: CreateProductInput!
   ): CreateProductPayload @access(permission: CHANGE_CATALOG)
+    @userErrors(types: ["InvalidInput", "AlreadyExists", "IdempotencyKeyReused"])
   "Changes a product's name, category or price. What is left out or null stays; orders keep their prices. Access: staff, admins. WP13."
   updateProduct(
     "The changes."
     input: UpdateProductInput!
   ): UpdateProductPayload @access(permission: CHANGE_CATALOG)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
   "Adds a warehouse. Access: admins. WP14."
   createWarehouse(
     "The warehouse."
     input: CreateWarehouseInput!
   ): CreateWarehousePayload @access(permission: CHANGE_WAREHOUSES)
+    @userErrors(types: ["InvalidInput", "AlreadyExists", "IdempotencyKeyReused"])
   """
   Sets how many pieces of a product lie in a warehouse, after a stocktaking, say. It cannot take away what orders
   have reserved. Access: staff, admins, services. WP15.
@@ -3220,6 +3234,7 @@ type Mutation {
     "Product, warehouse, quantity."
     input: SetInventoryLevelInput!
   ): SetInventoryLevelPayload @access(permission: CHANGE_STOCK)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InsufficientStock"])
   """
   Adds to the stock of a product in a warehouse, or takes from it. It cannot take more than lies there, nor what orders
   have reserved. Access: staff, admins, services. WP16.
@@ -3228,11 +3243,13 @@ type Mutation {
     "Product, warehouse, by how many."
     input: AdjustInventoryInput!
   ): AdjustInventoryPayload @access(permission: CHANGE_STOCK)
+    @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "IdempotencyKeyReused"])
   "Adds an employee. Access: admins. WP17."
   hireEmployee(
     "The employee."
     input: HireEmployeeInput!
   ): HireEmployeePayload @access(permission: CHANGE_STAFF)
+    @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "IdempotencyKeyReused"])
   """
   Changes an employee's name, job, warehouse or phone numbers. What is left out or null stays, but for a ` + "`" + `warehouseId` + "`" + ` of null. Access:
   admins. WP18.
@@ -3241,7 +3258,14 @@ type Mutation {
     "The changes."
     input: UpdateEmployeeInput!
   ): UpdateEmployeePayload @access(permission: CHANGE_STAFF)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
 }
+
+"The user errors that a mutation can return. The descriptions of payloads follow from it, and tests compare it with what is returned."
+directive @userErrors(
+  "The types of the errors."
+  types: [String!]!
+) on FIELD_DEFINITION
 
 "What kind of thing is wrong with a mutation."
 enum ErrorCode {
@@ -3393,7 +3417,10 @@ type AddressMissing implements UserError @shareable {
 `, BuiltIn: false},
 	{Name: "../payloads.graphqls", Input: `# Generated by internal/generate. Do not edit.
 
-"The answer of ` + "`" + `createCustomer` + "`" + `."
+"""
+The answer of ` + "`" + `createCustomer` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was refused.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `EmailTaken` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type CreateCustomerPayload {
   "The customer after the mutation. Null if the mutation was refused."
   customer: Customer
@@ -3401,7 +3428,10 @@ type CreateCustomerPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `updateCustomer` + "`" + `."
+"""
+The answer of ` + "`" + `updateCustomer` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `EmailTaken` + "`" + `.
+"""
 type UpdateCustomerPayload {
   "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the customer as it is now, if there is one. Null after any other refusal."
   customer: Customer
@@ -3409,7 +3439,10 @@ type UpdateCustomerPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `assignAccountRep` + "`" + `."
+"""
+The answer of ` + "`" + `assignAccountRep` + "`" + `. ` + "`" + `customer` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
 type AssignAccountRepPayload {
   "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the customer as it is now, if there is one. Null after any other refusal."
   customer: Customer
@@ -3417,7 +3450,10 @@ type AssignAccountRepPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `placeOrder` + "`" + `."
+"""
+The answer of ` + "`" + `placeOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type PlaceOrderPayload {
   "The order after the mutation. Null if the mutation was refused."
   order: Order
@@ -3425,7 +3461,10 @@ type PlaceOrderPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `confirmOrder` + "`" + `."
+"""
+The answer of ` + "`" + `confirmOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type ConfirmOrderPayload {
   "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
@@ -3433,7 +3472,10 @@ type ConfirmOrderPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `shipOrder` + "`" + `."
+"""
+The answer of ` + "`" + `shipOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `AddressMissing` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type ShipOrderPayload {
   "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
@@ -3441,7 +3483,10 @@ type ShipOrderPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `deliverOrder` + "`" + `."
+"""
+The answer of ` + "`" + `deliverOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type DeliverOrderPayload {
   "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
@@ -3449,7 +3494,10 @@ type DeliverOrderPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `cancelOrder` + "`" + `."
+"""
+The answer of ` + "`" + `cancelOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type CancelOrderPayload {
   "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
@@ -3457,7 +3505,10 @@ type CancelOrderPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `setOrderItem` + "`" + `."
+"""
+The answer of ` + "`" + `setOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+"""
 type SetOrderItemPayload {
   "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
@@ -3465,7 +3516,10 @@ type SetOrderItemPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `removeOrderItem` + "`" + `."
+"""
+The answer of ` + "`" + `removeOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+"""
 type RemoveOrderItemPayload {
   "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
@@ -3473,7 +3527,10 @@ type RemoveOrderItemPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `updateShippingAddress` + "`" + `."
+"""
+The answer of ` + "`" + `updateShippingAddress` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
 type UpdateShippingAddressPayload {
   "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the order as it is now, if there is one. Null after any other refusal."
   order: Order
@@ -3481,7 +3538,10 @@ type UpdateShippingAddressPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `createProduct` + "`" + `."
+"""
+The answer of ` + "`" + `createProduct` + "`" + `. ` + "`" + `product` + "`" + ` is null if the mutation was refused.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type CreateProductPayload {
   "The product after the mutation. Null if the mutation was refused."
   product: Product
@@ -3489,7 +3549,10 @@ type CreateProductPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `updateProduct` + "`" + `."
+"""
+The answer of ` + "`" + `updateProduct` + "`" + `. ` + "`" + `product` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
 type UpdateProductPayload {
   "The product after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the product as it is now, if there is one. Null after any other refusal."
   product: Product
@@ -3497,7 +3560,10 @@ type UpdateProductPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `createWarehouse` + "`" + `."
+"""
+The answer of ` + "`" + `createWarehouse` + "`" + `. ` + "`" + `warehouse` + "`" + ` is null if the mutation was refused.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type CreateWarehousePayload {
   "The warehouse after the mutation. Null if the mutation was refused."
   warehouse: Warehouse
@@ -3505,7 +3571,10 @@ type CreateWarehousePayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `setInventoryLevel` + "`" + `."
+"""
+The answer of ` + "`" + `setInventoryLevel` + "`" + `. ` + "`" + `inventoryLevel` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `.
+"""
 type SetInventoryLevelPayload {
   "The inventory level after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the inventory level as it is now, if there is one. Null after any other refusal."
   inventoryLevel: InventoryLevel
@@ -3513,7 +3582,10 @@ type SetInventoryLevelPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `adjustInventory` + "`" + `."
+"""
+The answer of ` + "`" + `adjustInventory` + "`" + `. ` + "`" + `inventoryLevel` + "`" + ` is null if the mutation was refused.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type AdjustInventoryPayload {
   "The inventory level after the mutation. Null if the mutation was refused."
   inventoryLevel: InventoryLevel
@@ -3521,7 +3593,10 @@ type AdjustInventoryPayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `hireEmployee` + "`" + `."
+"""
+The answer of ` + "`" + `hireEmployee` + "`" + `. ` + "`" + `employee` + "`" + ` is null if the mutation was refused.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
 type HireEmployeePayload {
   "The employee after the mutation. Null if the mutation was refused."
   employee: Employee
@@ -3529,7 +3604,10 @@ type HireEmployeePayload {
   userErrors: [UserError!]!
 }
 
-"The answer of ` + "`" + `updateEmployee` + "`" + `."
+"""
+The answer of ` + "`" + `updateEmployee` + "`" + `. ` + "`" + `employee` + "`" + ` is null if the mutation was refused, except with a ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
 type UpdateEmployeePayload {
   "The employee after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the employee as it is now, if there is one. Null after any other refusal."
   employee: Employee

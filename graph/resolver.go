@@ -97,12 +97,13 @@ type Resolver struct {
 }
 
 // Schema returns the schema as it is served: without @defer, whose data would be dropped over plain
-// POST; without the directives of federation and of access, and the types of their arguments, which
-// only those who compose schemas can use; and without Float, which a schema that does not use it
-// must not have (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
+// POST; without the directives of federation, access and the generator, and the types of their
+// arguments, which only those who compose schemas can use; and without Float, which a schema that
+// does not use it must not have
+// (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 func Schema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
-	for _, name := range []string{"defer", "link", "key", "shareable", "access", operation.ReadsDirective} {
+	for _, name := range []string{"defer", "link", "key", "shareable", "access", operation.ReadsDirective, "userErrors"} {
 		delete(schema.Directives, name)
 	}
 	for _, name := range []string{"link__Import", "federation__FieldSet", "Float"} {

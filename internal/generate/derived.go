@@ -144,9 +144,13 @@ type %[2]sEdge {
 `
 
 // payloadSDL is the SDL of a payload. Its arguments are the mutation, the name of the type, the
-// record in words, what the record is with a VersionConflict, the field and its type.
+// record in words, what the record is if the mutation was refused, the field and its type, when the
+// field is null, and the types of the user errors.
 const payloadSDL = `
-"The answer of ` + "`%[1]s`" + `."
+"""
+The answer of ` + "`%[1]s`. `%[5]s` is null if the mutation was refused%[7]s." + `
+User errors: %[8]s.
+"""
 type %[2]s {
   "The %[3]s after the mutation.%[4]s"
   %[5]s: %[6]s
@@ -154,6 +158,27 @@ type %[2]s {
   userErrors: [UserError!]!
 }
 `
+
+// userErrorsDirective names the types of the user errors of a mutation.
+const userErrorsDirective = "userErrors"
+
+// userErrors returns the types of the user errors of a mutation. It fails for a mutation that
+// declares none, and for a type that is no user error.
+func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []string {
+	d := mutation.Directives.ForName(userErrorsDirective)
+	if d == nil {
+		fail("mutation %s: declare its user errors with @%s", mutation.Name, userErrorsDirective)
+	}
+	var names []string
+	for _, v := range d.Arguments.ForName("types").Value.Children {
+		t := schema.Definitions.ForName(v.Value.Raw)
+		if t == nil || !slices.Contains(t.Interfaces, "UserError") {
+			fail("mutation %s: @%s names %s, which is no type that implements UserError", mutation.Name, userErrorsDirective, v.Value.Raw)
+		}
+		names = append(names, "`"+t.Name+"`")
+	}
+	return names
+}
 
 // payloads finds the mutations' changes, and writes their payloads and the commands of their
 // inputs.
@@ -174,15 +199,16 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 		m.repeatable = fields.ForName("idempotencyKey") != nil
 		d.mutations[f.Name] = m
 		record := d.typeOf(m.result)
-		conflict := " Null if the mutation was refused."
+		conflict, except := " Null if the mutation was refused.", ""
 		if fields.ForName("expectedVersion") != nil {
 			conflict = fmt.Sprintf(" With a `VersionConflict`, the %s as it is now, if there is one. Null after any other refusal.", words(record))
+			except = ", except with a `VersionConflict`"
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
 			fail("mutation %s is of type %s: make it %s", f.Name, f.Type.Name(), payload)
 		}
-		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record)
+		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record, except, strings.Join(userErrors(schema, f), ", "))
 	}
 	for _, t := range schema.Definitions {
 		if t.Kind == gql.InputObject && strings.HasSuffix(t.Name, "Input") && !generated[t.Name] {

@@ -193,6 +193,9 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 					f.put(t, map[string]string{"pk": "PRODUCT#" + sku, "sk": "WAREHOUSE#hall", "sku": sku, "warehouseId": "hall"}, map[string]types.AttributeValue{"quantity": number(3)})
 				}
 				order := in{"orderId": id}
+				if c.lines == 200 {
+					s.refuse(t, "removeOrderItem", order.with("sku", "s000"), "TOO_MANY_LINES input.orderId")
+				}
 				s.do(t, "confirmOrder", order.with("idempotencyKey", "k"))
 				try := func(mutation string, input in, done bool) {
 					t.Helper()

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +30,15 @@ import (
 
 func TestMain(m *testing.M) {
 	longtest.Checks(20, 100)
-	os.Exit(dynamolocal.Main(m))
+	code := dynamolocal.Main(m)
+	selected := slices.ContainsFunc([]string{"test.run", "test.skip", "test.list", "test.fuzz"}, func(name string) bool {
+		return flag.Lookup(name).Value.String() != ""
+	})
+	if missing := neverReturned(); code == 0 && !selected && len(missing) > 0 {
+		fmt.Printf("FAIL: @userErrors declares what no test has seen: %s\n", strings.Join(missing, ", "))
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // api is a server under test.

@@ -92,6 +92,7 @@ func TestBadMutationInput(t *testing.T) {
 		{"remove item: unknown order", "removeOrderItem", in{"orderId": unknown, "sku": "mug"}, 1, []string{"NOT_FOUND input.orderId"}},
 		{"address: unknown order", "updateShippingAddress", in{"orderId": unknown, "shippingAddress": address}, 1, []string{"NOT_FOUND input.orderId"}},
 		{"order id that is none", "confirmOrder", in{"orderId": "42"}, 0, []string{"INVALID input.orderId"}},
+		{"deliver: order id that is none", "deliverOrder", in{"orderId": "42"}, 0, []string{"INVALID input.orderId"}},
 		{"order id with U", "shipOrder", in{"orderId": "01HVMK3P2Q000000000000000U", "warehouseId": "#"}, 0, []string{"INVALID input.orderId", "INVALID input.warehouseId"}},
 		{"shipment: control character and 201 bytes", "shipOrder", in{"orderId": unknown, "warehouseId": "north", "trackingNumber": "1\x00", "carrier": strings.Repeat("c", 201)}, 0,
 			[]string{"INVALID input.trackingNumber", "INVALID input.carrier"}},

@@ -331,6 +331,23 @@ func (s *shop) change(t testing.TB, pk, sk string, set map[string]attribute) {
 	}
 }
 
+// returned has the user errors that mutations have returned in any test, as "mutation type".
+var returned sync.Map
+
+// neverReturned returns the user errors that mutations declare and that no test has seen.
+func neverReturned() []string {
+	var missing []string
+	for mutation, types := range shoptest.UserErrors {
+		for _, typ := range types {
+			if _, ok := returned.Load(mutation + " " + typ); !ok {
+				missing = append(missing, mutation+" "+typ)
+			}
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
 // attribute is a value of a record.
 type attribute = types.AttributeValue
 
@@ -412,6 +429,12 @@ func (s *shop) try(t testing.TB, name string, input in, fields ...string) outcom
 		t.Fatal(err)
 	}
 	got.Value, got.UserErrors = data.Payload.Value, data.Payload.UserErrors
+	for _, e := range got.UserErrors {
+		if !slices.Contains(shoptest.UserErrors[name], e.Typename) {
+			t.Errorf("%s returns %s, which it does not declare: add it to @userErrors", name, e.Typename)
+		}
+		returned.Store(name+" "+e.Typename, true)
+	}
 	return got
 }
 

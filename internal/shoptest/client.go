@@ -44,6 +44,17 @@ var Yields = func() map[string]string {
 	return fields
 }()
 
+// UserErrors are the types of the user errors that each mutation declares with @userErrors.
+var UserErrors = func() map[string][]string {
+	types := map[string][]string{}
+	for _, m := range schema.Mutation.Fields {
+		for _, t := range m.Directives.ForName("userErrors").Arguments.ForName("types").Value.Children {
+			types[m.Name] = append(types[m.Name], t.Value.Raw)
+		}
+	}
+	return types
+}()
+
 // Details are all fields of a type that need no other record, as a selection. name is the type's,
 // also with a small letter at its beginning.
 func Details(name string) string {
@@ -80,7 +91,7 @@ func (m Mutation) query() string {
 	if result == "order" {
 		details += " items(first: 25) { nodes { " + Details("OrderItem") + " } }"
 	}
-	return fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { result: %s { %s } userErrors { code message field } } }", input, m.Field, result, details)
+	return fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { result: %s { %s } userErrors { __typename code message field } } }", input, m.Field, result, details)
 }
 
 // Answer is what the server says to a mutation: that it was done, or why the rules refuse it.
@@ -185,13 +196,19 @@ func read(m Mutation, status int, text []byte) (Answer, error) {
 	}
 	var payload struct {
 		Result     json.RawMessage
-		UserErrors []struct{ Code string }
+		UserErrors []struct {
+			Typename string `json:"__typename"`
+			Code     string
+		}
 	}
 	if err := json.Unmarshal(*data, &payload); err != nil {
 		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
 	}
 	a := Answer{Result: string(payload.Result)}
 	for _, e := range payload.UserErrors {
+		if !slices.Contains(UserErrors[m.Field], e.Typename) {
+			return Answer{}, fmt.Errorf("%w: %s does not declare the user error %s", ErrFault, m.Field, e.Typename)
+		}
 		a.Refusals = append(a.Refusals, e.Code)
 	}
 	if a.Done() && a.Result == "null" {
