@@ -166,6 +166,24 @@ func TestEventStreams(t *testing.T) {
 	l.log.checkEmpty(t)
 }
 
+// An event leads to the warehouse, both when it happens and when it is delivered again.
+func TestEventsHaveTheWarehouse(t *testing.T) {
+	l := newLive(t, server.Limits{})
+	order := l.place()
+	query := fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { event { type warehouse { name } } } }`, order, l.last(order))
+	delivered := func(e *events) {
+		t.Helper()
+		e.want("next", `{"data":{"orderUpdated":{"event":{"type":"CONFIRMED","warehouse":null}}}}`)
+		e.want("next", `{"data":{"orderUpdated":{"event":{"type":"SHIPPED","warehouse":{"name":"Seattle"}}}}}`)
+	}
+	live := l.stream(query)
+	l.following(1)
+	l.stream(fmt.Sprintf(`mutation { confirmOrder(input: {orderId: %q}) { userErrors { message } } }`, order)).want("next", `{"data":{"confirmOrder":{"userErrors":[]}}}`)
+	l.stream(fmt.Sprintf(`mutation { shipOrder(input: {orderId: %q, warehouseId: "wh_sea", withoutAddress: true}) { userErrors { message } } }`, order)).want("next", `{"data":{"shipOrder":{"userErrors":[]}}}`)
+	delivered(live)
+	delivered(l.stream(query))
+}
+
 // Each event explains what was read for it, where the request asks for that.
 func TestEventStreamsExplain(t *testing.T) {
 	l := newLive(t, server.Limits{})
