@@ -7,6 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // Bounds tell the most that reading and changing can ask of DynamoDB, from the patterns and the
@@ -48,7 +49,7 @@ const KeysPerRequest = table.BatchSize
 
 // KeyUnits are the read units of one key in a look-up.
 func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
-	return p.Consistently(consistent) * model.ReadUnits(b.largest(p.Records()))
+	return p.Consistently(consistent) * units.Read(b.largest(p.Records()))
 }
 
 // Page bounds reading a page of a list. statuses are those that a list of orders by status merges,
@@ -85,16 +86,16 @@ func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 		}
 	}
 	bytes += (collectionLimit - 1) * b.largest(rest)
-	return ReadBound{1, 1, p.Consistently(consistent) * model.ReadUnits(min(bytes, table.PageBytes))}
+	return ReadBound{1, 1, p.Consistently(consistent) * units.Read(min(bytes, table.PageBytes))}
 }
 
 // Count bounds counting the records of a list: in one Query where the list has a greatest number,
 // else in as many as count makes.
 func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 	if p.Most > 0 {
-		return ReadBound{1, 1, p.Consistently(consistent) * model.ReadUnits(p.Most*b.largest(p.Records()))}
+		return ReadBound{1, 1, p.Consistently(consistent) * units.Read(p.Most*b.largest(p.Records()))}
 	}
-	return ReadBound{table.MaxCountedPages, table.MaxCountedPages, table.MaxCountedPages * p.Consistently(consistent) * model.ReadUnits(table.PageBytes)}
+	return ReadBound{table.MaxCountedPages, table.MaxCountedPages, table.MaxCountedPages * p.Consistently(consistent) * units.Read(table.PageBytes)}
 }
 
 // Change bounds a mutation without its payload, where nobody else is in the way: what it reads
@@ -104,7 +105,7 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	bound := ChangeBound{ItemsPattern: model.OrderItems.ID}
 	read := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
-			bound.ReadUnits += float64(each) * 2 * model.ReadUnits(b.sizes[e.Name])
+			bound.ReadUnits += float64(each) * 2 * units.Read(b.sizes[e.Name])
 		}
 	}
 	if len(p.Reads)+len(p.ReadsEach) > 0 {
@@ -132,7 +133,7 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	// The second attempt, or the memory, which is read in a transaction at twice the price.
 	bound.Requests++
 	if slices.ContainsFunc(p.Maybe, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
-		bound.ReadUnits += 4 * model.ReadUnits(b.sizes[model.EntityIdempotency.Name])
+		bound.ReadUnits += 4 * units.Read(b.sizes[model.EntityIdempotency.Name])
 	}
 	bound.RoundTrips = bound.Requests
 	return bound
@@ -156,10 +157,10 @@ func (b Bounds) queries(p model.AccessPattern, most merge, size int, consistent 
 		ends = max(0, ceilDiv(bytes, table.PageBytes-size)-1)
 	}
 	bound := ReadBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
-	bound.ReadUnits = model.ReadUnits(bytes)
+	bound.ReadUnits = units.Read(bytes)
 	if bound.Requests > 1 {
 		// Each Query rounds what it reads by itself.
-		bound.ReadUnits = (float64(bytes)/model.ReadUnitSize + float64(bound.Requests)) / 2
+		bound.ReadUnits = (float64(bytes)/units.ReadSize + float64(bound.Requests)) / 2
 	}
 	bound.ReadUnits *= p.Consistently(consistent)
 	return bound

@@ -11,6 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // keyText is text as keys may hold it, few characters so that neighbours are common, and the
@@ -110,7 +111,7 @@ func TestPageOfReadsLikeAQuery(t *testing.T) {
 // Reading units by the documented rules: 4 kB for half a unit, and never nothing for a read.
 func TestReadUnits(t *testing.T) {
 	for bytes, want := range map[int]float64{0: 0.5, 1: 0.5, 4096: 0.5, 4097: 1, 8192: 1, 1 << 20: 128} {
-		if got := model.ReadUnits(bytes); got != want {
+		if got := units.Read(bytes); got != want {
 			t.Errorf("readUnits(%d) = %v, want %v", bytes, got, want)
 		}
 	}

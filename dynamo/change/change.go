@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // Mutations are the changes of an order book in a table.
@@ -286,7 +287,7 @@ func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(r)
 	text := when(&e)
-	c.add(k, model.WriteUnits(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
+	c.add(k, units.Write(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
 		TableName: &c.table.Name, Item: r, ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -311,7 +312,7 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 			before[name] = stands[name]
 		}
 	}
-	c.set(k, e.Setting(before, after), &e, model.WriteUnits(stands, maps.Clone(stands).With(after)), when)
+	c.set(k, e.Setting(before, after), &e, units.Write(stands, maps.Clone(stands).With(after)), when)
 }
 
 // unchanged returns the attributes of a record that a change leaves as they are, as they stand in
@@ -336,7 +337,7 @@ func (c *change) unchanged(stands, before, after model.Record) model.Record {
 // upsert makes a record hold after, if a condition holds. Its other attributes stay.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
-	c.set(model.KeyOf(after), e.Setting(nil, after), &e, model.WriteUnits(c.known[model.KeyOf(after)], after), when)
+	c.set(model.KeyOf(after), e.Setting(nil, after), &e, units.Write(c.known[model.KeyOf(after)], after), when)
 }
 
 // mirror makes a record that follows another one like after, whatever it was before; before is what
@@ -350,7 +351,7 @@ func (c *change) mirror(before, after model.Record, when table.Condition, option
 	}
 	maps.Copy(lost, before)
 	maps.DeleteFunc(lost, func(name string, _ types.AttributeValue) bool { return after[name] != nil })
-	c.set(model.KeyOf(after), e.Setting(lost, after), &e, model.WriteUnits(before, after), when)
+	c.set(model.KeyOf(after), e.Setting(lost, after), &e, units.Write(before, after), when)
 }
 
 // adjust adds to numbers of a record that may be unknown; it is taken for a small one then.
@@ -363,7 +364,7 @@ func (c *change) adjust(k model.Keys, deltas map[string]int, when table.Conditio
 		deltas[model.AttrStockRevision] = 1
 	}
 	var e table.Expression
-	c.set(k, e.Adding(deltas), &e, model.AdjustUnits(c.known[k.Primary()]), when)
+	c.set(k, e.Adding(deltas), &e, units.Adjust(c.known[k.Primary()]), when)
 }
 
 func (c *change) set(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {
@@ -390,14 +391,14 @@ func (c *change) remove(before model.Record, when table.Condition) {
 		deletion.ConditionExpression = aws.String(when(&e))
 	}
 	deletion.ExpressionAttributeNames, deletion.ExpressionAttributeValues = e.Names, e.Values
-	c.add(k, model.WriteUnits(before, nil), types.TransactWriteItem{Delete: deletion})
+	c.add(k, units.Write(before, nil), types.TransactWriteItem{Delete: deletion})
 }
 
 // require lets the transaction pass only if a condition holds for a record that it does not write.
 func (c *change) require(k model.Keys, when table.Condition) {
 	var e table.Expression
 	text := when(&e)
-	c.add(k, model.CheckUnits(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	c.add(k, units.Check(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &c.table.Name, Key: k.Primary().Attributes(), ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

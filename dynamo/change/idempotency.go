@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // idempotencyTTL is how long a request is known again.
@@ -107,7 +108,7 @@ func (c *change) recall(ctx context.Context, k model.Keys) (model.Record, error)
 		memory = a.Records[0].Attributes()
 	}
 	if t.On() {
-		r := table.Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * model.ReadUnits(model.SizeOf(memory))}
+		r := table.Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * units.Read(model.SizeOf(memory))}
 		if memory != nil {
 			r.Items = 1
 		}

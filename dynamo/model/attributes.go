@@ -167,6 +167,12 @@ func AttributesOf(e *Entity) []Attribute {
 	return nil
 }
 
+// LineAttributes returns the attributes of an item in the list that its order carries.
+func LineAttributes() []Attribute { return described(lineAttributes) }
+
+// AddressAttributes returns the attributes of an address.
+func AddressAttributes() []Attribute { return described(addressAttributes) }
+
 // text is a string that every record has.
 func text[S ~string](a *attributes, name string, v *S, most int) {
 	if a.purpose == reading {

@@ -3,7 +3,7 @@ package repair
 import (
 	"strings"
 
-	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/markdown"
 )
 
 // The classes of drift.
@@ -139,7 +139,7 @@ func DriftsMarkdown() string {
 		if c.ByHand {
 			repair = "by hand: " + repair
 		}
-		rows = append(rows, []string{model.MarkdownCell(c.Name), c.What, c.Example, strings.ReplaceAll(repair, "<id>"+StandInEmailDomain, "`<id>"+StandInEmailDomain+"`")})
+		rows = append(rows, []string{markdown.Cell(c.Name), c.What, c.Example, strings.ReplaceAll(repair, "<id>"+StandInEmailDomain, "`<id>"+StandInEmailDomain+"`")})
 	}
-	return model.MarkdownTable(rows)
+	return markdown.Table(rows)
 }

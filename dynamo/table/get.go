@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // consistency is the ConsistentRead of requests that read the table.
@@ -40,7 +41,7 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 	}
 	if timed.On() {
 		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.Records)}
-		r.ReadUnits = t.reported(model.ReadUnits(model.SizeOfAll(a.Records)), 1, a)
+		r.ReadUnits = t.reported(units.Read(model.SizeOfAll(a.Records)), 1, a)
 		timed.Stop(r)
 	}
 	if len(a.Records) == 0 {
@@ -114,7 +115,7 @@ func returning(priced bool) types.ReturnConsumedCapacity {
 // An engine that reports less than half a unit for each read that it made is not believed: DynamoDB
 // charges that much for finding nothing, too.
 func (t *Table) reported(computed float64, reads int, by answer) float64 {
-	least := model.ReadUnits(0) * float64(reads)
+	least := units.Read(0) * float64(reads)
 	if t.consistent {
 		computed, least = 2*computed, 2*least
 	}
@@ -202,7 +203,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 		if timed.On() {
 			processed := len(wanted) - len(a.left)
 			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: model.Describe(ks), Items: len(a.Records),
-				ReadUnits: t.reported(model.BatchUnits(a.Records, processed), processed, a)})
+				ReadUnits: t.reported(units.Batch(a.Records, processed), processed, a)})
 		}
 		wanted = a.left
 	}

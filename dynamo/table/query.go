@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // Query is one Query. It reports whether there is more to read in the bounds.
@@ -21,7 +22,7 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 	}
 	if timed.On() {
 		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: model.DescribeRange(p, partition, prefix, b),
-			Items: len(a.Records), ReadUnits: t.queried(p, model.QueryUnits(a.Records), a)})
+			Items: len(a.Records), ReadUnits: t.queried(p, units.Query(a.Records), a)})
 	}
 	return a.Records, a.more, nil
 }
@@ -131,7 +132,7 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 			a := answer{Records: readers(out.Items)}
 			a.cost(out.ConsumedCapacity)
 			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: model.DescribeRange(p, partition, prefix, model.Range{}),
-				Items: int(out.Count), ReadUnits: t.queried(p, model.QueryUnits(a.Records), a)})
+				Items: int(out.Count), ReadUnits: t.queried(p, units.Query(a.Records), a)})
 		}
 		n += int(out.Count)
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {

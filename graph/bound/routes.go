@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
@@ -84,7 +85,7 @@ func PatternsMarkdown(schema *ast.Schema) string {
 			}
 		}
 	}
-	return model.PatternsMarkdown(fields)
+	return markdown.Patterns(fields)
 }
 
 // ways are the alternatives by which a field may be read, each the patterns that it takes.

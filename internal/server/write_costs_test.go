@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/golden"
@@ -190,7 +191,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 		}
 		if len(rows) > len(costs()) {
 			checkMostActions(t, most)
-			golden.Section(t, writeCosts, "costs", model.MarkdownTable(rows))
+			golden.Section(t, writeCosts, "costs", markdown.Table(rows))
 		}
 	})
 }
@@ -223,7 +224,7 @@ func TestGoldenWritePatterns(t *testing.T) {
 			fmt.Sprint(most), fmt.Sprint(table.MaxActions - most)})
 	}
 	fixed := tightest.MostActions(0)
-	golden.Section(t, writeCosts, "patterns", model.MarkdownTable(rows)+fmt.Sprintf(`
+	golden.Section(t, writeCosts, "patterns", markdown.Table(rows)+fmt.Sprintf(`
 *Most actions* is for an order of %d lines, and *left* is what remains of the %d actions that DynamoDB allows in a transaction.
 `+"`%s`"+` needs the most: %d actions and %d for each line. That leaves room for %d lines; an order can have %d.
 `, commerce.MaxLines, table.MaxActions, tightest.Mutation, fixed, tightest.MostActions(1)-fixed, mostLines(tightest), commerce.MaxLines))
