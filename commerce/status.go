@@ -54,6 +54,41 @@ func (s Status) Transitions() []Status {
 	}
 }
 
+// StatusCounts is a number of orders for each status. The element 0 is not used.
+type StatusCounts [Cancelled + 1]int
+
+// StatusCount is the number of orders in one status.
+type StatusCount struct {
+	Status Status
+	Count  int
+}
+
+// SumOrderCounts adds up the parts of a count. It returns false if a part is not complete.
+func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
+	var sum []*StatusCount
+	for _, s := range Statuses() {
+		n := 0
+		for _, part := range parts {
+			if !part.Complete {
+				return nil, false
+			}
+			n += part.ByStatus[s]
+		}
+		sum = append(sum, &StatusCount{s, n})
+	}
+	return sum, true
+}
+
+// OrderCounts is how many orders are in each status, of one part of all orders.
+type OrderCounts struct {
+	// Part is the name of the part.
+	Part string
+	// Complete reports whether all orders of the part are counted. Otherwise ByStatus counts only
+	// some changes, and means nothing.
+	Complete bool
+	ByStatus StatusCounts
+}
+
 // Levels groups statuses in lifecycle order: an order that moves from one of them to another,
 // directly or through other statuses, moves to a later level.
 func Levels(statuses []Status) [][]Status {

@@ -110,7 +110,8 @@ var ways = map[string][]string{
 	"Subscription": {
 		`subscription{%s}`,
 	},
-	"Viewer": {`{viewer{%s}}`},
+	"Viewer":           {`{viewer{%s}}`},
+	"OrderStatusCount": {`{orderCounts{%s}}`},
 	"Customer": {
 		`{customer(id:"$C"){%s}}`, `{viewer{customer{%s}}}`, `{customerByEmail(email:"$E"){%s}}`, `{customers(first:1){nodes{%s}}}`, `{customers(first:1){edges{node{%s}}}}`,
 		`{order(id:"$O"){customer{%s}}}`, `{orderItem(orderId:"$O",productId:"$P"){order{customer{%s}}}}`, `{employee(id:"rep_001"){customers{nodes{%s}}}}`,

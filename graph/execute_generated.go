@@ -133,6 +133,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: orderItemConnectionImplementors, Field: numberOrderItemConnection}
 	case "OrderItemEdge":
 		return operation.ObjectType{Satisfies: orderItemEdgeImplementors, Field: numberOrderItemEdge}
+	case "OrderStatusCount":
+		return operation.ObjectType{Satisfies: orderStatusCountImplementors, Field: numberOrderStatusCount}
 	case "OrderUpdate":
 		return operation.ObjectType{Satisfies: orderUpdateImplementors, Field: numberOrderUpdate}
 	case "PageInfo":
@@ -3893,6 +3895,49 @@ func (x *execution) resolveOrderItemEdgeNode(f *operation.Field, obj *paging.Edg
 	return obj.Node(), true
 }
 
+func numberOrderStatusCount(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "status":
+		return 1, nil
+	case "count":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectOrderStatusCount writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectOrderStatusCount(set *operation.SelectionSet, obj *commerce.StatusCount) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldOrderStatusCount(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldOrderStatusCount writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldOrderStatusCount(f *operation.Field, obj *commerce.StatusCount) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"OrderStatusCount"`...)
+		return true
+	case 1: // status
+		x.out = appendOrderStatus(x.out, obj.Status)
+		return true
+	case 2: // count
+		x.out = scalar.AppendInt(x.out, obj.Count)
+		return true
+	default:
+		panic("OrderStatusCount has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberOrderUpdate(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -4433,32 +4478,34 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 7, readQueryOrderItemArguments
 	case "orders":
 		return 8, readQueryOrdersArguments
+	case "orderCounts":
+		return 9, nil
 	case "ordersByStatus":
-		return 9, readQueryOrdersByStatusArguments
+		return 10, readQueryOrdersByStatusArguments
 	case "product":
-		return 10, readQueryProductArguments
+		return 11, readQueryProductArguments
 	case "productsBySku":
-		return 11, readQueryProductsBySkuArguments
+		return 12, readQueryProductsBySkuArguments
 	case "products":
-		return 12, readQueryProductsArguments
+		return 13, readQueryProductsArguments
 	case "inventoryLevel":
-		return 13, readQueryInventoryLevelArguments
+		return 14, readQueryInventoryLevelArguments
 	case "employee":
-		return 14, readQueryEmployeeArguments
+		return 15, readQueryEmployeeArguments
 	case "employees":
-		return 15, readQueryEmployeesArguments
+		return 16, readQueryEmployeesArguments
 	case "employeesByName":
-		return 16, readQueryEmployeesByNameArguments
+		return 17, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 17, readQueryEmployeesByJobTitleArguments
+		return 18, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 18, readQueryWarehouseArguments
+		return 19, readQueryWarehouseArguments
 	case "warehouses":
-		return 19, readQueryWarehousesArguments
+		return 20, readQueryWarehousesArguments
 	case "_entities":
-		return 20, readQueryEntitiesArguments
+		return 21, readQueryEntitiesArguments
 	case "_service":
-		return 21, nil
+		return 22, nil
 	default:
 		return 0, nil
 	}
@@ -4562,7 +4609,16 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 9: // ordersByStatus
+	case 9: // orderCounts
+		v, ok := x.resolveQueryOrderCounts(f)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		return x.listOrderStatusCount(f, v) || x.null()
+	case 10: // ordersByStatus
 		v, ok := x.resolveQueryOrdersByStatus(f)
 		if !ok {
 			return false
@@ -4574,7 +4630,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 10: // product
+	case 11: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.null()
@@ -4586,13 +4642,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 11: // productsBySku
+	case 12: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 12: // products
+	case 13: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -4604,7 +4660,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 13: // inventoryLevel
+	case 14: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.null()
@@ -4616,7 +4672,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 14: // employee
+	case 15: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.null()
@@ -4628,7 +4684,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 15: // employees
+	case 16: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -4640,7 +4696,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 16: // employeesByName
+	case 17: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -4652,7 +4708,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // employeesByJobTitle
+	case 18: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -4664,7 +4720,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 18: // warehouse
+	case 19: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.null()
@@ -4676,7 +4732,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 19: // warehouses
+	case 20: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -4688,13 +4744,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 20: // _entities
+	case 21: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 21: // _service
+	case 22: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -4914,6 +4970,13 @@ func (x *execution) resolveQueryOrders(f *operation.Field) (v *paging.Connection
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.Orders(x.resolverCtx, a.statuses, a.placed, a.first, a.after, a.last, a.before)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveQueryOrderCounts(f *operation.Field) (v []*commerce.StatusCount, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.queryResolvers.OrderCounts(x.resolverCtx)
 	return v, x.resolved(f, err)
 }
 
@@ -6612,6 +6675,19 @@ func (x *execution) listOrderStatus(f *operation.Field, list []commerce.Status) 
 	for i, v := range list {
 		x.element(i)
 		x.out = appendOrderStatus(x.out, v)
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listOrderStatusCount(f *operation.Field, list []*commerce.StatusCount) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.missingElement()
+		} else if !x.objectOrderStatusCount(f.Set, v) {
+			valid = false
+		}
 	}
 	return x.closeList(from, valid)
 }

@@ -329,6 +329,11 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	OrderStatusCount struct {
+		Count  func(childComplexity int) int
+		Status func(childComplexity int) int
+	}
+
 	OrderUpdate struct {
 		Event   func(childComplexity int) int
 		ID      func(childComplexity int) int
@@ -381,6 +386,7 @@ type ComplexityRoot struct {
 		EmployeesByName     func(childComplexity int, name string, first *int32, after *string, last *int32, before *string) int
 		InventoryLevel      func(childComplexity int, sku string, warehouseID string) int
 		Order               func(childComplexity int, id string) int
+		OrderCounts         func(childComplexity int) int
 		OrderItem           func(childComplexity int, orderID string, productID string) int
 		Orders              func(childComplexity int, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
 		OrdersByID          func(childComplexity int, ids []string) int
@@ -571,6 +577,7 @@ type QueryResolver interface {
 	OrdersByID(ctx context.Context, ids []string) ([]*commerce.Order, error)
 	OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error)
 	Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	OrderCounts(ctx context.Context) ([]*commerce.StatusCount, error)
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
 	ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error)
@@ -1750,6 +1757,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.OrderItemEdge.Node(childComplexity), true
 
+	case "OrderStatusCount.count":
+		if e.ComplexityRoot.OrderStatusCount.Count == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderStatusCount.Count(childComplexity), true
+	case "OrderStatusCount.status":
+		if e.ComplexityRoot.OrderStatusCount.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderStatusCount.Status(childComplexity), true
+
 	case "OrderUpdate.event":
 		if e.ComplexityRoot.OrderUpdate.Event == nil {
 			break
@@ -2010,6 +2030,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Order(childComplexity, args["id"].(string)), true
+	case "Query.orderCounts":
+		if e.ComplexityRoot.Query.OrderCounts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.OrderCounts(childComplexity), true
 	case "Query.orderItem":
 		if e.ComplexityRoot.Query.OrderItem == nil {
 			break
@@ -3739,6 +3765,13 @@ type Query {
     @reads(pattern: "AP8", with: ["placed"])
     @reads(pattern: "AP24", with: ["statuses", "placed"])
 
+  """
+  How many orders there are in each status, exactly, whatever their number. AP34: one Query. Null, with an error, for a table of other
+  software until ` + "`" + `ordergraph check -repair` + "`" + ` has counted its orders. Access: staff, admins, services.
+  """
+  orderCounts: [OrderStatusCount!] @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP34", byHand: "The parts of the count are added up.")
+
   "Orders that are in one status now, the newest first. AP3 and AP8: one Query per shard. Access: staff, admins, services."
   ordersByStatus(
     "The status."
@@ -3868,6 +3901,14 @@ type Viewer @access(permission: READ_VIEWER) {
   permissions: [Permission!]!
   "The caller's own customer record. Null if the role is not ` + "`" + `CUSTOMER` + "`" + `, or if the record does not exist. AP6: one GetItem."
   customer: Customer @reads(pattern: "AP6", by: "customer")
+}
+
+"The number of orders in a status. Access: staff, admins, services."
+type OrderStatusCount @access(permission: LIST_ORDERS) {
+  "The status."
+  status: OrderStatus!
+  "The number of orders that are in it now."
+  count: Int!
 }
 
 "The role of a caller."
@@ -4725,6 +4766,16 @@ func (ec *executionContext) childFields_OrderItemEdge(ctx context.Context, field
 		return ec.fieldContext_OrderItemEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type OrderItemEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_OrderStatusCount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "status":
+		return ec.fieldContext_OrderStatusCount_status(ctx, field)
+	case "count":
+		return ec.fieldContext_OrderStatusCount_count(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderStatusCount", field.Name)
 }
 
 func (ec *executionContext) childFields_OrderUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -11134,6 +11185,52 @@ func (ec *executionContext) fieldContext_OrderItemEdge_node(_ context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _OrderStatusCount_status(ctx context.Context, field graphql.CollectedField, obj *commerce.StatusCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderStatusCount_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Status) graphql.Marshaler {
+			return ec.marshalNOrderStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderStatusCount_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderStatusCount", field, false, false, errors.New("field of type OrderStatus does not have child fields"))
+}
+
+func (ec *executionContext) _OrderStatusCount_count(ctx context.Context, field graphql.CollectedField, obj *commerce.StatusCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderStatusCount_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderStatusCount_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderStatusCount", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _OrderUpdate_id(ctx context.Context, field graphql.CollectedField, obj *feed.OrderChange) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12145,6 +12242,38 @@ func (ec *executionContext) fieldContext_Query_orders(ctx context.Context, field
 	if fc.Args, err = ec.field_Query_orders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_orderCounts(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_orderCounts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().OrderCounts(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.StatusCount) graphql.Marshaler {
+			return ec.marshalOOrderStatusCount2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusCountᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_orderCounts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderStatusCount(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -19370,6 +19499,49 @@ func (ec *executionContext) _OrderItemEdge(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var orderStatusCountImplementors = []string{"OrderStatusCount"}
+
+func (ec *executionContext) _OrderStatusCount(ctx context.Context, sel ast.SelectionSet, obj *commerce.StatusCount) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderStatusCountImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderStatusCount")
+		case "status":
+			out.Values[i] = ec._OrderStatusCount_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "count":
+			out.Values[i] = ec._OrderStatusCount_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var orderUpdateImplementors = []string{"OrderUpdate"}
 
 func (ec *executionContext) _OrderUpdate(ctx context.Context, sel ast.SelectionSet, obj *feed.OrderChange) graphql.Marshaler {
@@ -20005,6 +20177,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_orders(ctx, field)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "orderCounts":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_orderCounts(ctx, field)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -22440,6 +22634,16 @@ func (ec *executionContext) marshalNOrderStatus2ᚕgithubᚗcomᚋordergraphᚋo
 	return ret
 }
 
+func (ec *executionContext) marshalNOrderStatusCount2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusCount(ctx context.Context, sel ast.SelectionSet, v *commerce.StatusCount) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OrderStatusCount(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNOrderUpdate2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋdynamoᚋfeedᚐOrderChange(ctx context.Context, sel ast.SelectionSet, v *feed.OrderChange) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -23393,6 +23597,25 @@ var (
 		commerce.Cancelled: "CANCELLED",
 	}
 )
+
+func (ec *executionContext) marshalOOrderStatusCount2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusCountᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.StatusCount) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOrderStatusCount2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusCount(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
 
 func (ec *executionContext) marshalOPlaceOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
 	if v == nil {

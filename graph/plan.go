@@ -328,6 +328,7 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 		named  refs
 		emails wanted[string]
 		items  wanted[model.OrderItemKey]
+		counts wanted[dynamo.ListRequest]
 	)
 	for _, f := range root.Reads {
 		switch {
@@ -342,6 +343,8 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 			}
 		case f.Name == operation.EntitiesField:
 			p.entities(ctx, f, &named)
+		case f.Name == "orderCounts":
+			counts.add(loaders.AllOrderCounts(), f.Path, f.Records)
 		case f.Name == "viewer":
 			for who, of := range fields([]target[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
 				viewerReference(who, of, &named)
@@ -352,6 +355,7 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 	p.itemsByID(ctx, &items, &named)
 	p.refs(ctx, &named)
 	p.emails(ctx, &emails)
+	startList(ctx, p, &counts, model.OrderCounts, nil)
 	p.rootLists(ctx, root)
 }
 

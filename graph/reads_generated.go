@@ -525,27 +525,27 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.list("Query.orders")
 			argumentsOf[queryOrdersArguments](p, f).list(&q, f.Beyond)
 			addList(p, &orders, f, &q)
-		case 9: // ordersByStatus
+		case 10: // ordersByStatus
 			q := p.resolver.list("Query.ordersByStatus")
 			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.Beyond)
 			addList(p, &ordersByStatus, f, &q)
-		case 12: // products
+		case 13: // products
 			q := p.resolver.list("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &products, f, &q)
-		case 15: // employees
+		case 16: // employees
 			q := p.resolver.list("Query.employees")
 			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
-		case 16: // employeesByName
+		case 17: // employeesByName
 			q := p.resolver.list("Query.employeesByName")
 			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByName, f, &q)
-		case 17: // employeesByJobTitle
+		case 18: // employeesByJobTitle
 			q := p.resolver.list("Query.employeesByJobTitle")
 			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByJobTitle, f, &q)
-		case 19: // warehouses
+		case 20: // warehouses
 			q := p.resolver.list("Query.warehouses")
 			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &warehouses, f, &q)
@@ -574,21 +574,21 @@ func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 		}
 	case 6: // ordersById
 		addBatch(&to.orders, f, argumentsOf[queryOrdersByIDArguments](p, f))
-	case 10: // product
+	case 11: // product
 		if key, ok := argumentsOf[queryProductArguments](p, f).key(); ok {
 			to.product(f.Records).add(key, f.Path, f.Records)
 		}
-	case 11: // productsBySku
+	case 12: // productsBySku
 		addBatch(&to.products, f, argumentsOf[queryProductsBySkuArguments](p, f))
-	case 13: // inventoryLevel
+	case 14: // inventoryLevel
 		if key, ok := argumentsOf[queryInventoryLevelArguments](p, f).key(); ok {
 			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
-	case 14: // employee
+	case 15: // employee
 		if key, ok := argumentsOf[queryEmployeeArguments](p, f).key(); ok {
 			to.employees.add(key, f.Path, f.Records)
 		}
-	case 18: // warehouse
+	case 19: // warehouse
 		if key, ok := argumentsOf[queryWarehouseArguments](p, f).key(); ok {
 			to.warehouses.add(key, f.Path, f.Records)
 		}

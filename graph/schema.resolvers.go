@@ -73,6 +73,10 @@ func (r *viewerResolver) Permissions(_ context.Context, obj *commerce.Principal)
 	return r.access.Policy.Permissions(*obj), nil
 }
 
+func (r *queryResolver) OrderCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
+	return of(ctx).StatusCounts(ctx)
+}
+
 func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
 	return r.customerByEmail(ctx, email)
 }

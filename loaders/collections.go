@@ -7,6 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
 // collected are the records of item collections that were planned.
@@ -231,6 +232,26 @@ func (l *Loaders) InventoryAtHand(sku commerce.SKU, page dynamo.Page) (dynamo.Sl
 		return dynamo.Slice[*commerce.InventoryLevel]{}, false
 	}
 	return dynamo.PageOf(whole.Levels, byWarehouse, page), true
+}
+
+// AllOrderCounts is the page of the counts of all parts of the orders.
+func AllOrderCounts() dynamo.ListRequest {
+	return dynamo.ListRequest{Page: dynamo.Page{Limit: model.OrderCountParts}}
+}
+
+// StatusCounts returns the number of orders in each status.
+//
+// Errors: table.ErrNotCounted, and those of dynamo.ReadPage.
+func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
+	parts, err := Pages(l, model.OrderCounts).Load(ctx, AllOrderCounts())
+	if err != nil {
+		return nil, err
+	}
+	counts, complete := commerce.SumOrderCounts(parts.Items)
+	if !complete || len(parts.Items) < model.OrderCountParts {
+		return nil, table.ErrNotCounted
+	}
+	return counts, nil
 }
 
 // OrderCount returns how many orders a customer has placed: what the customer's record says, else

@@ -29,7 +29,15 @@ func (t Transfers) Load(ctx context.Context, book commerce.Book) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(records), t.putAll(ctx, records)
+	counts := loadedCounts{t: t}
+	if err := counts.add(ctx, book); err != nil {
+		return 0, err
+	}
+	if err := t.putAll(ctx, records); err != nil {
+		return len(records), err
+	}
+	n, err := counts.finish(ctx)
+	return len(records) + n, err
 }
 
 // recordsOf are all records of a book.
@@ -74,6 +82,7 @@ type Loaded struct {
 //
 // Errors: those of Load; the context's.
 func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], progress func(Loaded)) (Loaded, error) {
+	counts := loadedCounts{t: t}
 	next, stop := iter.Pull(books)
 	defer stop()
 	l := loading{next: next, waiting: map[int]int{}, progress: progress}
@@ -87,6 +96,9 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 			if err != nil {
 				return err
 			}
+			if err := counts.add(ctx, book); err != nil {
+				return err
+			}
 			for batch := range slices.Chunk(records, writeBatchSize) {
 				if err := t.putBatch(ctx, batch); err != nil {
 					return err
@@ -96,6 +108,11 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 		}
 		return ctx.Err()
 	})
+	if err != nil {
+		return l.done, err
+	}
+	n, err := counts.finish(ctx)
+	l.done.Records += n
 	return l.done, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // PlaceOrder places an order of today's prices and reserves its stock (WP4).
@@ -68,6 +69,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		own, theirs := headers(&c.KeyBuilder, &order)
 		c.create(own)
 		c.create(theirs)
+		c.countOrder(order.ID, 0, commerce.Pending)
 		if err := c.happened(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
 			return nil, err
 		}
@@ -86,6 +88,20 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		}
 		return &order, nil
 	})
+}
+
+// countOrder counts an order in the status that it gets, and no longer in the one that it had; from
+// is 0 for a new order. A part that nobody has counted gets numbers that count nothing but changes:
+// it is not complete.
+func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
+	deltas := map[string]int{to.String(): 1}
+	if from != 0 {
+		deltas[from.String()] = -1
+	}
+	part := model.Record{"part": model.Str(model.OrderCountPart(id))}
+	record := model.OrderCountsRecord(&c.KeyBuilder, commerce.OrderCounts{Part: model.OrderCountPart(id)})
+	var e table.Expression
+	c.set(model.KeyOf(record), e.Counting(deltas, part.With(model.Record{"entity": record["entity"]})), &e, units.Check(nil), nil)
 }
 
 // expect refuses a change of a record of another version than the caller expects.
@@ -233,6 +249,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err := c.rewrite(stands, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}); err != nil {
 			return nil, err
 		}
+		c.countOrder(before.ID, before.Status, cmd.To)
 		if cmd.To != commerce.Shipped && cmd.To != commerce.Cancelled {
 			return &after, nil
 		}

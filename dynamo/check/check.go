@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -126,7 +127,7 @@ type unitKind int
 
 // The kinds, in the order in which suspicious units are verified: what orders need before
 // customers, what customers claim before claims, and the stock when all orders are right.
-// Warehouses come last, as all others may refer to them.
+// Warehouses come behind all that refer to them, and the numbers of orders last.
 const (
 	unitOrder unitKind = iota
 	unitCustomer
@@ -134,6 +135,7 @@ const (
 	unitEmployee
 	unitProduct
 	unitWarehouse
+	unitCounts
 	unitKinds
 )
 
@@ -197,8 +199,9 @@ type suspicion struct {
 // maxSuspects is how many suspicious units are remembered where nothing is said.
 const maxSuspects = 10_000
 
-// check is one check of a table. Its memory is a page a segment, the suspects, and what the stock
-// takes: some hundred bytes for each product, and for each misleading order.
+// check is one check of a table. Its memory is a page a segment, the suspects, and some hundred
+// bytes for each product, for each misleading order, and for each order that is not delivered or
+// cancelled.
 type check struct {
 	table  *table.Table
 	client *repair.Client
@@ -238,6 +241,8 @@ type check struct {
 	// warehouses are those that were read, referred those that levels and employees refer to.
 	warehouses map[commerce.WarehouseID]bool
 	referred   map[commerce.WarehouseID]bool
+	// orders counts the orders by status.
+	orders *counting.Orders
 	// ordersToCome is how many orders a customer's partition lacks that were not put there; it is
 	// less than zero where it has too many.
 	ordersToCome map[commerce.CustomerID]int
@@ -273,6 +278,7 @@ func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, e
 		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
 		ordersToCome: map[commerce.CustomerID]int{},
 	}
+	c.orders = counting.NewOrders(c.client, opts.IndexLag)
 	err := c.run(ctx)
 	c.summary.Requests, c.summary.ReadUnits = c.client.Cost()
 	return c.summary, err
@@ -299,6 +305,8 @@ func (c *check) run(ctx context.Context) error {
 			c.suspectStock()
 		case unitWarehouse:
 			c.suspectWarehouses()
+		case unitCounts:
+			c.suspectCounts()
 		}
 		if err := c.settleAll(ctx, kind); err != nil {
 			return err
@@ -448,10 +456,12 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 			u.recount = r
 		}
 		return u
-	default:
+	case unitWarehouse:
 		u := newWarehouseUnit(k.id)
 		u.needed = s.needed
 		return u
+	default:
+		return &countsUnit{part: k.id, orders: c.orders}
 	}
 }
 

@@ -253,6 +253,10 @@ func damages() []damage {
 		{name: "product with a stock revision that is no number", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Set("PRODUCT#p00", own, storetest.Item{"stockRevision": storetest.Str("7")})
 		}},
+		{name: "number of orders wrong", found: "order-counts 2", do: func(r storetest.RawTable) {
+			r.Set("ORDER_COUNTS", "PART#3", storetest.Item{"pending": storetest.Num("99")})
+			r.Delete("ORDER_COUNTS", "PART#4")
+		}},
 		{name: "warehouse lost", found: "warehouse-missing 1", changes: true, do: func(r storetest.RawTable) { r.Delete("WAREHOUSE#w1", own) }},
 		{name: "order in the list of another status", found: "index-keys 1", do: func(r storetest.RawTable) {
 			r.Set(order(2), own, storetest.Item{"gsi1pk": storetest.Str("STATUS#pending")})

@@ -51,6 +51,7 @@ func TestTooManyOrdersToCount(t *testing.T) {
 			t.Errorf("%d orders, %v", n, err)
 		}
 		drifts, summary := r.Check(check.Options{Repair: true})
+		drifts = withoutCounts(drifts)
 		if got := storetest.Found(drifts); got != "order-count 1" || drifts[0].Detail != "orderCount is missing, should be 27" || summary.Left() != 0 {
 			t.Errorf("found %+v, %d left", drifts, summary.Left())
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -61,7 +62,13 @@ func foreignRecords() []storetest.Item {
 	}
 }
 
-// Records of other software that say all they must are clean, whatever they leave out.
+// withoutCounts returns the drifts but for orders that nobody has counted.
+func withoutCounts(drifts []check.Drift) []check.Drift {
+	return slices.DeleteFunc(drifts, func(d check.Drift) bool { return d.Class == "order-counts" })
+}
+
+// Records of other software that say all they must are clean, whatever they leave out. A repair adds
+// nothing but the counts of the orders.
 func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -71,13 +78,14 @@ func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 		}
 		before := r.All()
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if len(drifts) > 0 || summary.Unsettled > 0 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		if got := storetest.Found(drifts); got != "order-counts 32" || summary.Left() > 0 || summary.Unsettled > 0 {
+			t.Errorf("found %s, %d left, %d unsettled: %+v", got, summary.Left(), summary.Unsettled, drifts)
 		}
 		if summary.Records != 14 || summary.Foreign != 3 {
 			t.Errorf("counted %d records, %d foreign, want 14 and 3", summary.Records, summary.Foreign)
 		}
-		if changed := storetest.Differing(before, r.All()); len(changed) > 0 {
+		changed := storetest.Differing(before, r.All())
+		if changed = slices.DeleteFunc(changed, func(k string) bool { return strings.HasPrefix(k, "ORDER_COUNTS PART#") }); len(changed) > 0 {
 			t.Errorf("changed %q", changed)
 		}
 	})
@@ -102,7 +110,7 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 		const want = "copy-missing 1, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1"
 		for _, repair := range []bool{false, true} {
 			drifts, summary := r.Check(check.Options{Repair: repair})
-			if got := storetest.Found(drifts); got != want || repair && summary.Left() > 0 {
+			if got := storetest.Found(withoutCounts(drifts)); got != want || repair && summary.Left() > 0 {
 				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), want, drifts)
 			}
 		}
@@ -135,7 +143,7 @@ func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 			r.Put(rec)
 		}
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != "edge-differs 2, order-records-differ 2" || summary.Left() > 0 {
+		if got := storetest.Found(withoutCounts(drifts)); got != "edge-differs 2, order-records-differ 2" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 		}
 		for k, sk := range map[string]string{"ORDER#o-1": "#METADATA", "CUSTOMER#c1": "#METADATA"} {
@@ -166,7 +174,7 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 			r.Delete("EMAIL#ann@example.com", "#METADATA")
 			for _, repair := range []bool{false, true} {
 				drifts, summary := r.Check(check.Options{Repair: repair})
-				if got := storetest.Found(drifts); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.Left() > 0 {
+				if got := storetest.Found(withoutCounts(drifts)); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.Left() > 0 {
 					t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 				}
 			}
@@ -223,7 +231,7 @@ func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 				r.Put(rec)
 			}
 			drifts, summary := r.Check(check.Options{Repair: true})
-			if got := storetest.Found(drifts); got != "order-records-differ 1" || summary.Left() > 0 {
+			if got := storetest.Found(withoutCounts(drifts)); got != "order-records-differ 1" || summary.Left() > 0 {
 				t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 			}
 			r.CheckClean()
@@ -243,7 +251,7 @@ func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
 		if err != nil || created.Available != 0 {
 			t.Fatalf("created %+v, %v", created, err)
 		}
-		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 {
+		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.Found(withoutCounts(drifts)) != "stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
 		if got, want := storetest.NumberText(r.Get("PRODUCT#p02", "#METADATA")["available"]), storetest.NumberText(before["available"]); got != want || got != "-6" {

@@ -42,6 +42,9 @@ func (g *gathering) take(ctx context.Context, page []map[string]types.AttributeV
 			foreign++
 			continue
 		}
+		if e.Name == model.EntityOrderCounts.Name {
+			c.orders.See(rec)
+		}
 		if k.PK != g.partition {
 			g.close()
 			g.begin(e, k.PK)
@@ -156,6 +159,9 @@ func (g *gathering) judge() {
 	for k, u := range maps.All(g.complete) {
 		v := u.judge(c)
 		c.count(u)
+		if order, ok := u.(*orderUnit); ok {
+			c.orders.Add(order.id, order.main, v.Clean())
+		}
 		if v.Clean() {
 			u.settled(c, v, v)
 			continue

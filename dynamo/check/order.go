@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -499,6 +500,7 @@ func (u *orderUnit) onItems() map[commerce.CustomerID]bool {
 // settled tells the check what else follows from the order: what it holds of the stock, and whose
 // number of orders may have changed.
 func (u *orderUnit) settled(c *check, v, last *repair.Verdict) {
+	u.tellStatus(c, v, last)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	held, known := u.holds(v)
@@ -534,6 +536,27 @@ func (u *orderUnit) settled(c *check, v, last *repair.Verdict) {
 			c.suspectLocked(unitKey{unitCustomer, string(id)}, suspicion{needed: class.more > 0})
 		}
 	}
+}
+
+// tellStatus tells the check of an order that the scan has not counted by its status, and of one
+// whose own record does not tell the status.
+func (u *orderUnit) tellStatus(c *check, v, last *repair.Verdict) {
+	if v.Has(repair.DriftOrderMissing) {
+		c.orders.Add(u.id, nil, false)
+	}
+	if status, _ := counting.StatusOf(u.main); u.truth == nil || u.truth.Status == status || last.Clean() {
+		return
+	}
+	c.orders.AddDrifted(u.id, func(ctx context.Context) (commerce.Status, error) {
+		again := &orderUnit{id: u.id, hints: u.hints}
+		if err := again.read(ctx, c); err != nil {
+			return 0, err
+		}
+		if again.judge(c); again.truth == nil {
+			return 0, nil
+		}
+		return again.truth.Status, nil
+	})
 }
 
 // holds returns what the order holds, as judge found with verdict v. known is false if the order

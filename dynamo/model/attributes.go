@@ -155,6 +155,8 @@ func AttributesOf(e *Entity) []Attribute {
 		return described(orderItemAttributes)
 	case EntityOrderEvent.Name, EntityLastEvent.Name:
 		return described(eventAttributes)
+	case EntityOrderCounts.Name:
+		return described(orderCountsAttributes)
 	case EntityProduct.Name:
 		return described(productAttributes)
 	case EntityInventoryLevel.Name:

@@ -129,6 +129,9 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 		customer := commerce.CustomerID(r.MustText("customerId"))
 		event, err := DecodeEvent(r)
 		return func(b *KeyBuilder) []Record { return []Record{LastEventRecord(b, customer, *event)} }, err
+	case EntityOrderCounts.Name:
+		c, err := DecodeOrderCounts(r)
+		return func(b *KeyBuilder) []Record { return []Record{OrderCountsRecord(b, *c)} }, err
 	case EntityProduct.Name:
 		p, err := codec.DecodeProduct(r)
 		return func(b *KeyBuilder) []Record { return Records(b, p) }, err

@@ -67,15 +67,15 @@ func wholeBook() commerce.Book {
 	}
 }
 
-// recordsOf are all records that Load writes into a table of so many shards, and the customer's
-// last event, which changes write.
+// recordsOf are all records that Load writes into a table of so many shards, but one of the counts
+// of orders for all, and the customer's last event, which changes write.
 func recordsOf(t *testing.T, book commerce.Book, shards int) []Record {
 	t.Helper()
 	b := &KeyBuilder{Shards: shards}
 	all := slices.Concat(Records(b, &book.Employees[0]), Records(b, &book.Warehouses[0]), Records(b, &book.Products[0]), Records(b, &book.Levels[0]))
 	all = append(all, CustomerRecords(b, book.Customers[0])...)
 	all = append(all, OrderRecords(b, book.Orders[0].Order, book.Orders[0].Lines, book.Orders[0].Events)...)
-	all = append(all, LastEventRecord(b, book.Customers[0].ID, book.Orders[0].Events[0]))
+	all = append(all, LastEventRecord(b, book.Customers[0].ID, book.Orders[0].Events[0]), OrderCountsRecord(b, commerce.OrderCounts{Part: "7", Complete: true}))
 	if b.Err != nil {
 		t.Fatal(b.Err)
 	}

@@ -165,6 +165,8 @@ var (
 		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", What: "employee's warehouse (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
+	EntityOrderCounts = Entity{Name: "orderCounts", What: "how many orders are in each status, of one part of all orders",
+		PK: "ORDER_COUNTS", SK: "PART#{part}"}
 	EntityIdempotency = Entity{Name: "idempotency", What: "idempotency key, with the first answer",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
@@ -202,15 +204,15 @@ var (
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: of(EntityCustomer), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Each: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true, Late: of(EntityWarehouse)}.withEdges(&EntityInventoryLevel)
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Each: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true, Late: of(EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}
 	// The items of an order get records of their own when there are too many to embed.
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}

@@ -104,10 +104,16 @@ func static[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, erro
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
 
+// of declares a list of at most so many records.
+func (p *List[V]) of(most int) *List[V] {
+	p.Most = most
+	return p
+}
+
 // carried declares that the parent record may carry the answer, of at most so many records.
 func (p *List[V]) carried(most int) *List[V] {
-	p.Fallback, p.Most = true, most
-	return p
+	p.Fallback = true
+	return p.of(most)
 }
 
 // carried declares that the parent record may carry the answer.
@@ -159,4 +165,5 @@ var (
 	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, static(DecodeWarehouse))
 	EventsSince          = collection(32, "the events of an order from one to its last one", EntityOrderEvent, Ascending, static(DecodeEvent))
 	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), static(DecodeEvent))
+	OrderCounts          = collection(34, "how many orders are in each status", EntityOrderCounts, Ascending, static(DecodeOrderCounts)).of(OrderCountParts)
 )

@@ -3,7 +3,7 @@
 package model
 
 // PatternCount is the number of access patterns.
-const PatternCount = 33
+const PatternCount = 34
 
 // AccessPatterns returns every access pattern, by number.
 func AccessPatterns() []AccessPattern {
@@ -41,6 +41,7 @@ func AccessPatterns() []AccessPattern {
 		Warehouses.AccessPattern,
 		EventsSince.AccessPattern,
 		LastEvent.AccessPattern,
+		OrderCounts.AccessPattern,
 	}
 }
 
@@ -86,6 +87,7 @@ func Entities() []Entity {
 		EntityEmployeeName,
 		EntityEmployeeTitle,
 		EntityEmployeeWarehouse,
+		EntityOrderCounts,
 		EntityIdempotency,
 	}
 }

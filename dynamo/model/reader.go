@@ -23,6 +23,7 @@ const (
 	AttrVersion = "version"
 	// Counters.
 	AttrOrderCount     = "orderCount"
+	AttrComplete       = "complete"
 	AttrTotalInventory = "totalInventory"
 	AttrAvailable      = "available"
 	AttrQuantity       = "quantity"

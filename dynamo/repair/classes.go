@@ -24,6 +24,7 @@ const (
 	DriftLastEvent        = "last-event"
 	DriftCustomerMissing  = "customer-missing"
 	driftOrderCount       = "order-count"
+	DriftOrderCounts      = "order-counts"
 	DriftEmailClaim       = "email-claim"
 	DriftEmailShared      = "email-shared"
 	DriftOrphanClaim      = "orphan-claim"
@@ -98,6 +99,8 @@ func DriftClasses() []DriftClass {
 			Example: "an order of customer c1, and no c1", Repair: "writes the record, made of the edge to the account rep; where there is none a stand-in: the id for a name, and the claimed address or <id>" + StandInEmailDomain},
 		{Name: driftOrderCount, What: "a number of orders on a customer that is not how many there are, or none for a customer with too many orders to count on demand",
 			Example: "orderCount 7, six orders", Repair: "sets the number"},
+		{Name: DriftOrderCounts, What: "a number of orders in a status that is not how many there are, or orders that nobody has counted",
+			Example: "7 pending orders in `orderCounts`, six in the list", Repair: "counts the orders, and sets the numbers"},
 		{Name: DriftEmailClaim, What: "an e-mail address that is not claimed for its customer",
 			Example: "the customer is not found by e-mail", Repair: "writes the claim"},
 		{Name: DriftEmailShared, What: "an e-mail address of two customers",

@@ -93,7 +93,14 @@ func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 //
 // Errors: those of failed, and take's.
 func (r *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
-	where := model.KeyRangeOf(p, partition, prefix, model.Range{})
+	return r.QueryRange(ctx, p, partition, prefix, model.Range{}, what, take)
+}
+
+// QueryRange is Query for a part of the list.
+//
+// Errors: those of failed, and take's.
+func (r *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, what types.Select, take func(*dynamodb.QueryOutput) error) error {
+	where := model.KeyRangeOf(p, partition, prefix, b)
 	in := &dynamodb.QueryInput{
 		TableName: &r.Table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: what,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

@@ -21,6 +21,8 @@ var (
 	ErrNoTable = errors.New("the table does not exist")
 	// ErrAccessDenied: the credentials are missing, refused, or do not allow the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
+	// ErrNotCounted means that the table does not keep the number of orders in each status.
+	ErrNotCounted = errors.New("the orders of this table are not counted by status: `ordergraph check -repair` counts them")
 	// ErrTooManyToCount: a customer's record keeps no count of the orders, and there are more than
 	// a request counts.
 	ErrTooManyToCount = errors.New("too many orders to count: `ordergraph check -repair` writes the count to the customer's record")

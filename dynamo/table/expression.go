@@ -128,17 +128,36 @@ func (e *Expression) Setting(before, after model.Record) string {
 func (e *Expression) Adding(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
-		name := e.name(a)
 		switch {
 		case a == model.AttrVersion, a == model.AttrStockRevision:
-			sets = append(sets, fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(model.Num(deltas[a]))))
+			sets = append(sets, e.addingFrom0(a, deltas[a]))
 		case deltas[a] < 0:
-			sets = append(sets, fmt.Sprintf("%s = %s - %s", name, name, e.Value(model.Num(-deltas[a]))))
+			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.name(a), e.name(a), e.Value(model.Num(-deltas[a]))))
 		default:
-			sets = append(sets, fmt.Sprintf("%s = %s + %s", name, name, e.Value(model.Num(deltas[a]))))
+			sets = append(sets, fmt.Sprintf("%s = %s + %s", e.name(a), e.name(a), e.Value(model.Num(deltas[a]))))
 		}
 	}
 	return Clauses(sets, nil)
+}
+
+// Counting is the update expression that adds to numbers, which start at 0 where they are absent,
+// and sets the other attributes of a record.
+func (e *Expression) Counting(deltas map[string]int, others model.Record) string {
+	var sets []string
+	for _, a := range slices.Sorted(maps.Keys(deltas)) {
+		sets = append(sets, e.addingFrom0(a, deltas[a]))
+	}
+	for _, a := range AttributeNames(others) {
+		if _, counts := deltas[a]; !counts && a != model.AttrPK && a != model.AttrSK {
+			sets = append(sets, e.name(a)+" = "+e.Value(others[a]))
+		}
+	}
+	return Clauses(sets, nil)
+}
+
+func (e *Expression) addingFrom0(attribute string, delta int) string {
+	name := e.name(attribute)
+	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(model.Num(delta)))
 }
 
 // AttributeNames are a record's, in order, so that equal writes have equal expressions.

@@ -129,7 +129,7 @@ func TestOneOrderForEachKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		orders := 150
 		if !storetest.Embedded(t) { // where a transaction takes as long as the table is large
-			orders = longtest.Size(75, 1000)
+			orders = longtest.Size(orders, 1000)
 		}
 		s := open(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
 		c, network := client(7)

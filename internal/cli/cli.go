@@ -333,6 +333,9 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 		if err := store.Check(ctx); err != nil {
 			return nil, nil, onTable(cfg, err)
 		}
+		if err := store.BeginCounts(ctx); err != nil {
+			log.Warn("it is not known whether orders are counted by status", "table", cfg.Table.Table, "error", err)
+		}
 		// All else works without; when the stream is turned on, subscriptions work without a
 		// restart.
 		if err := store.CheckStream(ctx); err != nil {

@@ -562,10 +562,23 @@ func momentOf(id string) string {
 	return time.UnixMilli(int64(u.Time())).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
+var orderStatuses = []string{"pending", "confirmed", "shipped", "delivered", "cancelled"}
+
 // counters checks what is counted over several records.
 func (a *audit) counters() {
 	levels, reserved, orders := map[string]int{}, map[string]int{}, map[string]int{}
+	statuses, counts, incomplete, complete := map[string]int{}, map[string]int{}, []Key{}, 0
 	for k, r := range a.Records {
+		if k.PK == "ORDER_COUNTS" {
+			if v, ok := r["complete"].(*types.AttributeValueMemberBOOL); ok && v.Value {
+				complete++
+			} else {
+				incomplete = append(incomplete, k)
+			}
+			for _, status := range orderStatuses {
+				counts[status] += r.Int(status)
+			}
+		}
 		if strings.HasPrefix(k.PK, "PRODUCT#") && strings.HasPrefix(k.SK, "WAREHOUSE#") {
 			levels[k.PK] += r.Int("quantity")
 		}
@@ -575,11 +588,20 @@ func (a *audit) counters() {
 			continue
 		}
 		orders["CUSTOMER#"+o.own.Text("customerId")]++
+		statuses[o.own.Text("status")]++
 		if s := o.own.Text("status"); s != "pending" && s != "confirmed" {
 			continue
 		}
 		for sku, item := range o.items {
 			reserved["PRODUCT#"+sku] += item.Int("qty")
+		}
+	}
+	if complete > 0 { // else the table does not count its orders
+		for _, k := range incomplete {
+			a.problem(k, "is not complete")
+		}
+		for _, status := range orderStatuses {
+			a.expect(Key{"ORDER_COUNTS", "all"}, status, statuses[status], counts[status])
 		}
 	}
 	for k, r := range a.Records {

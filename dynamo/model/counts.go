@@ -1,0 +1,39 @@
+package model
+
+import (
+	"strconv"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// OrderCountParts is the number of records over which the counts of orders by status are spread.
+// Each change of an order's status writes to one of them, so few changes meet at one record
+// (docs/adr/0033-counts.md).
+const OrderCountParts = 32
+
+// OrderCountPart returns the part of all orders that an order is counted in.
+func OrderCountPart(id commerce.OrderID) string {
+	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
+}
+
+// OrderCountsRecord returns the record of the counts of one part.
+func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
+	return b.record(&EntityOrderCounts, written(orderCountsAttributes, c))
+}
+
+func orderCountsAttributes(a *attributes, c *commerce.OrderCounts) {
+	text(a, "part", &c.Part, len("31"))
+	a.flag(AttrComplete, &c.Complete)
+	for _, s := range commerce.Statuses() {
+		a.number(s.String(), &c.ByStatus[s])
+	}
+}
+
+// DecodeOrderCounts reads the counts of one part.
+//
+// Errors: ErrCorrupt.
+func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
+	a, c := attributes{Reader: r}, &commerce.OrderCounts{}
+	orderCountsAttributes(&a, c)
+	return c, a.Err()
+}

@@ -1,0 +1,73 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	checking "github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// counts are the numbers of orders by status.
+func (s *shop) counts(t testing.TB) map[string]int {
+	t.Helper()
+	var data struct {
+		OrderCounts []struct {
+			Status string
+			Count  int
+		}
+	}
+	s.read(t, &data, `{ orderCounts { status count } }`)
+	counts := map[string]int{}
+	for _, c := range data.OrderCounts {
+		counts[c.Status] = c.Count
+	}
+	return counts
+}
+
+// Every mutation that changes the status of an order counts it, and others do not.
+func TestOrdersAreCountedByStatus(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		want := s.counts(t)
+		for status := range want {
+			want[status] = 0
+		}
+		for _, to := range commerce.Statuses() {
+			s.brought(t, to)
+			want[strings.ToUpper(to.String())]++
+		}
+		pending := s.brought(t, commerce.Pending)
+		want["PENDING"]++
+		s.do(t, "updateShippingAddress", in{"orderId": pending, "shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}})
+		s.refuse(t, "shipOrder", in{"orderId": pending, "warehouseId": "north", "withoutAddress": true}, "INVALID_TRANSITION input.orderId")
+		if got := s.counts(t); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("there are %v, want %v", got, want)
+		}
+	})
+}
+
+// The orders of a table of other software are not counted before a repair has counted them.
+func TestOrdersOfOtherSoftwareAreCountedByARepair(t *testing.T) {
+	t.Parallel()
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s, order := foreignShop(t, db)
+		s.do(t, "confirmOrder", in{"orderId": order})
+		got := s.bare(t).api.ask(t, `{ orderCounts { status count } }`, nil)
+		if string(got.Data) != `{"orderCounts":null}` || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
+			t.Errorf("answered %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
+		}
+		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
+			t.Fatal(err)
+		}
+		s.do(t, "shipOrder", in{"orderId": order, "warehouseId": "hall", "withoutAddress": true})
+		if got := s.counts(t); got["SHIPPED"] != 1 || got["CONFIRMED"] != 0 {
+			t.Errorf("there are %v, want one that is shipped", got)
+		}
+	})
+}
