@@ -13,6 +13,8 @@ type Book struct {
 	Levels     []InventoryLevel
 	Customers  []Customer
 	Orders     []OrderWithItems
+	// Spending follows from the orders.
+	Spending []Spending
 }
 
 // OrderWithItems is an order with all of its items, also where it is too large to carry them, and
@@ -24,7 +26,7 @@ type OrderWithItems struct {
 }
 
 // Settle works out what follows from the rest of the book: orders' totals, counts, account reps and
-// times, customers' order counts, products' stock.
+// times, customers' order counts and spending, products' stock.
 //
 // Errors: one around an InvalidError where two records have one id or two customers one e-mail
 // address, where a record refers to one that is not in the book, where a quantity or price is
@@ -47,13 +49,26 @@ func (b *Book) Settle() error {
 	customers := map[CustomerID]*Customer{}
 	for i := range b.Customers {
 		c := &b.Customers[i]
-		c.OrderCount = new(int)
+		c.OrderCount, c.SpendingComplete = new(int), true
 		customers[c.ID] = c
 	}
+	spent := map[CustomerID]Spendings{}
 	for i := range b.Orders {
-		if err := b.Orders[i].settle(customers, products); err != nil {
-			return fmt.Errorf("order %s: %w", b.Orders[i].ID, err)
+		o := &b.Orders[i]
+		err := o.settle(customers, products)
+		if err == nil {
+			if spent[o.CustomerID] == nil {
+				spent[o.CustomerID] = Spendings{}
+			}
+			err = spent[o.CustomerID].Add(o.Order)
 		}
+		if err != nil {
+			return fmt.Errorf("order %s: %w", o.ID, err)
+		}
+	}
+	b.Spending = nil
+	for _, c := range b.Customers {
+		b.Spending = append(b.Spending, spent[c.ID].Sorted()...)
 	}
 	return nil
 }

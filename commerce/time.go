@@ -28,6 +28,15 @@ func ParseDate(s string) (Date, error) {
 	return Date(s), nil
 }
 
+// Month returns the month of the date, such as 2026-02.
+func (d Date) Month() string { return string(d[:len("2026-02")]) }
+
+// DayBefore returns the day before.
+func (d Date) DayBefore() Date {
+	day, _ := time.Parse(time.DateOnly, string(d))
+	return Date(day.AddDate(0, 0, -1).Format(time.DateOnly))
+}
+
 // DateRange is a span of days: From is in it, To is not. An empty From or To leaves that side open.
 type DateRange struct{ From, To Date }
 

@@ -51,6 +51,21 @@ func PlacedIn(r commerce.TimeRange) Range {
 // HiredOn is the part of a list of employees that was hired on some days.
 func HiredOn(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
 
+// MonthsOf is the part of a customer's spending of the months that some days are in.
+func MonthsOf(r commerce.DateRange) Range {
+	var part Range
+	if r.From != "" && r.From == r.To {
+		return Range{None: true}
+	}
+	if r.From != "" {
+		part.From = r.From.Month()
+	}
+	if r.To != "" {
+		part.To = r.To.DayBefore().Month() + "$" // behind '#'
+	}
+	return part
+}
+
 // StatusSet is a set of statuses; the empty one stands for all of them.
 type StatusSet uint8
 

@@ -112,6 +112,7 @@ var ways = map[string][]string{
 	},
 	"Viewer":           {`{viewer{%s}}`},
 	"OrderStatusCount": {`{orderCounts{%s}}`},
+	"Spending":         {`{customer(id:"$C"){spending{%s}}}`},
 	"Customer": {
 		`{customer(id:"$C"){%s}}`, `{viewer{customer{%s}}}`, `{customerByEmail(email:"$E"){%s}}`, `{customers(first:1){nodes{%s}}}`, `{customers(first:1){edges{node{%s}}}}`,
 		`{order(id:"$O"){customer{%s}}}`, `{orderItem(orderId:"$O",productId:"$P"){order{customer{%s}}}}`, `{employee(id:"rep_001"){customers{nodes{%s}}}}`,

@@ -60,6 +60,9 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	case errors.Is(err, table.ErrNotCounted):
 		r.reportOnce(ctx, err)
 		return shows(errcode.Unavailable, "The orders have not been counted. The server's operator can count them with `ordergraph check -repair`.")
+	case errors.Is(err, table.ErrNotAddedUp):
+		r.reportOnce(ctx, err)
+		return shows(errcode.Unavailable, "The customer's orders have not been added up. The server's operator can do that with `ordergraph check -repair`.")
 	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrNoTable), errors.Is(err, table.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		return shows(errcode.Unavailable, "The order book cannot be reached right now. Try again.")

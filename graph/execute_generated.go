@@ -157,6 +157,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: setOrderItemPayloadImplementors, Field: numberSetOrderItemPayload}
 	case "ShipOrderPayload":
 		return operation.ObjectType{Satisfies: shipOrderPayloadImplementors, Field: numberShipOrderPayload}
+	case "Spending":
+		return operation.ObjectType{Satisfies: spendingImplementors, Field: numberSpending}
 	case "Subscription":
 		return operation.ObjectType{Satisfies: subscriptionImplementors, Field: numberSubscription}
 	case "TooManyLines":
@@ -749,16 +751,18 @@ func numberCustomer(name string) (int, operation.ArgumentsReader) {
 		return 5, nil
 	case "orders":
 		return 6, readCustomerOrdersArguments
+	case "spending":
+		return 7, readCustomerSpendingArguments
 	case "order":
-		return 7, readCustomerOrderArguments
+		return 8, readCustomerOrderArguments
 	case "orderCount":
-		return 8, nil
-	case "createdAt":
 		return 9, nil
-	case "updatedAt":
+	case "createdAt":
 		return 10, nil
-	case "version":
+	case "updatedAt":
 		return 11, nil
+	case "version":
+		return 12, nil
 	default:
 		return 0, nil
 	}
@@ -818,7 +822,16 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 7: // order
+	case 7: // spending
+		v, ok := x.resolveCustomerSpending(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		return x.listSpending(f, v) || x.null()
+	case 8: // order
 		v, ok := x.resolveCustomerOrder(f, obj)
 		if !ok {
 			return x.null()
@@ -830,20 +843,20 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 8: // orderCount
+	case 9: // orderCount
 		v, ok := x.resolveCustomerOrderCount(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = scalar.AppendInt32(x.out, v)
 		return true
-	case 9: // createdAt
+	case 10: // createdAt
 		x.out = scalar.AppendDateTime(x.out, obj.CreatedAt)
 		return true
-	case 10: // updatedAt
+	case 11: // updatedAt
 		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
-	case 11: // version
+	case 12: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
@@ -890,6 +903,32 @@ func (x *execution) resolveCustomerOrders(f *operation.Field, obj *commerce.Cust
 	x.resolving = f
 	x.pages++
 	v, err := x.customerResolvers.Orders(x.resolverCtx, obj, a.placed, a.first, a.after, a.last, a.before)
+	return v, x.resolved(f, err)
+}
+
+type customerSpendingArguments struct {
+	placed *commerce.DateRange
+}
+
+func readCustomerSpendingArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Customer_spending_args(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	return &customerSpendingArguments{
+		placed: read["placed"].(*commerce.DateRange),
+	}, nil
+}
+
+func (x *execution) resolveCustomerSpending(f *operation.Field, obj *commerce.Customer) (v []*commerce.Spending, ok bool) {
+	defer x.caught(f, &ok)
+	given, ok := x.argumentsOf(f)
+	if !ok {
+		return v, false
+	}
+	a := given.(*customerSpendingArguments)
+	x.resolving = f
+	v, err := x.customerResolvers.Spending(x.resolverCtx, obj, a.placed)
 	return v, x.resolved(f, err)
 }
 
@@ -5541,6 +5580,56 @@ func (x *execution) fieldShipOrderPayload(f *operation.Field, obj *Payload[comme
 	}
 }
 
+func numberSpending(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "month":
+		return 1, nil
+	case "total":
+		return 2, nil
+	case "orderCount":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectSpending writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectSpending(set *operation.SelectionSet, obj *commerce.Spending) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldSpending(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldSpending writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldSpending(f *operation.Field, obj *commerce.Spending) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"Spending"`...)
+		return true
+	case 1: // month
+		x.out = scalar.AppendString(x.out, obj.Month)
+		return true
+	case 2: // total
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.Total)
+		x.leave()
+		return written
+	case 3: // orderCount
+		x.out = scalar.AppendInt(x.out, obj.Orders)
+		return true
+	default:
+		panic("Spending has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberSubscription(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -6733,6 +6822,19 @@ func (x *execution) listProductOrNull(f *operation.Field, list []*commerce.Produ
 		x.element(i)
 		if v == nil || !x.objectProduct(f.Set, v) {
 			x.null()
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listSpending(f *operation.Field, list []*commerce.Spending) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.missingElement()
+		} else if !x.objectSpending(f.Set, v) {
+			valid = false
 		}
 	}
 	return x.closeList(from, valid)

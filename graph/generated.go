@@ -120,6 +120,7 @@ type ComplexityRoot struct {
 		OrderCount   func(childComplexity int) int
 		Orders       func(childComplexity int, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
 		PhoneNumbers func(childComplexity int) int
+		Spending     func(childComplexity int, placed *commerce.DateRange) int
 		UpdatedAt    func(childComplexity int) int
 		Version      func(childComplexity int) int
 	}
@@ -421,6 +422,12 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	Spending struct {
+		Month  func(childComplexity int) int
+		Orders func(childComplexity int) int
+		Total  func(childComplexity int) int
+	}
+
 	Subscription struct {
 		CustomerOrders     func(childComplexity int, customerID string, after *string) int
 		OrderStatusChanged func(childComplexity int, status *commerce.Status) int
@@ -503,6 +510,7 @@ type AddressResolver interface {
 type CustomerResolver interface {
 	AccountRep(ctx context.Context, obj *commerce.Customer) (*commerce.Employee, error)
 	Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	Spending(ctx context.Context, obj *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error)
 	Order(ctx context.Context, obj *commerce.Customer, id string) (*commerce.Order, error)
 	OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error)
 }
@@ -858,6 +866,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Customer.PhoneNumbers(childComplexity), true
+	case "Customer.spending":
+		if e.ComplexityRoot.Customer.Spending == nil {
+			break
+		}
+
+		args, err := ec.field_Customer_spending_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Customer.Spending(childComplexity, args["placed"].(*commerce.DateRange)), true
 	case "Customer.updatedAt":
 		if e.ComplexityRoot.Customer.UpdatedAt == nil {
 			break
@@ -2210,6 +2229,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ShipOrderPayload.Value(childComplexity), true
+
+	case "Spending.month":
+		if e.ComplexityRoot.Spending.Month == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Spending.Month(childComplexity), true
+	case "Spending.orderCount":
+		if e.ComplexityRoot.Spending.Orders == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Spending.Orders(childComplexity), true
+	case "Spending.total":
+		if e.ComplexityRoot.Spending.Total == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Spending.Total(childComplexity), true
 
 	case "Subscription.customerOrders":
 		if e.ComplexityRoot.Subscription.CustomerOrders == nil {
@@ -3923,6 +3961,16 @@ enum Role {
   SERVICE
 }
 
+"What a customer's orders of a month cost in one currency. Access: customers (their own), staff, admins, services."
+type Spending @access(permission: READ_ORDER) {
+  "The month, such as 2026-04, in UTC."
+  month: String!
+  "The sum of the orders' totals. It is 0 if all orders of the month are cancelled."
+  total: Money!
+  "The number of the orders."
+  orderCount: Int!
+}
+
 "Someone who buys. Access: customers (their own), staff, admins, services."
 type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   "The customer's id."
@@ -3950,6 +3998,17 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   ): OrderConnection! @access(permission: READ_ORDER)
     @reads(pattern: "AP2")
     @reads(pattern: "AP23", with: ["placed"])
+  """
+  What this customer's orders cost, by the month (in UTC) in which they were placed and by currency, the first month first, without cancelled
+  orders. AP35: one Query. At most 120 elements: ask for fewer months with ` + "`" + `placed` + "`" + `. Null, with an error, for a customer whose orders other software
+  wrote, until ` + "`" + `ordergraph check -repair` + "`" + ` has added them up.
+  """
+  spending(
+    "Only the months that these days are in."
+    placed: DateRange
+  ): [Spending!] @access(permission: READ_ORDER)
+    @reads(pattern: "AP6", byHand: "The customer's record tells whether the orders are added up.")
+    @reads(pattern: "AP35")
   "One of this customer's orders, or null where the id is another customer's or nobody's. AP29: one GetItem."
   order(
     "The order's id, a ULID of 26 characters."
@@ -4466,6 +4525,8 @@ func (ec *executionContext) childFields_Customer(ctx context.Context, field grap
 		return ec.fieldContext_Customer_accountRep(ctx, field)
 	case "orders":
 		return ec.fieldContext_Customer_orders(ctx, field)
+	case "spending":
+		return ec.fieldContext_Customer_spending(ctx, field)
 	case "order":
 		return ec.fieldContext_Customer_order(ctx, field)
 	case "orderCount":
@@ -4902,6 +4963,18 @@ func (ec *executionContext) childFields_ShipOrderPayload(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type ShipOrderPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Spending(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "month":
+		return ec.fieldContext_Spending_month(ctx, field)
+	case "total":
+		return ec.fieldContext_Spending_total(ctx, field)
+	case "orderCount":
+		return ec.fieldContext_Spending_orderCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Spending", field.Name)
+}
+
 func (ec *executionContext) childFields_UpdateCustomerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "customer":
@@ -5173,6 +5246,20 @@ func (ec *executionContext) field_Customer_orders_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["before"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Customer_spending_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "placed",
+		func(ctx context.Context, v any) (*commerce.DateRange, error) {
+			return ec.unmarshalODateRange2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDateRange(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["placed"] = arg0
 	return args, nil
 }
 
@@ -7325,6 +7412,50 @@ func (ec *executionContext) fieldContext_Customer_orders(ctx context.Context, fi
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Customer_orders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Customer_spending(ctx context.Context, field graphql.CollectedField, obj *commerce.Customer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Customer_spending(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Customer().Spending(ctx, obj, fc.Args["placed"].(*commerce.DateRange))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.Spending) graphql.Marshaler {
+			return ec.marshalOSpending2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSpendingᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Customer_spending(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Customer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Spending(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Customer_spending_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -13170,6 +13301,84 @@ func (ec *executionContext) fieldContext_ShipOrderPayload_userErrors(_ context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _Spending_month(ctx context.Context, field graphql.CollectedField, obj *commerce.Spending) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Spending_month(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Month, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Spending_month(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Spending", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Spending_total(ctx context.Context, field graphql.CollectedField, obj *commerce.Spending) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Spending_total(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Total, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Spending_total(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Spending",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Spending_orderCount(ctx context.Context, field graphql.CollectedField, obj *commerce.Spending) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Spending_orderCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Orders, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Spending_orderCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Spending", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _Subscription_orderUpdated(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -17200,6 +17409,44 @@ func (ec *executionContext) _Customer(ctx context.Context, sel ast.SelectionSet,
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "spending":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Customer_spending(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "order":
 			field := field
 
@@ -20703,6 +20950,54 @@ func (ec *executionContext) _ShipOrderPayload(ctx context.Context, sel ast.Selec
 	return out
 }
 
+var spendingImplementors = []string{"Spending"}
+
+func (ec *executionContext) _Spending(ctx context.Context, sel ast.SelectionSet, obj *commerce.Spending) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, spendingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Spending")
+		case "month":
+			out.Values[i] = ec._Spending_month(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "total":
+			out.Values[i] = ec._Spending_total(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "orderCount":
+			out.Values[i] = ec._Spending_orderCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var subscriptionImplementors = []string{"Subscription"}
 
 func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
@@ -22897,6 +23192,16 @@ func (ec *executionContext) unmarshalNShipOrderInput2githubᚗcomᚋordergraph�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) marshalNSpending2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSpending(ctx context.Context, sel ast.SelectionSet, v *commerce.Spending) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Spending(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -23657,6 +23962,25 @@ func (ec *executionContext) marshalOShipOrderPayload2ᚖgithubᚗcomᚋordergrap
 		return graphql.Null
 	}
 	return ec._ShipOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOSpending2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSpendingᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Spending) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSpending2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSpending(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

@@ -102,13 +102,20 @@ func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Cus
 func (p plan) customerIDs(ctx context.Context, targets []target[commerce.CustomerID]) {
 	p.customerLists(ctx, targets)
 	var orders wanted[model.CustomerOrderKey]
+	var spending wanted[dynamo.ListRequest]
 	for customer, f := range fields(targets) {
+		if f.Name == "spending" {
+			if key, err := loaders.SpendingOf(customer, argumentsOf[customerSpendingArguments](p, f).placed); err == nil {
+				spending.add(key, f.Path, f.Records)
+			}
+		}
 		if f.Name == "order" {
 			if id, ok := lookupID[commerce.OrderID](argumentsOf[customerOrderArguments](p, f).id); ok {
 				orders.add(model.CustomerOrderKey{Customer: customer, Order: id}, f.Path, f.Records)
 			}
 		}
 	}
+	startList(ctx, p, &spending, model.CustomerSpending, nil)
 	startOrders(ctx, p, &orders, model.CustomerOrder, func(k model.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
@@ -121,6 +128,9 @@ func (p plan) customerRecords(ctx context.Context, targets []target[*commerce.Cu
 		if f.Name == "orderCount" && customer.OrderCount == nil {
 			uncounted, path = append(uncounted, customer), f.Path
 			continue
+		}
+		if f.Name == "spending" && !customer.SpendingComplete { // an edge does not tell
+			to.customers.add(customer.ID, f.Path, nil)
 		}
 		customerReference(customer, f, &to)
 	}

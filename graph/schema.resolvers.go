@@ -21,6 +21,10 @@ func (r *customerResolver) Order(ctx context.Context, obj *commerce.Customer, id
 	return r.customerOrder(ctx, obj.ID, id)
 }
 
+func (r *customerResolver) Spending(ctx context.Context, obj *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
+	return of(ctx).Spending(ctx, obj, placed)
+}
+
 func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error) {
 	return counted(of(ctx).OrderCount(ctx, obj))
 }

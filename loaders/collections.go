@@ -2,6 +2,7 @@ package loaders
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -252,6 +253,50 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 		return nil, table.ErrNotCounted
 	}
 	return counts, nil
+}
+
+// SpendingOf is the page of what a customer has spent in the months that some days are in; nil for all
+// months.
+//
+// Errors: commerce.InvalidError for a range that runs backwards.
+func SpendingOf(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.ListRequest, error) {
+	r := dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: commerce.MaxSpending, More: true}}
+	if placed == nil {
+		return r, nil
+	}
+	r.Range = dynamo.MonthsOf(*placed)
+	return r, commerce.For("placed", placed.Check())
+}
+
+// Spending returns what a customer has spent in the months that some days are in; nil for all months.
+//
+// Errors: table.ErrNotAddedUp; commerce.InvalidError for a wrong range, and if there are more than
+// commerce.MaxSpending; those of dynamo.ReadRecords and dynamo.ReadPage.
+func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
+	key, err := SpendingOf(c.ID, placed)
+	if err != nil {
+		return nil, err
+	}
+	if !c.SpendingComplete {
+		// An edge does not tell.
+		own, err := Records(l, model.CustomerByID).Load(ctx, c.ID)
+		switch {
+		case errors.Is(err, commerce.ErrNotFound):
+			return nil, nil // the viewer sees no orders of the customer
+		case err != nil:
+			return nil, err
+		case !own.SpendingComplete:
+			return nil, table.ErrNotAddedUp
+		}
+	}
+	page, err := Pages(l, model.CustomerSpending).Load(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if page.HasNext {
+		return nil, commerce.For("placed", commerce.Invalid("leaves more than %d months and currencies: ask for fewer months", commerce.MaxSpending))
+	}
+	return page.Items, nil
 }
 
 // OrderCount returns how many orders a customer has placed: what the customer's record says, else

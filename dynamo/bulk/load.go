@@ -61,6 +61,9 @@ func (t Transfers) recordsOf(book commerce.Book) ([]model.Record, error) {
 	for _, c := range book.Customers {
 		records = append(records, model.CustomerRecords(b, c)...)
 	}
+	for _, s := range book.Spending {
+		records = append(records, model.SpendingRecord(b, s))
+	}
 	for _, o := range book.Orders {
 		records = append(records, model.OrderRecords(b, o.Order, o.Lines, o.Events)...)
 	}

@@ -27,7 +27,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	}
 	return mutate(ctx, m.table, &model.WriteCreateCustomer, caller, cmd, m.table.DecodeCustomer, func(_ context.Context, c *change) (*commerce.Customer, error) {
 		customer := cmd
-		customer.ID, customer.OrderCount, customer.CreatedAt, customer.Version = id, new(int), m.table.Now(), 1
+		customer.ID, customer.OrderCount, customer.SpendingComplete, customer.CreatedAt, customer.Version = id, new(int), true, m.table.Now(), 1
 		customer.UpdatedAt = customer.CreatedAt
 		var refusals commerce.Refusals
 		for i, r := range model.CustomerRecords(&c.KeyBuilder, customer) {

@@ -70,6 +70,11 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		c.create(own)
 		c.create(theirs)
 		c.countOrder(order.ID, 0, commerce.Pending)
+		nothing := order
+		nothing.Status = commerce.Cancelled
+		if err := c.spend(nothing, order); err != nil {
+			return nil, err
+		}
 		if err := c.happened(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
 			return nil, err
 		}
@@ -94,14 +99,36 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 // is 0 for a new order. A part that nobody has counted gets numbers that count nothing but changes:
 // it is not complete.
 func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
-	deltas := map[string]int{to.String(): 1}
+	deltas := model.Record{to.String(): model.Num(1)}
 	if from != 0 {
-		deltas[from.String()] = -1
+		deltas[from.String()] = model.Num(-1)
 	}
-	part := model.Record{"part": model.Str(model.OrderCountPart(id))}
 	record := model.OrderCountsRecord(&c.KeyBuilder, commerce.OrderCounts{Part: model.OrderCountPart(id)})
+	c.tally(record, deltas, "part")
+}
+
+// spend adds to the spending of an order's customer what the order costs more than before. Where
+// nobody has added up the customer's orders, the numbers count nothing but changes: the customer's
+// record does not say that they are complete.
+func (c *change) spend(before, after commerce.Order) error {
+	more, err := after.Spent().Minus(before.Spent())
+	if err != nil {
+		return err
+	}
+	deltas := model.Record{model.AttrSpent: model.Amount(more.Total), model.AttrOrders: model.Num(more.Orders)}
+	c.tally(model.SpendingRecord(&c.KeyBuilder, more), deltas, model.AttrCustomerID, "month", "currency")
+	return nil
+}
+
+// tally adds to numbers of a record, which it makes if it is missing, with the other attributes that
+// are named. It does not read the record.
+func (c *change) tally(record, deltas model.Record, others ...string) {
+	kept := model.Record{"entity": record["entity"]}
+	for _, name := range others {
+		kept[name] = record[name]
+	}
 	var e table.Expression
-	c.set(model.KeyOf(record), e.Counting(deltas, part.With(model.Record{"entity": record["entity"]})), &e, units.Check(nil), nil)
+	c.set(model.KeyOf(record), e.Counting(deltas, kept), &e, units.Check(nil), nil)
 }
 
 // expect refuses a change of a record of another version than the caller expects.
@@ -250,6 +277,11 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 			return nil, err
 		}
 		c.countOrder(before.ID, before.Status, cmd.To)
+		if cmd.To == commerce.Cancelled {
+			if err := c.spend(*before, after); err != nil {
+				return nil, err
+			}
+		}
 		if cmd.To != commerce.Shipped && cmd.To != commerce.Cancelled {
 			return &after, nil
 		}
@@ -405,6 +437,9 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			event.Type = commerce.EventItemRemoved
 		}
 		if err := c.rewrite(stands, order, &after, event); err != nil {
+			return nil, err
+		}
+		if err := c.spend(*order, after); err != nil {
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {

@@ -230,6 +230,8 @@ type check struct {
 	// uncertain are products of which an order that cannot be read may hold something, with that
 	// order.
 	uncertain map[commerce.SKU]commerce.OrderID
+	// drifted are the customers of orders that are left with inconsistencies.
+	drifted map[commerce.CustomerID]bool
 	// unread are the customers whom orders name that cannot be read.
 	unread map[commerce.CustomerID]bool
 	// givenUp is an order of which nothing was read that tells what it holds; empty if there is
@@ -274,7 +276,7 @@ func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, e
 		summary:  Summary{Found: map[string]int{}, Repaired: map[string]int{}},
 		suspects: map[unitKey]suspicion{}, postponed: map[unitKey]suspicion{},
 		held: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
-		uncertain: map[commerce.SKU]commerce.OrderID{}, unread: map[commerce.CustomerID]bool{}, stock: map[commerce.SKU]stockSeen{},
+		uncertain: map[commerce.SKU]commerce.OrderID{}, unread: map[commerce.CustomerID]bool{}, drifted: map[commerce.CustomerID]bool{}, stock: map[commerce.SKU]stockSeen{},
 		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
 		ordersToCome: map[commerce.CustomerID]int{},
 	}
@@ -443,7 +445,7 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 		// Without findings it may have been found to be right, and only its copy not.
 		return &orderUnit{id: commerce.OrderID(k.id), hints: hints, again: s.findings == nil}
 	case unitCustomer:
-		u := newCustomerUnit(k.id)
+		u := newCustomerUnit(c.table, k.id)
 		u.needed, u.address, u.byCopy, u.byEvent = s.needed, s.address, s.byCopy, s.byEvent
 		return u
 	case unitClaim:

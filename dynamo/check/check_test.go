@@ -43,6 +43,8 @@ type damage struct {
 	do   func(r storetest.RawTable)
 	// found are the classes, with how many of each, in one line: "order-total 1".
 	found string
+	// also is what a repair finds besides, because it has changed what an order costs.
+	also string
 	// changes reports whether the repaired records differ from those before the damage, because
 	// something could not be restored.
 	changes bool
@@ -124,7 +126,7 @@ func damages() []damage {
 				r.Delete(order(0), "ITEM#"+sku)
 			}
 		}},
-		{name: "item of a big order lost", big: true, found: "item-count 2, order-total 2", changes: true, do: func(r storetest.RawTable) { r.Delete(order(storetest.BigOrder), "ITEM#p01") }},
+		{name: "item of a big order lost", big: true, found: "item-count 2, order-total 2", also: ", spending 1", changes: true, do: func(r storetest.RawTable) { r.Delete(order(storetest.BigOrder), "ITEM#p01") }},
 		{name: "item's quantity wrong", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", storetest.Item{"qty": storetest.Num("7")}) }},
 		{name: "item without a price", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", storetest.Item{"price": nil}) }},
 		{name: "item of a big order without a price", big: true, found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
@@ -193,6 +195,12 @@ func damages() []damage {
 		{name: "customer with an invalid address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Set("CUSTOMER#c2", own, storetest.Item{"email": storetest.Str("bob")})
 			r.Delete("EMAIL#bob@example.com", own)
+		}},
+		{name: "spending wrong", found: "spending 2", do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c1", "SPENDING#2026-01#USD", storetest.Item{"spent": storetest.Num("99")})
+			rec := r.Get("CUSTOMER#c1", "SPENDING#2026-01#USD")
+			rec["pk"], rec["customerId"] = storetest.Str("CUSTOMER#c9"), storetest.Str("c9")
+			r.Put(rec)
 		}},
 		{name: "number of orders wrong", found: "order-count 1", do: func(r storetest.RawTable) {
 			r.Set("CUSTOMER#c1", own, storetest.Item{"orderCount": storetest.Num("7")})
@@ -314,8 +322,8 @@ func TestDamagesAreNamedAndRepaired(t *testing.T) {
 					t.Errorf("a check without repair changed %q", changed)
 				}
 				drifts, summary = r.Check(check.Options{Repair: true})
-				if got := storetest.Found(drifts); got != d.found || summary.Left() != d.byHand {
-					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.Left(), d.found, d.byHand, drifts)
+				if got := storetest.Found(drifts); got != d.found+d.also || summary.Left() != d.byHand {
+					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.Left(), d.found+d.also, d.byHand, drifts)
 				}
 				if d.byHand == 0 {
 					r.CheckClean()

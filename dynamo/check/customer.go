@@ -33,6 +33,12 @@ type customerUnit struct {
 	// uncountable reports that the server cannot count the orders when a client asks for their
 	// number.
 	uncountable bool
+	// sums are what the orders cost by month, and spending the records that say so. unsummed
+	// reports that an order cannot be read.
+	table    *table.Table
+	sums     commerce.Spendings
+	spending map[model.Keys]model.Record
+	unsummed bool
 	// needed reports whether an order refers to the customer.
 	needed bool
 	// address is an e-mail address whose claim names the customer; empty where none is known. A
@@ -40,8 +46,11 @@ type customerUnit struct {
 	address string
 }
 
-func newCustomerUnit(id string) *customerUnit {
-	return &customerUnit{id: commerce.CustomerID(id), edged: newEdged(&model.EntityCustomer, map[string]string{"customerId": id})}
+func newCustomerUnit(t *table.Table, id string) *customerUnit {
+	return &customerUnit{
+		id: commerce.CustomerID(id), table: t, edged: newEdged(&model.EntityCustomer, map[string]string{"customerId": id}),
+		sums: commerce.Spendings{}, spending: map[model.Keys]model.Record{},
+	}
 }
 
 func (u *customerUnit) add(e *model.Entity, rec model.Record) {
@@ -50,8 +59,11 @@ func (u *customerUnit) add(e *model.Entity, rec model.Record) {
 		u.keep(rec)
 	case model.EntityLastEvent.Name:
 		u.lastEvent = rec
+	case model.EntitySpending.Name:
+		u.spending[model.KeyOf(rec)] = rec
 	case model.EntityCustomerOrder.Name:
 		u.copies++
+		u.sum(rec)
 		u.updated = u.updated.later(lateOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		u.copiedBytes += model.SizeOf(rec)
 		// It takes a Query for each megabyte or somewhat less. The next reading counts them.
@@ -63,6 +75,7 @@ func (u *customerUnit) key(*table.Table) model.Keys { return u.primary }
 
 func (u *customerUnit) read(ctx context.Context, c *check) error {
 	u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, 0
+	u.sums, u.unsummed = commerce.Spendings{}, false
 	b := c.table.KeyBuilder()
 	lastEventKey := model.LastEvent.Key(b, u.id)
 	if b.Err != nil {
@@ -75,7 +88,10 @@ func (u *customerUnit) read(ctx context.Context, c *check) error {
 	u.records, u.lastEvent = found, found[lastEventKey]
 	u.before = u.lastEvent
 	pages := 0
-	if u.copies, pages, err = c.client.Copies(ctx, u.id); err != nil {
+	if u.copies, pages, err = c.client.Copies(ctx, u.id, u.sum); err != nil {
+		return err
+	}
+	if err := u.readSpending(ctx, c); err != nil {
 		return err
 	}
 	if err := u.readLater(ctx, c); err != nil {
@@ -142,7 +158,13 @@ func (u *customerUnit) judge(c *check) *repair.Verdict {
 	v.Basis, v.Believed = u.primary, u.main()
 	truth, from := believed(v, &u.edged, c.table.DecodeCustomer)
 	v.Source = model.KeyOf(from)
-	u.judgeLastEvent(v, truth != nil || u.main() != nil || u.needed || u.copies > 0)
+	exists := truth != nil || u.main() != nil || u.needed || u.copies > 0
+	u.judgeLastEvent(v, exists)
+	for _, rec := range u.spending {
+		if !exists {
+			v.Orphan(repair.DriftSpending, rec, "the customer does not exist")
+		}
+	}
 	detail := "only edges are left"
 	switch {
 	case truth == nil && (!u.isLost() || !u.needed && u.copies == 0):
@@ -164,6 +186,9 @@ func (u *customerUnit) judge(c *check) *repair.Verdict {
 	if customer.AccountRepID == "" {
 		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, u.edge(&model.EntityCustomerRep)))
 	}
+	if u.main() != nil { // an edge does not tell
+		customer.SpendingComplete = (&model.Reader{Record: u.main()}).Flag(model.AttrSpendingComplete)
+	}
 	// Mutations only raise orderCount, and remove no order. So a count is right if the record that
 	// was read before it is still the same when it is repaired: orderCount cannot have changed and
 	// changed back.
@@ -178,6 +203,7 @@ func (u *customerUnit) judge(c *check) *repair.Verdict {
 	} else {
 		customer.OrderCount = nil
 	}
+	u.judgeSpending(c, v, &customer)
 	wanted := model.CustomerRecords(b, customer)
 	if b.Err != nil {
 		v.Unreadable(model.CustomerByID.Key(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)

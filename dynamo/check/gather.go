@@ -91,7 +91,7 @@ func (g *gathering) begin(e *model.Entity, partition string) {
 		g.key = unitKey{unitOrder, id}
 		g.open = &orderUnit{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}}
 	case model.EntityCustomer.PK:
-		g.key, g.open = unitKey{unitCustomer, id}, newCustomerUnit(id)
+		g.key, g.open = unitKey{unitCustomer, id}, newCustomerUnit(g.check.table, id)
 	case model.EntityEmailClaim.PK:
 		g.key, g.open = unitKey{unitClaim, id}, &claimUnit{email: id}
 	case model.EntityEmployee.PK:

@@ -503,6 +503,15 @@ func (u *orderUnit) settled(c *check, v, last *repair.Verdict) {
 	u.tellStatus(c, v, last)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !v.Clean() && c.opts.Repair && u.named() != "" {
+		c.suspectLocked(unitKey{unitCustomer, string(u.named())}, suspicion{}) // what the order costs may have changed
+	}
+	if !last.Clean() {
+		c.drifted[u.named()] = true
+		for id := range u.copies {
+			c.drifted[id] = true
+		}
+	}
 	held, known := u.holds(v)
 	if !known {
 		c.uncertainLocked(u)

@@ -157,6 +157,8 @@ func AttributesOf(e *Entity) []Attribute {
 		return described(eventAttributes)
 	case EntityOrderCounts.Name:
 		return described(orderCountsAttributes)
+	case EntitySpending.Name:
+		return described(spendingAttributes)
 	case EntityProduct.Name:
 		return described(productAttributes)
 	case EntityInventoryLevel.Name:

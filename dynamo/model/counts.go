@@ -37,3 +37,25 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 	orderCountsAttributes(&a, c)
 	return c, a.Err()
 }
+
+// SpendingRecord returns the record of what a customer has spent in a month and currency.
+func SpendingRecord(b *KeyBuilder, s commerce.Spending) Record {
+	return b.record(&EntitySpending, written(spendingAttributes, s))
+}
+
+func spendingAttributes(a *attributes, s *commerce.Spending) {
+	text(a, AttrCustomerID, &s.CustomerID, commerce.MaxIDLength)
+	text(a, "month", &s.Month, len("2026-04"))
+	a.currencyOf(&s.Total)
+	a.amount(AttrSpent, &s.Total, commerce.MaxTotalDigits)
+	a.number(AttrOrders, &s.Orders)
+}
+
+// DecodeSpending reads what a customer has spent in a month and currency.
+//
+// Errors: ErrCorrupt.
+func (codec *Codec) DecodeSpending(r Reader) (*commerce.Spending, error) {
+	a, s := attributes{Reader: r, currency: codec.Currency}, &commerce.Spending{}
+	spendingAttributes(&a, s)
+	return s, a.Err()
+}

@@ -28,6 +28,7 @@ func customerAttributes(a *attributes, c *commerce.Customer) {
 	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
 	listedText(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, optional)
 	a.count(AttrOrderCount, &c.OrderCount, nil)
+	a.flag(AttrSpendingComplete, &c.SpendingComplete)
 	a.createdAt(&c.CreatedAt)
 	a.updatedAt(&c.UpdatedAt, c.CreatedAt)
 	a.version(&c.Version)

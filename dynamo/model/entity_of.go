@@ -132,6 +132,9 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 	case EntityOrderCounts.Name:
 		c, err := DecodeOrderCounts(r)
 		return func(b *KeyBuilder) []Record { return []Record{OrderCountsRecord(b, *c)} }, err
+	case EntitySpending.Name:
+		s, err := codec.DecodeSpending(r)
+		return func(b *KeyBuilder) []Record { return []Record{SpendingRecord(b, *s)} }, err
 	case EntityProduct.Name:
 		p, err := codec.DecodeProduct(r)
 		return func(b *KeyBuilder) []Record { return Records(b, p) }, err

@@ -138,7 +138,7 @@ var (
 	EntityCustomer = Entity{Name: "customer", What: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
 	EntityCustomerRep = Entity{Name: "customerRep", What: "customer's account rep (edge)",
-		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Lacks: []string{AttrOrderCount}}
+		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Lacks: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityEmailClaim = Entity{Name: "emailClaim", What: "e-mail claim",
 		PK: "EMAIL#{email}", SK: "#METADATA"}
 	EntityOrder = Entity{Name: "order", What: "order",
@@ -167,6 +167,8 @@ var (
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityOrderCounts = Entity{Name: "orderCounts", What: "how many orders are in each status, of one part of all orders",
 		PK: "ORDER_COUNTS", SK: "PART#{part}"}
+	EntitySpending = Entity{Name: "spending", What: "what a customer's orders of a month cost",
+		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}"}
 	EntityIdempotency = Entity{Name: "idempotency", What: "idempotency key, with the first answer",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
@@ -204,7 +206,7 @@ var (
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: of(EntityCustomer), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
@@ -212,12 +214,12 @@ var (
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}
 	// The items of an order get records of their own when there are too many to embed.
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: of(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",

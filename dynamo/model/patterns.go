@@ -166,4 +166,5 @@ var (
 	EventsSince          = collection(32, "the events of an order from one to its last one", EntityOrderEvent, Ascending, static(DecodeEvent))
 	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), static(DecodeEvent))
 	OrderCounts          = collection(34, "how many orders are in each status", EntityOrderCounts, Ascending, static(DecodeOrderCounts)).of(OrderCountParts)
+	CustomerSpending     = collection(35, "what a customer has spent, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).of(commerce.MaxSpending)
 )

@@ -3,7 +3,7 @@
 package model
 
 // PatternCount is the number of access patterns.
-const PatternCount = 34
+const PatternCount = 35
 
 // AccessPatterns returns every access pattern, by number.
 func AccessPatterns() []AccessPattern {
@@ -42,6 +42,7 @@ func AccessPatterns() []AccessPattern {
 		EventsSince.AccessPattern,
 		LastEvent.AccessPattern,
 		OrderCounts.AccessPattern,
+		CustomerSpending.AccessPattern,
 	}
 }
 
@@ -88,6 +89,7 @@ func Entities() []Entity {
 		EntityEmployeeTitle,
 		EntityEmployeeWarehouse,
 		EntityOrderCounts,
+		EntitySpending,
 		EntityIdempotency,
 	}
 }

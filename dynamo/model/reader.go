@@ -22,11 +22,15 @@ const (
 	// AttrVersion goes up with every change of a record, but not with its counters.
 	AttrVersion = "version"
 	// Counters.
-	AttrOrderCount     = "orderCount"
-	AttrComplete       = "complete"
-	AttrTotalInventory = "totalInventory"
-	AttrAvailable      = "available"
-	AttrQuantity       = "quantity"
+	AttrOrderCount = "orderCount"
+	AttrComplete   = "complete"
+	AttrSpent      = "spent"
+	AttrOrders     = "orders"
+	// AttrSpendingComplete of a customer says that all orders are in the records of the spending.
+	AttrSpendingComplete = "spendingComplete"
+	AttrTotalInventory   = "totalInventory"
+	AttrAvailable        = "available"
+	AttrQuantity         = "quantity"
 	// AttrStockRevision of a product goes up by one with every change of its stock, and never down.
 	// Absent means 0.
 	AttrStockRevision = "stockRevision"

@@ -25,6 +25,7 @@ const (
 	DriftCustomerMissing  = "customer-missing"
 	driftOrderCount       = "order-count"
 	DriftOrderCounts      = "order-counts"
+	DriftSpending         = "spending"
 	DriftEmailClaim       = "email-claim"
 	DriftEmailShared      = "email-shared"
 	DriftOrphanClaim      = "orphan-claim"
@@ -101,6 +102,8 @@ func DriftClasses() []DriftClass {
 			Example: "orderCount 7, six orders", Repair: "sets the number"},
 		{Name: DriftOrderCounts, What: "a number of orders in a status that is not how many there are, or orders that nobody has counted",
 			Example: "7 pending orders in `orderCounts`, six in the list", Repair: "counts the orders, and sets the numbers"},
+		{Name: DriftSpending, What: "what a customer has spent in a month is not what the orders cost, or nobody has added the orders up",
+			Example: "orders of 12.00 in April, `spent` 10.00", Repair: "adds the orders up, and sets the amounts"},
 		{Name: DriftEmailClaim, What: "an e-mail address that is not claimed for its customer",
 			Example: "the customer is not found by e-mail", Repair: "writes the claim"},
 		{Name: DriftEmailShared, What: "an e-mail address of two customers",

@@ -139,14 +139,18 @@ func (r *Client) Collection(ctx context.Context, p *model.AccessPattern, partiti
 	})
 }
 
-// Copies counts the orders in a customer's partition, and the Queries that this takes.
-func (r *Client) Copies(ctx context.Context, id commerce.CustomerID) (n, pages int, err error) {
+// Copies gives take the orders in a customer's partition, and counts them and the Queries that this
+// takes.
+func (r *Client) Copies(ctx context.Context, id commerce.CustomerID, take func(model.Record)) (n, pages int, err error) {
 	partition, err := model.CustomerOrders.PK.Key(string(id))
 	if err != nil {
 		return 0, 0, err
 	}
-	err = r.Query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
-		n += int(out.Count)
+	err = r.Query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		for _, rec := range out.Items {
+			take(rec)
+		}
+		n += len(out.Items)
 		pages++
 		return nil
 	})

@@ -314,6 +314,8 @@ func classOf(e *model.Entity, name, otherwise string) string {
 		return driftEmbeddedItems
 	case "orderCount":
 		return driftOrderCount
+	case model.AttrSpendingComplete:
+		return DriftSpending
 	case "totalInventory":
 		return DriftStockTotal
 	case "available":

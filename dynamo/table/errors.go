@@ -21,6 +21,8 @@ var (
 	ErrNoTable = errors.New("the table does not exist")
 	// ErrAccessDenied: the credentials are missing, refused, or do not allow the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
+	// ErrNotAddedUp means that the table does not keep what a customer has spent.
+	ErrNotAddedUp = errors.New("the customer's orders are not added up: `ordergraph check -repair` adds them up")
 	// ErrNotCounted means that the table does not keep the number of orders in each status.
 	ErrNotCounted = errors.New("the orders of this table are not counted by status: `ordergraph check -repair` counts them")
 	// ErrTooManyToCount: a customer's record keeps no count of the orders, and there are more than

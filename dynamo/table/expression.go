@@ -130,7 +130,7 @@ func (e *Expression) Adding(deltas map[string]int) string {
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		switch {
 		case a == model.AttrVersion, a == model.AttrStockRevision:
-			sets = append(sets, e.addingFrom0(a, deltas[a]))
+			sets = append(sets, e.addingFrom0(a, model.Num(deltas[a])))
 		case deltas[a] < 0:
 			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.name(a), e.name(a), e.Value(model.Num(-deltas[a]))))
 		default:
@@ -142,22 +142,22 @@ func (e *Expression) Adding(deltas map[string]int) string {
 
 // Counting is the update expression that adds to numbers, which start at 0 where they are absent,
 // and sets the other attributes of a record.
-func (e *Expression) Counting(deltas map[string]int, others model.Record) string {
+func (e *Expression) Counting(deltas, others model.Record) string {
 	var sets []string
-	for _, a := range slices.Sorted(maps.Keys(deltas)) {
+	for _, a := range AttributeNames(deltas) {
 		sets = append(sets, e.addingFrom0(a, deltas[a]))
 	}
 	for _, a := range AttributeNames(others) {
-		if _, counts := deltas[a]; !counts && a != model.AttrPK && a != model.AttrSK {
+		if deltas[a] == nil && a != model.AttrPK && a != model.AttrSK {
 			sets = append(sets, e.name(a)+" = "+e.Value(others[a]))
 		}
 	}
 	return Clauses(sets, nil)
 }
 
-func (e *Expression) addingFrom0(attribute string, delta int) string {
+func (e *Expression) addingFrom0(attribute string, delta types.AttributeValue) string {
 	name := e.name(attribute)
-	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(model.Num(delta)))
+	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(delta))
 }
 
 // AttributeNames are a record's, in order, so that equal writes have equal expressions.

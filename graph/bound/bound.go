@@ -292,7 +292,7 @@ func (b *bounding) step(typ *ast.Definition, f *operation.Field, pattern int, be
 			// The list may be read as a whole, as it is counted as well.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
 		}
-	case len(f.Selections) > 0:
+	case len(f.Selections) > 0 && p.Most == 0:
 		bound = b.bounds.Collection(p, b.consistent)
 	default:
 		if p.Fallback && slices.ContainsFunc(beside, func(other operation.Field) bool {

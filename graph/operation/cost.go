@@ -126,6 +126,8 @@ func (c Costs) pricing(f *Field, in place) pricing {
 		switch {
 		case in != anywhere:
 			p.elements = c.lists.of(f.Name, in)
+		case f.Name == "spending":
+			p.elements = commerce.MaxSpending
 		case f.Name == "userErrors":
 			p.elements = MaxUserErrors
 		case c.enums[f.Definition.Type.Name()] > 0:

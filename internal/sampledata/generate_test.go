@@ -79,6 +79,11 @@ func TestGeneratedBooksAddUp(t *testing.T) {
 				t.Fatalf("order %+v settles to %+v", said.Orders[i], book.Orders[i])
 			}
 		}
+		// A generated book is never whole in memory, so it does not say what customers spend.
+		book.Spending = nil
+		for i := range book.Customers {
+			book.Customers[i].SpendingComplete = false
+		}
 		if !reflect.DeepEqual(said, book) {
 			t.Fatalf("the book\n%+v\nsettles to\n%+v", said, book)
 		}

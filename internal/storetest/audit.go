@@ -562,6 +562,31 @@ func momentOf(id string) string {
 	return time.UnixMilli(int64(u.Time())).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
+// spending compares what customers have spent with what their orders cost.
+func (a *audit) spending(spent map[Key]*big.Rat) {
+	added := func(k Key) bool {
+		v, ok := a.Records[Key{k.PK, metadata}]["spendingComplete"].(*types.AttributeValueMemberBOOL)
+		return ok && v.Value
+	}
+	for k, want := range spent {
+		if added(k) && a.Records[k] == nil {
+			a.problem(k, "is missing: the orders cost %s", want.FloatString(2))
+		}
+	}
+	for k, r := range a.Records {
+		if !strings.HasPrefix(k.SK, "SPENDING#") || !added(k) {
+			continue
+		}
+		want := spent[k]
+		if want == nil {
+			want = new(big.Rat)
+		}
+		if have := r.Number("spent"); have == nil || have.Cmp(want) != 0 {
+			a.problem(k, "spent is %v, the orders cost %s", have, want.FloatString(2))
+		}
+	}
+}
+
 var orderStatuses = []string{"pending", "confirmed", "shipped", "delivered", "cancelled"}
 
 // counters checks what is counted over several records.
@@ -583,9 +608,17 @@ func (a *audit) counters() {
 			levels[k.PK] += r.Int("quantity")
 		}
 	}
+	spent := map[Key]*big.Rat{}
 	for _, o := range a.orders {
 		if o.own == nil {
 			continue
+		}
+		if o.own.Text("status") != "cancelled" {
+			k := Key{"CUSTOMER#" + o.own.Text("customerId"), "SPENDING#" + o.own.Text("createdAt")[:len("2026-04")] + "#" + o.own.Text("currency")}
+			if spent[k] == nil {
+				spent[k] = new(big.Rat)
+			}
+			spent[k].Add(spent[k], o.own.Number("total"))
 		}
 		orders["CUSTOMER#"+o.own.Text("customerId")]++
 		statuses[o.own.Text("status")]++
@@ -596,6 +629,7 @@ func (a *audit) counters() {
 			reserved["PRODUCT#"+sku] += item.Int("qty")
 		}
 	}
+	a.spending(spent)
 	if complete > 0 { // else the table does not count its orders
 		for _, k := range incomplete {
 			a.problem(k, "is not complete")

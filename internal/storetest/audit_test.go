@@ -93,6 +93,8 @@ func damages() []damage {
 		{"level", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("1")), "totalInventory"},
 		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("-1")), "negative"},
 		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which is not there"},
+		{"spending", "CUSTOMER#c1", "SPENDING#", set("spent", storetest.Num("1")), "the orders cost"},
+		{"missing spending", "CUSTOMER#c1", "SPENDING#", nil, "the orders cost"},
 		{"number of shipped orders", "ORDER_COUNTS", "PART#", set("shipped", storetest.Num("9")), "shipped"},
 		{"missing number of orders", "ORDER_COUNTS", "PART#", func(r storetest.Record) { r["complete"] = &types.AttributeValueMemberBOOL{} }, "complete"},
 		{"missing warehouse", "WAREHOUSE#w0", "#METADATA", nil, "which is not there"},

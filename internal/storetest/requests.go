@@ -53,7 +53,7 @@ func SmallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 // DynamoDB ends it after a megabyte.
 func SmallCounts(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return Watched(db, func(_ context.Context, in any) error {
-		if query, ok := in.(*dynamodb.QueryInput); ok && query.Select == types.SelectCount {
+		if query, ok := in.(*dynamodb.QueryInput); ok && (query.Select == types.SelectCount || query.Limit == nil) {
 			query.Limit = aws.Int32(records)
 		}
 		return nil

@@ -1,0 +1,113 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	checking "github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// spent is what a customer has spent, by month.
+func (s *shop) spent(t testing.TB, customer string) map[string]string {
+	t.Helper()
+	var data struct {
+		Customer struct {
+			Spending []struct {
+				Month string
+				Total struct{ Amount string }
+			}
+		}
+	}
+	s.read(t, &data, `{ customer(id: %q) { spending { month total { amount } } } }`, customer)
+	months := map[string]string{}
+	for _, m := range data.Customer.Spending {
+		months[m.Month] = m.Total.Amount
+	}
+	return months
+}
+
+// What a customer spends follows every change of an order's items, and leaves out cancelled orders.
+func TestSpendingFollowsTheOrders(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		month := commerce.MonthOf(s.clock.Now())
+		before := s.spent(t, "ann")[month]
+		first := s.place(t, "ann", "mug", "plate")
+		one := s.spent(t, "ann")[month]
+		if one == before {
+			t.Errorf("an order adds nothing to %q", before)
+		}
+		second := s.place(t, "ann", "mug", "plate")
+		s.do(t, "setOrderItem", in{"orderId": second, "sku": "mug", "quantity": 5})
+		s.do(t, "removeOrderItem", in{"orderId": second, "sku": "mug"})
+		s.do(t, "setOrderItem", in{"orderId": second, "sku": "mug", "quantity": 1})
+		two := s.spent(t, "ann")[month]
+		s.do(t, "cancelOrder", in{"orderId": second})
+		if got := s.spent(t, "ann")[month]; got != one || two == one {
+			t.Errorf("%s after one order, %s after two, %s when the second is cancelled", one, two, got)
+		}
+		s.do(t, "cancelOrder", in{"orderId": first})
+		if got := s.spent(t, "ann")[month]; got != "0.00" {
+			t.Errorf("%s when both are cancelled, want 0.00", got)
+		}
+	})
+}
+
+// Orders of other software are not added up before a repair has done so.
+func TestSpendingOfOtherSoftwaresOrders(t *testing.T) {
+	t.Parallel()
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s, order := foreignShop(t, db)
+		s.do(t, "setOrderItem", in{"orderId": order, "sku": "abc", "quantity": 1})
+		got := s.bare(t).api.ask(t, `{ customer(id: "cust_01") { name spending { month } } }`, nil)
+		if string(got.Data) != `{"customer":{"name":"Alice Chen","spending":null}}` || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
+			t.Errorf("answered %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
+		}
+		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.spent(t, "cust_01"); len(got) != 1 || got["2024-04"] != "89.70" {
+			t.Errorf("spent %v, want 89.70 in 2024-04", got)
+		}
+		s.do(t, "cancelOrder", in{"orderId": order})
+		if got := s.spent(t, "cust_01"); got["2024-04"] != "0.00" {
+			t.Errorf("spent %v after the order is cancelled", got)
+		}
+	})
+}
+
+// The months that a range of days is in are shown, and a range that runs backwards is refused.
+func TestSpendingInARange(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
+	s.place(t, "ann", "mug")
+	day := s.clock.Now().UTC()
+	shown := func(from, to string) int {
+		t.Helper()
+		var data struct {
+			Customer struct{ Spending []struct{ Month string } }
+		}
+		s.read(t, &data, `{ customer(id: "ann") { spending(placed: {from: %q, to: %q}) { month } } }`, from, to)
+		return len(data.Customer.Spending)
+	}
+	date := func(years, months, days int) string { return day.AddDate(years, months, days).Format("2006-01-02") }
+	first := day.Format("2006-01") + "-01"
+	for _, c := range []struct {
+		from, to string
+		months   int
+	}{
+		{date(0, 0, 0), date(0, 0, 1), 1}, {first, date(1, 0, 0), 1}, {date(-1, 0, 0), first, 0}, {date(1, 0, 0), date(2, 0, 0), 0}, {date(0, 0, 0), date(0, 0, 0), 0},
+	} {
+		if got := shown(c.from, c.to); got != c.months {
+			t.Errorf("from %s to %s: %d months, want %d", c.from, c.to, got, c.months)
+		}
+	}
+	got := s.api.ask(t, `{ customer(id: "ann") { spending(placed: {from: "2026-02-01", to: "2026-01-01"}) { month } } }`, nil)
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
+		t.Errorf("a range that runs backwards: %+v", got.Errors)
+	}
+}
