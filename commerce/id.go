@@ -132,7 +132,38 @@ func ParseEmail(s string) (string, error) {
 	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(text, invisible) {
 		return "", Invalid("is no e-mail address: it has the form name@example.com")
 	}
-	return norm.NFC.String(strings.ToLower(norm.NFC.String(text))), nil
+	return fold(text), nil
+}
+
+// fold returns text in lower case and composed (Unicode's NFC).
+func fold(text string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(text))) }
+
+// MaxFoldedName is how many bytes a name has at most as FoldName returns it.
+const MaxFoldedName = 256
+
+// FoldName returns the form of a name by which records are found and sorted: in lower case and
+// composed, as e-mail addresses are. Characters that show nothing are left out, and the end of a
+// name that is longer than MaxFoldedName bytes. A space becomes '-', and so do the characters from
+// '!' to '#': then a name that ends with '#' in a key sorts before the longer names that begin with
+// it.
+func FoldName(name string) string {
+	folded := strings.Map(func(r rune) rune {
+		switch {
+		case r <= '#' && r >= ' ', unicode.IsSpace(r):
+			return '-'
+		case invisible(r):
+			return -1
+		}
+		return r
+	}, fold(name))
+	if len(folded) > MaxFoldedName {
+		end := MaxFoldedName
+		for !utf8.RuneStart(folded[end]) {
+			end--
+		}
+		folded = folded[:end]
+	}
+	return folded
 }
 
 // invisible tells of a character that shows nothing, a space or a mark of direction, say, or is

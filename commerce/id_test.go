@@ -257,3 +257,15 @@ func TestParseEmailIsStable(t *testing.T) {
 		}
 	})
 }
+
+// A folded name fits into a key, whatever the name is.
+func TestFoldName(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "", "Mug": "mug", "ÉTÉ": "été", "E\u0301TE\u0301": "été", "a#B \"c\"!": "a-b--c--", "a\u00a0b\tc": "a-b-c",
+		"👩\u200d🚀": "👩🚀", "\u200b": "", "a\x00b": "ab", "\xff": "", strings.Repeat("x", 255) + "é": strings.Repeat("x", 255),
+	} {
+		if got := commerce.FoldName(name); got != want {
+			t.Errorf("%q is folded to %q, want %q", name, got, want)
+		}
+	}
+}

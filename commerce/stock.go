@@ -12,6 +12,9 @@ type Product struct {
 	Available int `json:"-"`
 	// Version goes up with every change; 0 where other software wrote the record.
 	Version int `json:"-"`
+	// Partial reports that TotalInventory and Available are unknown, as the product was read from a
+	// list that does not have them.
+	Partial bool `json:"-"`
 }
 
 // InventoryLevel is how many pieces of a product lie in a warehouse.

@@ -78,7 +78,7 @@ func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 	bytes := 0
 	for _, e := range model.Entities() {
 		switch {
-		case e.PK != p.PK:
+		case e.PK != p.PK || e.EdgeOf != nil: // edges are not read
 		case strings.Contains(string(e.SK), "{"):
 			rest = append(rest, e)
 		default: // one of it

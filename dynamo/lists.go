@@ -19,8 +19,8 @@ type ListRequest struct {
 	Statuses StatusSet
 	// Range limits the list; the zero value does not.
 	Range Range
-	// Pattern is the name under which the request is explained: another access pattern that reads
-	// the same partitions, such as the one for ranges. nil is the list's own.
+	// Pattern is the access pattern to read records of the same kind by, such as the one for ranges.
+	// nil is the list's own.
 	Pattern *model.AccessPattern
 	Page    Page
 }
@@ -46,6 +46,15 @@ func PlacedIn(r commerce.TimeRange) Range {
 		part.To, _ = commerce.FirstULID(r.To)
 	}
 	return part
+}
+
+// NamedLike is the part of a list by name that has the names with a beginning, whatever its case.
+func NamedLike(prefix string) Range {
+	if prefix = commerce.FoldName(prefix); prefix == "" {
+		return Range{None: true}
+	}
+	part := model.BeginningWith(prefix)
+	return Range{From: part.From, To: part.To}
 }
 
 // HiredOn is the part of a list of employees that was hired on some days.
@@ -116,10 +125,10 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 // listing returns the partitions of a list. Orders by status are read in lifecycle order, so that
 // an order that moves on while the list is read is not missed.
 func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) {
-	l := listing{pattern: p, prefix: string(p.SK), page: r.Page, bounds: model.Range{From: r.Range.From, To: r.Range.To}}
 	if r.Pattern != nil {
-		l.pattern = r.Pattern
+		p = r.Pattern
 	}
+	l := listing{pattern: p, prefix: string(p.SK), page: r.Page, bounds: model.Range{From: r.Range.From, To: r.Range.To}}
 	if p.PK == model.EntityOrder.IndexPK {
 		return l, s.addStatuses(&l, r.Statuses)
 	}
@@ -183,7 +192,7 @@ type WholeOrder struct {
 // Errors: commerce.ErrNotFound, and those of the lists.
 func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrder, error) {
 	whole := &WholeOrder{}
-	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), func(sk string, r model.Reader) (readable bool, err error) {
+	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), model.Range{}, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityOrder.SK):
 			whole.Order, err = s.table.DecodeOrder(r)
@@ -218,7 +227,8 @@ type WholeProduct struct {
 // Errors: commerce.ErrNotFound, and those of the lists.
 func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProduct, error) {
 	whole := &WholeProduct{}
-	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), func(sk string, r model.Reader) (readable bool, err error) {
+	beforeEdges := model.Range{To: string(model.EntityProductCategoryName.SK)}
+	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), beforeEdges, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityProduct.SK):
 			whole.Product, err = s.table.DecodeProduct(r)
@@ -242,14 +252,14 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 	return append(to, v), err
 }
 
-// readCollection gives each record of an item collection to take, up to collectionLimit, and reports
-// whether those were all and take could read each of them.
-func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, take func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
+// readCollection gives each record of a part of an item collection to take, up to collectionLimit,
+// and reports whether those were all and take could read each of them.
+func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, take func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
 	pk, err := p.PK.Key(id)
 	if err != nil {
 		return false, err
 	}
-	records, more, err := s.table.Query(ctx, p, pk, "", model.Range{}, collectionLimit, true)
+	records, more, err := s.table.Query(ctx, p, pk, "", part, collectionLimit, true)
 	if err != nil {
 		return false, err
 	}

@@ -4250,10 +4250,18 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 		x.leave()
 		return written
 	case 5: // totalInventory
-		x.out = scalar.AppendInt(x.out, obj.TotalInventory)
+		v, ok := x.resolveProductTotalInventory(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendInt32(x.out, v)
 		return true
 	case 6: // available
-		x.out = scalar.AppendInt(x.out, obj.Available)
+		v, ok := x.resolveProductAvailable(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendInt32(x.out, v)
 		return true
 	case 7: // inventory
 		v, ok := x.resolveProductInventory(f, obj)
@@ -4285,6 +4293,20 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 	default:
 		panic("Product has no field of the number " + strconv.Itoa(f.Number))
 	}
+}
+
+func (x *execution) resolveProductTotalInventory(f *operation.Field, obj *commerce.Product) (v int32, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.productResolvers.TotalInventory(x.resolverCtx, obj)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveProductAvailable(f *operation.Field, obj *commerce.Product) (v int32, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.productResolvers.Available(x.resolverCtx, obj)
+	return v, x.resolved(f, err)
 }
 
 type productInventoryArguments struct {
@@ -5109,11 +5131,12 @@ func (x *execution) resolveQueryProductsBySku(f *operation.Field) (v []*commerce
 }
 
 type queryProductsArguments struct {
-	category string
-	first    *int32
-	after    *string
-	last     *int32
-	before   *string
+	category   *string
+	namePrefix *string
+	first      *int32
+	after      *string
+	last       *int32
+	before     *string
 }
 
 func readQueryProductsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -5122,11 +5145,12 @@ func readQueryProductsArguments(ctx context.Context, generated any, given map[st
 		return nil, err
 	}
 	return &queryProductsArguments{
-		category: read["category"].(string),
-		first:    read["first"].(*int32),
-		after:    read["after"].(*string),
-		last:     read["last"].(*int32),
-		before:   read["before"].(*string),
+		category:   read["category"].(*string),
+		namePrefix: read["namePrefix"].(*string),
+		first:      read["first"].(*int32),
+		after:      read["after"].(*string),
+		last:       read["last"].(*int32),
+		before:     read["before"].(*string),
 	}, nil
 }
 
@@ -5139,7 +5163,7 @@ func (x *execution) resolveQueryProducts(f *operation.Field) (v *paging.Connecti
 	a := given.(*queryProductsArguments)
 	x.resolving = f
 	x.pages++
-	v, err := x.queryResolvers.Products(x.resolverCtx, a.category, a.first, a.after, a.last, a.before)
+	v, err := x.queryResolvers.Products(x.resolverCtx, a.category, a.namePrefix, a.first, a.after, a.last, a.before)
 	return v, x.resolved(f, err)
 }
 

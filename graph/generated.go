@@ -393,7 +393,7 @@ type ComplexityRoot struct {
 		OrdersByID          func(childComplexity int, ids []string) int
 		OrdersByStatus      func(childComplexity int, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
 		Product             func(childComplexity int, sku string) int
-		Products            func(childComplexity int, category string, first *int32, after *string, last *int32, before *string) int
+		Products            func(childComplexity int, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) int
 		ProductsBySku       func(childComplexity int, skus []string) int
 		Viewer              func(childComplexity int) int
 		Warehouse           func(childComplexity int, id string) int
@@ -573,6 +573,8 @@ type OrderUpdateResolver interface {
 	Order(ctx context.Context, obj *feed.OrderChange) (*commerce.Order, error)
 }
 type ProductResolver interface {
+	TotalInventory(ctx context.Context, obj *commerce.Product) (int32, error)
+	Available(ctx context.Context, obj *commerce.Product) (int32, error)
 	Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
 	OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error)
 }
@@ -589,7 +591,7 @@ type QueryResolver interface {
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
 	ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error)
-	Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error)
+	Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error)
 	InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error)
 	Employee(ctx context.Context, id string) (*commerce.Employee, error)
 	Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
@@ -2120,7 +2122,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Products(childComplexity, args["category"].(string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.Query.Products(childComplexity, args["category"].(*string), args["namePrefix"].(*string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.productsBySku":
 		if e.ComplexityRoot.Query.ProductsBySku == nil {
 			break
@@ -3685,7 +3687,10 @@ An access pattern that a field is read by (docs/data-model.md). The plan, the re
 directive @reads(
   "The access pattern's ID, such as ` + "`" + `AP28` + "`" + `."
   pattern: String!
-  "The arguments that choose this pattern among those of the field. The first one decides: it has a value."
+  """
+  The arguments that choose this pattern among those of the field: each of them has a value. The pattern with the most such
+  arguments is read, or the first of those.
+  """
   with: [String!]
   "The field that chooses this pattern where it is selected of the record."
   selecting: String
@@ -3800,8 +3805,8 @@ type Query {
     before: String
   ): OrderConnection! @access(permission: LIST_ORDERS)
     @reads(pattern: "AP7")
+    @reads(pattern: "AP24", with: ["statuses"])
     @reads(pattern: "AP8", with: ["placed"])
-    @reads(pattern: "AP24", with: ["statuses", "placed"])
 
   """
   How many orders there are in each status, exactly, whatever their number. AP34: one Query. Null, with an error, for a table of other
@@ -3842,10 +3847,18 @@ type Query {
     skus: [ID!]!
   ): [Product]! @reads(pattern: "AP10") @access(permission: READ_CATALOG)
 
-  "The products of a category, by SKU. AP12: one Query. Access: everybody."
+  """
+  Products: all of them or those whose name begins with a text, by name, or those of a category, by SKU. AP12 for a
+  category, AP37 for the names in it: one Query. AP36 for all names: one Query per shard. Access: everybody.
+  """
   products(
-    "The category, spelled as the products spell it."
-    category: String!
+    "Only products of this category, spelled as the products spell it. They come by SKU, or by name beside ` + "`" + `namePrefix` + "`" + `."
+    category: String
+    """
+    Only products whose name begins with this text, in any case. Spaces and the characters ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + ` and ` + "`" + `#` + "`" + ` are the
+    same. An empty text is like none.
+    """
+    namePrefix: String
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
@@ -3854,7 +3867,10 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): ProductConnection! @reads(pattern: "AP12") @access(permission: READ_CATALOG)
+  ): ProductConnection! @access(permission: READ_CATALOG)
+    @reads(pattern: "AP36")
+    @reads(pattern: "AP12", with: ["category"])
+    @reads(pattern: "AP37", with: ["category", "namePrefix"])
 
   "The stock of a product in one warehouse, or null. AP14: one GetItem. Access: staff, admins, services."
   inventoryLevel(
@@ -4202,13 +4218,15 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   category: String!
   "What one piece costs today."
   unitPrice: Money!
-  "How many pieces lie in all warehouses together. AP15: it stands on the product's record. Access: staff, admins, services."
-  totalInventory: Int! @reads(pattern: "AP15") @access(permission: READ_STOCK)
+  "How many pieces lie in all warehouses together. AP15: it stands on the product's record, which lists by name read: AP10. Access: staff, admins, services."
+  totalInventory: Int! @access(permission: READ_STOCK)
+    @reads(pattern: "AP10", byHand: "Only lists by name lack the number.")
+    @reads(pattern: "AP15")
   """
   How many pieces can still be sold: the total less what pending and confirmed orders reserve. Nothing can
-  be ordered at 0; imported orders may have taken it below.
+  be ordered at 0; imported orders may have taken it below. Lists by name read the product's record for it: AP10.
   """
-  available: Int!
+  available: Int! @reads(pattern: "AP10", byHand: "Only lists by name lack the number.")
   "The stock warehouse by warehouse. Comes with ` + "`" + `product(sku)` + "`" + ` in one Query, else AP13: one Query. Access: staff, admins, services."
   inventory(
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
@@ -6215,45 +6233,53 @@ func (ec *executionContext) field_Query_products_args(ctx context.Context, rawAr
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "category",
-		func(ctx context.Context, v any) (string, error) {
-			return ec.unmarshalNString2string(ctx, v)
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["category"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "namePrefix",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+	args["namePrefix"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["last"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["before"] = arg4
+	args["after"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg5
 	return args, nil
 }
 
@@ -11738,18 +11764,18 @@ func (ec *executionContext) _Product_totalInventory(ctx context.Context, field g
 			return ec.fieldContext_Product_totalInventory(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.TotalInventory, nil
+			return ec.Resolvers.Product().TotalInventory(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Product_totalInventory(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Product", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("Product", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Product_available(ctx context.Context, field graphql.CollectedField, obj *commerce.Product) (ret graphql.Marshaler) {
@@ -11761,18 +11787,18 @@ func (ec *executionContext) _Product_available(ctx context.Context, field graphq
 			return ec.fieldContext_Product_available(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Available, nil
+			return ec.Resolvers.Product().Available(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Product_available(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Product", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("Product", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Product_inventory(ctx context.Context, field graphql.CollectedField, obj *commerce.Product) (ret graphql.Marshaler) {
@@ -12551,7 +12577,7 @@ func (ec *executionContext) _Query_products(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Products(ctx, fc.Args["category"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().Products(ctx, fc.Args["category"].(*string), fc.Args["namePrefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Product]) graphql.Marshaler {
@@ -20037,15 +20063,81 @@ func (ec *executionContext) _Product(ctx context.Context, sel ast.SelectionSet, 
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "totalInventory":
-			out.Values[i] = ec._Product_totalInventory(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Product_totalInventory(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "available":
-			out.Values[i] = ec._Product_available(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Product_available(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "inventory":
 			field := field
 

@@ -16,7 +16,7 @@ func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 	e := newTwins(t, Options{}, nil).executor
 	pagingNames := []string{"first", "after", "last", "before"}
 	one := map[string][2]any{
-		"String!": {"a", "b"}, "OrderStatus!": {"PENDING", "SHIPPED"}, "[OrderStatus!]": {[]any{"PENDING"}, []any{"PENDING", "SHIPPED"}},
+		"String!": {"a", "b"}, "String": {"a", "b"}, "OrderStatus!": {"PENDING", "SHIPPED"}, "[OrderStatus!]": {[]any{"PENDING"}, []any{"PENDING", "SHIPPED"}},
 		"TimeRange": {map[string]any{"from": "2026-01-01T00:00:00Z"}, map[string]any{"from": "2026-01-02T00:00:00Z"}},
 		"DateRange": {map[string]any{"from": "2026-01-01"}, map[string]any{"from": "2026-01-02"}},
 	}

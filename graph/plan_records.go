@@ -321,8 +321,20 @@ func itemRefs(targets []target[model.OrderItemKey], to *refs) {
 
 // products plans what follows from a list of products.
 func (p plan) products(ctx context.Context, targets []target[*commerce.Product]) {
+	p.stockOf(ctx, targets)
 	p.inventoryOf(ctx, targets)
 	p.productLists(ctx, ids(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
+}
+
+// stockOf plans the records of products from lists that lack the stock.
+func (p plan) stockOf(ctx context.Context, targets []target[*commerce.Product]) {
+	var partial wanted[commerce.SKU]
+	for product, f := range fields(targets) {
+		if product.Partial && (f.Name == "totalInventory" || f.Name == "available") {
+			partial.add(product.SKU, f.Path, nil)
+		}
+	}
+	startRecords(ctx, p, &partial, model.ProductBySKU, nil)
 }
 
 // inventoryOf plans what follows from products that came with their inventory, as others of the

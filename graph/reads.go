@@ -188,6 +188,15 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a
 // counted makes GraphQL's Int of a count.
 func counted(n int, err error) (int32, error) { return int32(min(n, math.MaxInt32)), err }
 
+// stock returns a number of a product's stock.
+func stock(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
+	p, err := of(ctx).Stocked(ctx, product)
+	if err != nil {
+		return 0, err
+	}
+	return counted(number(p), nil)
+}
+
 // valueOrNull makes GraphQL's null of no text and no status.
 func valueOrNull[T comparable](v T) *T {
 	var none T

@@ -352,7 +352,14 @@ func (a *queryProductsBySkuArguments) keys() ([]commerce.SKU, error) {
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
 func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond) {
-	q.Text(a.category)
+	category := q.OptionalText(a.category)
+	namePrefix := q.Prefix(a.namePrefix)
+	switch {
+	case category && namePrefix:
+		q.Key.Pattern = &model.CategoryByName.AccessPattern
+	case category:
+		q.Key.Pattern = &model.Products.AccessPattern
+	}
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
@@ -458,10 +465,10 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-func (r *queryResolver) Products(ctx context.Context, category string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
+func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.list("Query.products")
-	(&queryProductsArguments{category, first, after, last, before}).list(&q, resolving(ctx).Beyond)
-	return connection(ctx, model.Products, &q)
+	(&queryProductsArguments{category, namePrefix, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	return connection(ctx, model.ProductsByName, &q)
 }
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
@@ -554,7 +561,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	startList(ctx, p, &customers, model.Customers, plan.customers)
 	startList(ctx, p, &orders, model.Orders, plan.orders)
 	startList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
-	startList(ctx, p, &products, model.Products, plan.products)
+	startList(ctx, p, &products, model.ProductsByName, plan.products)
 	startList(ctx, p, &employees, model.Employees, plan.employees)
 	startList(ctx, p, &employeesByName, model.EmployeesByName, plan.employees)
 	startList(ctx, p, &employeesByJobTitle, model.EmployeesByJobTitle, plan.employees)

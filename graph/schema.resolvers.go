@@ -65,6 +65,14 @@ func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*st
 	return valueOrNull(obj.Note), nil
 }
 
+func (r *productResolver) TotalInventory(ctx context.Context, obj *commerce.Product) (int32, error) {
+	return stock(ctx, obj, func(p *commerce.Product) int { return p.TotalInventory })
+}
+
+func (r *productResolver) Available(ctx context.Context, obj *commerce.Product) (int32, error) {
+	return stock(ctx, obj, func(p *commerce.Product) int { return p.Available })
+}
+
 func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
 	return r.inventoryOf(ctx, obj, productInventoryArguments{first, after, last, before})
 }

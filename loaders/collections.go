@@ -216,6 +216,21 @@ func (l *Loaders) TimelineAtHand(id commerce.OrderID, page dynamo.Page) (dynamo.
 	return dynamo.PageOf(whole.Events, byEvent, page), true
 }
 
+// Stocked returns a product with its stock, which a list by name lacks. It returns the product as it
+// is if its record is gone.
+//
+// Errors: those of dynamo.ReadRecords.
+func (l *Loaders) Stocked(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
+	if !p.Partial {
+		return p, nil
+	}
+	own, err := Records(l, model.ProductBySKU).Load(ctx, p.SKU)
+	if errors.Is(err, commerce.ErrNotFound) {
+		return p, nil
+	}
+	return own, err
+}
+
 // ProductInventory returns a page of a product's stock.
 //
 // Errors: those of dynamo.ReadPage.

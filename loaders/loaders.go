@@ -31,7 +31,7 @@ type Loaders struct {
 	mu sync.Mutex
 	// patterns are the loaders of access patterns, by the pattern's number. Each is made when it is
 	// first used.
-	patterns [model.PatternCount + 1]any
+	patterns [model.LastPattern + 1]any
 
 	// ctx ends the loaders' requests. The context of the first caller does not: a caller that goes
 	// away does not fail the others.

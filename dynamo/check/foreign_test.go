@@ -52,12 +52,14 @@ func foreignRecords() []storetest.Item {
 	product := storetest.ItemKey("PRODUCT#p1", "#METADATA")
 	product["sku"], product["name"], product["unitPrice"] = storetest.Str("p1"), storetest.Str("Nut"), storetest.Num("0.1")
 	product["totalInventory"], product["available"] = storetest.Num("5.0"), storetest.Num("2")
+	named := storetest.ItemKey("PRODUCT#p1", "WITH_NAME")
+	named["sku"], named["name"], named["unitPrice"], named["gsi1pk"], named["gsi1sk"] = product["sku"], product["name"], product["unitPrice"], storetest.Str("PRODUCT_NAMES"), storetest.Str("nut#p1")
 	level := storetest.ItemKey("PRODUCT#p1", "WAREHOUSE#w1")
 	level["sku"], level["warehouseId"], level["quantity"], level["gsi1pk"], level["gsi1sk"] = storetest.Str("p1"), storetest.Str("w1"), storetest.Num("5"), storetest.Str("WAREHOUSE#w1"), storetest.Str("PRODUCT#p1")
 	warehouse := storetest.ItemKey("WAREHOUSE#w1", "#METADATA")
 	warehouse["warehouseId"], warehouse["name"], warehouse["gsi1pk"], warehouse["gsi1sk"] = storetest.Str("w1"), storetest.Str("North"), storetest.Str("WAREHOUSES"), storetest.Str("WAREHOUSE#w1")
 	return []storetest.Item{
-		own, copied, mark(line), mark(event), mark(customer), mark(edge), mark(claim), mark(product), mark(level), mark(warehouse),
+		own, copied, mark(line), mark(event), mark(customer), mark(edge), mark(claim), mark(product), mark(named), mark(level), mark(warehouse),
 		storetest.ItemKey("CART#1", "#METADATA"), storetest.ItemKey("CUSTOMER#c1", "WISHLIST#1"), storetest.ItemKey("ORDER#o-1", "NOTE#1"), storetest.ItemKey("IDEMPOTENCY#p#k", "#METADATA"),
 	}
 }
@@ -81,8 +83,8 @@ func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 		if got := storetest.Found(drifts); got != "order-counts 32, spending 2" || summary.Left() > 0 || summary.Unsettled > 0 {
 			t.Errorf("found %s, %d left, %d unsettled: %+v", got, summary.Left(), summary.Unsettled, drifts)
 		}
-		if summary.Records != 14 || summary.Foreign != 3 {
-			t.Errorf("counted %d records, %d foreign, want 14 and 3", summary.Records, summary.Foreign)
+		if summary.Records != 15 || summary.Foreign != 3 {
+			t.Errorf("counted %d records, %d foreign, want 15 and 3", summary.Records, summary.Foreign)
 		}
 		changed := storetest.Differing(before, r.All())
 		if changed = slices.DeleteFunc(changed, func(k string) bool {
@@ -101,7 +103,7 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, rec := range foreignRecords() {
 			switch storetest.KeyText(rec) {
-			case "EMAIL#ann@example.com #METADATA", "ORDER#o-1 EVENT#1", "CUSTOMER#c1 ORDER#o-1", "WAREHOUSE#w1 #METADATA":
+			case "EMAIL#ann@example.com #METADATA", "ORDER#o-1 EVENT#1", "CUSTOMER#c1 ORDER#o-1", "WAREHOUSE#w1 #METADATA", "PRODUCT#p1 WITH_NAME":
 				continue
 			case "CUSTOMER#c1 #METADATA", "ORDER#o-1 ITEM#p1":
 				delete(rec, "gsi1pk")
@@ -109,7 +111,7 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 			}
 			r.Put(rec)
 		}
-		const want = "copy-missing 1, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1"
+		const want = "copy-missing 1, edge-missing 1, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1"
 		for _, repair := range []bool{false, true} {
 			drifts, summary := r.Check(check.Options{Repair: repair})
 			if got := storetest.Found(withoutCounts(drifts)); got != want || repair && summary.Left() > 0 {

@@ -44,7 +44,7 @@ func everyFieldIsInItsRecord[V any](t *testing.T, declare func(*attributes, *V),
 	for field, value := range reflect.ValueOf(&v).Elem().Fields() {
 		if at, ok := value.Addr().Interface().(*time.Time); ok {
 			*at = time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC)
-		} else if value.IsZero() {
+		} else if value.IsZero() && field.Name != "Partial" { // it tells of the record that was read
 			t.Errorf("%T.%s has no declared attribute", v, field.Name)
 		}
 	}

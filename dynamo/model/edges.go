@@ -87,8 +87,8 @@ func (e *Entity) Without(attributes Record) Record {
 func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {
-		lacks := func(name string) bool { return attributes[name] == nil }
-		if !slices.ContainsFunc(edge.ListedBy(), lacks) {
+		lacks := func(name string) bool { return edge.valueFor(name, attributes) == "" }
+		if !slices.ContainsFunc(slices.Concat(edge.IndexPK.Names(), edge.IndexSK.Names()), lacks) {
 			records = append(records, b.record(edge, edge.Without(attributes)))
 		}
 	}

@@ -133,6 +133,9 @@ type Entity struct {
 	Lacks []string
 }
 
+// stockNumbers are the attributes of a product that change with every order.
+var stockNumbers = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision}
+
 // The entities. An edge is named for the record and what it is listed by.
 var (
 	EntityCustomer = Entity{Name: "customer", What: "customer",
@@ -153,6 +156,11 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
 	EntityProduct = Entity{Name: "product", What: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
+	// A product is read together with its inventory levels: its edges stand behind these.
+	EntityProductName = Entity{Name: "productName", What: "product's name (edge)",
+		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Lacks: stockNumbers}
+	EntityProductCategoryName = Entity{Name: "productCategoryName", What: "product's name in its category (edge)",
+		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", EdgeOf: &EntityProduct, Lacks: stockNumbers}
 	EntityInventoryLevel = Entity{Name: "inventoryLevel", What: "inventory level",
 		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}"}
 	EntityWarehouse = Entity{Name: "warehouse", What: "warehouse",
@@ -293,7 +301,7 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t Template) string {
 		values := t.appendNames(make([]string, 0, 2)) // no template has more, so they need no memory
 		for i, name := range values {
-			values[i] = TextOf(attributes, e.AttributeFor(name))
+			values[i] = e.valueFor(name, attributes)
 		}
 		return b.Key(t, values...)
 	}
@@ -315,8 +323,22 @@ func (e *Entity) AttributeFor(name string) string {
 		return "productId"
 	case (e.Name == EntityCustomerRep.Name || e.Name == EntityCustomerOrder.Name) && name == "employeeId":
 		return "accountRepId"
+	case name == foldedName:
+		return "name"
 	}
 	return name
+}
+
+// foldedName is the placeholder of a name as commerce.FoldName returns it.
+const foldedName = "foldedName"
+
+// valueFor returns the value of a template's placeholder in a record with these attributes.
+func (e *Entity) valueFor(name string, attributes Record) string {
+	text := TextOf(attributes, e.AttributeFor(name))
+	if name == foldedName {
+		return commerce.FoldName(text)
+	}
+	return text
 }
 
 // Attributes returns the keys as attributes.

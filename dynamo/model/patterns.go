@@ -167,4 +167,6 @@ var (
 	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), static(DecodeEvent))
 	OrderCounts          = collection(34, "how many orders are in each status", EntityOrderCounts, Ascending, static(DecodeOrderCounts)).of(OrderCountParts)
 	CustomerSpending     = collection(35, "what a customer has spent, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).of(commerce.MaxSpending)
+	ProductsByName       = index(36, "products by name, or by the beginning of the name", EntityProductName, Ascending, (*Codec).DecodeProduct)
+	CategoryByName       = index(37, "products of a category by the beginning of their name", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
 )

@@ -4,6 +4,8 @@ package model
 
 // PatternCount is the number of access patterns.
 const PatternCount = 35
+// LastPattern is the highest number of an access pattern.
+const LastPattern = 37
 
 // AccessPatterns returns every access pattern, by number.
 func AccessPatterns() []AccessPattern {
@@ -43,6 +45,8 @@ func AccessPatterns() []AccessPattern {
 		LastEvent.AccessPattern,
 		OrderCounts.AccessPattern,
 		CustomerSpending.AccessPattern,
+		ProductsByName.AccessPattern,
+		CategoryByName.AccessPattern,
 	}
 }
 
@@ -82,6 +86,8 @@ func Entities() []Entity {
 		EntityOrderEvent,
 		EntityLastEvent,
 		EntityProduct,
+		EntityProductName,
+		EntityProductCategoryName,
 		EntityInventoryLevel,
 		EntityWarehouse,
 		EntityEmployee,

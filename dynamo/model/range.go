@@ -32,6 +32,16 @@ func (b Range) Behind(last string, forward bool) Range {
 	return b
 }
 
+// BeginningWith returns the positions that begin with a text, which has no character that shows
+// nothing.
+func BeginningWith(text string) Range {
+	last, size := utf8.DecodeLastRuneInString(text)
+	if last++; last == 0xD800 { // the surrogates are no text
+		last = '\uE000'
+	}
+	return Range{From: text, To: text[:len(text)-size] + string(last)}
+}
+
 // highest sorts behind every character that a key can hold.
 const highest = string(utf8.MaxRune)
 

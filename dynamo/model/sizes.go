@@ -22,6 +22,11 @@ func LargestSizes() map[string]int {
 	for _, r := range records {
 		sizes[TextOf(r, "entity")] = SizeOf(r) + shardDigits
 	}
+	for i := range allEntities {
+		if e := &allEntities[i]; slices.Contains(e.IndexSK.Names(), foldedName) {
+			sizes[e.Name] += commerce.MaxFoldedName - commerce.MaxName
+		}
+	}
 	// Composing an address (commerce.ParseEmail) can make three bytes of one.
 	sizes[EntityEmailClaim.Name] += 2 * commerce.MaxEmail
 	// An idempotency record holds the first answer, of which an order's is the largest, beside the

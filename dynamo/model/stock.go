@@ -11,9 +11,11 @@ func productAttributes(a *attributes, p *commerce.Product) {
 	a.number(AttrTotalInventory, &p.TotalInventory)
 	a.number(AttrAvailable, &p.Available)
 	a.version(&p.Version)
+	// Products of other software may lack the numbers as well.
+	p.Partial = a.purpose == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }
 
-// DecodeProduct reads a product.
+// DecodeProduct reads a product's record or one of its edges.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {

@@ -118,6 +118,8 @@ type origin struct {
 	via int
 	// single reports whether there is one record at most.
 	single bool
+	// partial reports whether they may be edges that lack attributes of their records.
+	partial bool
 }
 
 const none = -1
@@ -168,6 +170,9 @@ func (b *bounding) fields(c *cost, set *operation.SelectionSet, from origin) {
 			b.batch(c, set.Type, f, ways)
 			continue
 		}
+		if own := b.lookUp(set.Type, ways[0]); len(f.Selections) == 0 && slices.Equal(ways[0], []int{own}) && (!from.partial || shared[own]) {
+			continue // only an edge may lack it, and one record has all that the edge lacks
+		}
 		b.field(c, set.Type, f, ways, set.Fields, from, shared)
 	}
 }
@@ -214,7 +219,7 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *operation.Field, ways 
 	switch {
 	case operation.IsPage(f.Field):
 		for _, set := range f.Records {
-			part := b.selection(set, origin{via: none})
+			part := b.selection(set, origin{via: none, partial: b.partial(ways)})
 			child.below(part, 1, 1)
 			child.key, child.record = max(child.key, part.key), max(child.record, part.record)
 		}
@@ -270,6 +275,13 @@ func (b *bounding) reading(c *cost, typ *ast.Definition, f *operation.Field, way
 	}
 	c.total.add(most, 1, 1)
 	return rounds
+}
+
+// partial reports whether a list may have edges that lack attributes of their records.
+func (b *bounding) partial(ways [][]int) bool {
+	return slices.ContainsFunc(slices.Concat(ways...), func(pattern int) bool {
+		return slices.ContainsFunc(b.patterns[pattern].Records(), func(e model.Entity) bool { return len(e.Lacks) > 0 })
+	})
 }
 
 // step is what one pattern takes for a field, and how many round trips.

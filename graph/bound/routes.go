@@ -18,8 +18,8 @@ import (
 type route struct {
 	// pattern is the index of the access pattern in bounding.patterns.
 	pattern int
-	// arguments are those that choose the pattern; the first decides. sub is the field that chooses
-	// it where it is selected.
+	// arguments are those that choose the pattern where all of them have values. sub is the field
+	// that chooses it where it is selected.
 	arguments []string
 	sub       string
 }
@@ -35,7 +35,7 @@ func (r route) text(field string) string {
 	return field
 }
 
-// routesOf returns the routes of a field, in the patterns' order.
+// routesOf returns the routes of a field, in the schema's order.
 func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 	var routes []route
 	for _, d := range f.Directives.ForNames(operation.ReadsDirective) {
@@ -51,7 +51,6 @@ func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 		}
 		routes = append(routes, r)
 	}
-	slices.SortFunc(routes, func(a, b route) int { return a.pattern - b.pattern })
 	return routes
 }
 
@@ -105,7 +104,11 @@ func (b *bounding) ways(typ *ast.Definition, f *operation.Field) [][]int {
 				whole = append(whole, []int{r.pattern})
 			}
 		case len(r.arguments) > 0:
-			may, must := hasArgument(f, r.arguments[0])
+			may, must := true, true
+			for _, name := range r.arguments {
+				mayHave, mustHave := hasArgument(f, name)
+				may, must = may && mayHave, must && mustHave
+			}
 			if may {
 				ways = append(ways, []int{r.pattern})
 			}
@@ -213,7 +216,16 @@ func hasArgument(f *operation.Field, name string) (may, must bool) {
 	if a == nil || a.Value.Kind == ast.NullValue {
 		return false, false
 	}
-	return true, a.Value.Kind == ast.ListValue || a.Value.Kind == ast.EnumValue
+	switch a.Value.Kind {
+	case ast.ListValue, ast.EnumValue:
+		return true, true
+	case ast.StringValue, ast.BlockValue:
+		return true, a.Value.Raw != "" || !operation.IsPrefix(name)
+	case ast.Variable:
+		isText := f.Definition.Arguments.ForName(name).Type.NamedType == "String"
+		return true, isText && a.Value.VariableDefinition.Type.NonNull && !operation.IsPrefix(name)
+	}
+	return true, false
 }
 
 // selected reports whether a field may be selected below f and whether it must be, whatever the

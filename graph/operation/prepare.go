@@ -470,6 +470,10 @@ func isVariable(v *ast.Value) bool {
 // ReadsDirective is the directive by which the schema names the access patterns of fields.
 const ReadsDirective = "reads"
 
+// IsPrefix reports whether an argument of a list limits it to the names that begin with a text. An
+// empty text is like none.
+func IsPrefix(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
+
 // readsByHand reports whether a leaf field may be read: its @reads says that it is by hand.
 func readsByHand(f *ast.FieldDefinition) bool {
 	d := f.Directives.ForName(ReadsDirective)

@@ -95,6 +95,27 @@ func (q *Request) Text(text string) {
 	q.Scope.add(text)
 }
 
+// OptionalText is Text for a text that may be left out, and reports whether there is one.
+func (q *Request) OptionalText(text *string) bool {
+	if text == nil {
+		return false
+	}
+	q.Text(*text)
+	return true
+}
+
+// Prefix limits a list by name to the names that begin with a text, whatever its case, and reports
+// whether it limits it: an empty text does not. If no name can begin with it, the list is empty.
+func (q *Request) Prefix(text *string) bool {
+	if text == nil || *text == "" {
+		return false
+	}
+	q.none = q.none || len(*text) > maxText
+	q.Key.Range = dynamo.NamedLike(*text)
+	q.Scope.add("#" + commerce.FoldName(*text)) // no Text has a '#'
+	return true
+}
+
 // maxText is the maximum length in bytes of a text to search for: DynamoDB's limit for keys has
 // room for it.
 const maxText = 256

@@ -125,8 +125,8 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 	slices.SortStableFunc(all, func(a, b read) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
-		if len(r.with) > 0 {
-			chosen[r.with[0]] = true
+		for _, name := range r.with {
+			chosen[name] = true
 		}
 	}
 	for _, a := range f.Args {
@@ -134,18 +134,21 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 			continue
 		}
 		methods := map[string]string{
-			"string": "Text", "commerce.Status": "Status", "[]commerce.Status": "Statuses", "*commerce.TimeRange": "TimeRange", "*commerce.DateRange": "DateRange",
+			"string": "Text", "commerce.Status": "Status", "[]commerce.Status": "Statuses", "*commerce.TimeRange": "TimeRange", "*commerce.DateRange": "DateRange", "*string": "OptionalText",
 		}
 		method, ok := methods[g.name(a.TypeReference.GO)]
 		if !ok {
 			fail("%s: the argument %s is a %s, which limits no list: see paging.Request", fullName(f), a.Name, g.name(a.TypeReference.GO))
+		}
+		if operation.IsPrefix(a.Name) {
+			method = "Prefix"
 		}
 		given := ""
 		if chosen[a.Name] {
 			given = a.VarName + " := "
 		}
 		name := ""
-		if method != "Text" && method != "Statuses" { // no value of these is wrong
+		if !slices.Contains([]string{"Text", "OptionalText", "Prefix", "Statuses"}, method) { // no value of these is wrong
 			name = strconv.Quote(a.Name) + ", "
 		}
 		g.p("%sq.%s(%sa.%s)", given, method, name, a.VarName)
@@ -154,7 +157,11 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 		g.p("switch {")
 		for _, r := range all {
 			if len(r.with) > 0 {
-				g.p("case %s:\nq.Key.Pattern = &model.%s.AccessPattern", f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == r.with[0] })].VarName, r.name)
+				given := make([]string, len(r.with))
+				for i, name := range r.with {
+					given[i] = f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == name })].VarName
+				}
+				g.p("case %s:\nq.Key.Pattern = &model.%s.AccessPattern", strings.Join(given, " && "), r.name)
 			}
 		}
 		g.p("}")

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/oklog/ulid/v2"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
@@ -313,7 +314,11 @@ func (a *audit) keys(k Key, e *model.Entity, r Record) {
 func filled(e *model.Entity, t model.Template, r Record) string {
 	text := string(t)
 	for _, name := range t.Names() {
-		text = strings.Replace(text, "{"+name+"}", r.Text(e.AttributeFor(name)), 1)
+		value := r.Text(e.AttributeFor(name))
+		if name == "foldedName" {
+			value = strings.NewReplacer(" ", "-", "!", "-", `"`, "-", "#", "-").Replace(norm.NFC.String(strings.ToLower(value)))
+		}
+		text = strings.Replace(text, "{"+name+"}", value, 1)
 	}
 	return text
 }

@@ -1,0 +1,137 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// walk returns the names of a list from its start, page by page, and checks that the pages from its
+// end give the same. list is the field with its arguments but those that choose the page.
+func (s *shop) walk(t testing.TB, list string, size int) []string {
+	t.Helper()
+	pages := func(first, after, end, more string) []string {
+		var found []string
+		cursor := ""
+		for range 100 {
+			var data struct {
+				List struct {
+					Nodes    []struct{ Name string }
+					PageInfo struct {
+						StartCursor, EndCursor       string
+						HasNextPage, HasPreviousPage bool
+					}
+				}
+			}
+			s.read(t, &data, `{ list: `+list+` { nodes { name } pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } }`, fmt.Sprintf(`%s: %d`+cursor, first, size))
+			page := []string{}
+			for _, n := range data.List.Nodes {
+				page = append(page, n.Name)
+			}
+			info := data.List.PageInfo
+			if first == "first" {
+				found = append(found, page...)
+			} else {
+				found = append(page, found...)
+			}
+			if first == "first" && !info.HasNextPage || first == "last" && !info.HasPreviousPage {
+				return found
+			}
+			cursor = fmt.Sprintf(`, %s: %q`, after, map[string]string{"after": info.EndCursor, "before": info.StartCursor}[after])
+		}
+		t.Fatalf("%s has no end", list)
+		return nil
+	}
+	forward, backward := pages("first", "after", "endCursor", "hasNextPage"), pages("last", "before", "startCursor", "hasPreviousPage")
+	if !slices.Equal(forward, backward) {
+		t.Errorf("%s gives %q forward, and %q backward", list, forward, backward)
+	}
+	return forward
+}
+
+// inOrder fails t where a list does not hold these names in this order.
+func (s *shop) inOrder(t testing.TB, list string, names ...string) {
+	t.Helper()
+	if got := s.walk(t, list, 2); !slices.Equal(got, names) {
+		t.Errorf("%s: %q, want %q", list, got, names)
+	}
+}
+
+// Products are listed by name, and found by its beginning in any case, whatever characters the name
+// has.
+func TestProductsByName(t *testing.T) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, shards := range []int{1, 3} {
+			s := newShardedShop(t, db, commerce.Book{}, shards)
+			for i, name := range []string{"Trail Runner", "trail", "TRAIL MIX", "Trail#2", "Écharpe", "e\u0301clair", "🎿 Ski", "Trail", "Zebra"} {
+				category := []string{"Shoes", "Food"}[i%2]
+				s.do(t, "createProduct", in{"sku": fmt.Sprintf("p%d", i), "name": name, "category": category, "unitPrice": in{"amount": "1.00", "currencyCode": "USD"}})
+			}
+			s.inOrder(t, `products(%s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner", "Zebra", "Écharpe", "e\u0301clair", "🎿 Ski")
+			s.inOrder(t, `products(namePrefix: "", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner", "Zebra", "Écharpe", "e\u0301clair", "🎿 Ski")
+			s.inOrder(t, `products(namePrefix: "tRAIL", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner")
+			s.inOrder(t, `products(namePrefix: "trail#2", %s)`, "Trail#2")
+			s.inOrder(t, `products(namePrefix: "Trail ", %s)`, "Trail#2", "TRAIL MIX", "Trail Runner")
+			s.inOrder(t, `products(namePrefix: "É", %s)`, "Écharpe", "e\u0301clair")
+			s.inOrder(t, `products(namePrefix: "🎿", %s)`, "🎿 Ski")
+			s.inOrder(t, `products(namePrefix: "traim", %s)`)
+			s.inOrder(t, `products(namePrefix: "\u200b", %s)`)
+			s.inOrder(t, `products(category: "Shoes", %s)`, "Trail Runner", "TRAIL MIX", "Écharpe", "🎿 Ski", "Zebra")
+			s.inOrder(t, `products(category: "Shoes", namePrefix: "", %s)`, "Trail Runner", "TRAIL MIX", "Écharpe", "🎿 Ski", "Zebra")
+			s.inOrder(t, `products(category: "Shoes", namePrefix: "trail", %s)`, "TRAIL MIX", "Trail Runner")
+			s.inOrder(t, `products(category: "shoes", namePrefix: "trail", %s)`)
+			s.inOrder(t, `products(category: "", %s)`)
+
+			s.do(t, "updateProduct", in{"sku": "p0", "name": "Runner"})
+			s.do(t, "updateProduct", in{"sku": "p2", "category": "Food"})
+			s.inOrder(t, `products(namePrefix: "trail", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX")
+			s.inOrder(t, `products(namePrefix: "r", %s)`, "Runner")
+			s.inOrder(t, `products(category: "Shoes", namePrefix: "trail", %s)`)
+			s.inOrder(t, `products(category: "Food", namePrefix: "trail", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX")
+		}
+	})
+}
+
+// Lists by name show the stock as it is, which their records do not have.
+func TestStockInListsByName(t *testing.T) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		s.place(t, "bob", "mug", "plate")
+		before := s.records(t)
+		for _, arguments := range []string{``, `(namePrefix: "M")`, `(category: "Kitchen", namePrefix: "mug")`} {
+			var data struct {
+				Products struct {
+					Nodes []struct {
+						SKU                       string
+						TotalInventory, Available int
+						Inventory                 struct{ Nodes []struct{ Quantity int } }
+					}
+				}
+			}
+			s.read(t, &data, `{ products%s { nodes { sku totalInventory available inventory { nodes { quantity } } } } }`, arguments)
+			if len(data.Products.Nodes) == 0 {
+				t.Errorf("products%s is empty", arguments)
+			}
+			for _, p := range data.Products.Nodes {
+				sum := 0
+				for _, l := range p.Inventory.Nodes {
+					sum += l.Quantity
+				}
+				if p.TotalInventory != sum || p.SKU == "mug" && p.Available != sum-1 {
+					t.Errorf("products%s: %+v, %d lie in the warehouses", arguments, p, sum)
+				}
+			}
+		}
+		s.do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1})
+		for k, record := range s.records(t) {
+			if record != before[k] && (k == "PRODUCT#mug WITH_NAME" || k == "PRODUCT#mug WITH_CATEGORY") {
+				t.Errorf("a change of the stock writes %s: %s", k, record)
+			}
+		}
+	})
+}
