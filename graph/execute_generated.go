@@ -4885,10 +4885,11 @@ func (x *execution) resolveQueryCustomerByEmail(f *operation.Field) (v *commerce
 }
 
 type queryCustomersArguments struct {
-	first  *int32
-	after  *string
-	last   *int32
-	before *string
+	namePrefix *string
+	first      *int32
+	after      *string
+	last       *int32
+	before     *string
 }
 
 func readQueryCustomersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
@@ -4897,10 +4898,11 @@ func readQueryCustomersArguments(ctx context.Context, generated any, given map[s
 		return nil, err
 	}
 	return &queryCustomersArguments{
-		first:  read["first"].(*int32),
-		after:  read["after"].(*string),
-		last:   read["last"].(*int32),
-		before: read["before"].(*string),
+		namePrefix: read["namePrefix"].(*string),
+		first:      read["first"].(*int32),
+		after:      read["after"].(*string),
+		last:       read["last"].(*int32),
+		before:     read["before"].(*string),
 	}, nil
 }
 
@@ -4913,7 +4915,7 @@ func (x *execution) resolveQueryCustomers(f *operation.Field) (v *paging.Connect
 	a := given.(*queryCustomersArguments)
 	x.resolving = f
 	x.pages++
-	v, err := x.queryResolvers.Customers(x.resolverCtx, a.first, a.after, a.last, a.before)
+	v, err := x.queryResolvers.Customers(x.resolverCtx, a.namePrefix, a.first, a.after, a.last, a.before)
 	return v, x.resolved(f, err)
 }
 

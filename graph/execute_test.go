@@ -259,8 +259,10 @@ func (r faultyRoot) OrderEvent() OrderEventResolver {
 	return faultyEvent{r.Resolver.OrderEvent(), r.faults}
 }
 
-func (q faultyQuery) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*CustomerConnection, error) {
-	return faultyPage(q.faults, "customers", nil, func() (*CustomerConnection, error) { return q.QueryResolver.Customers(ctx, first, after, last, before) })
+func (q faultyQuery) Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*CustomerConnection, error) {
+	return faultyPage(q.faults, "customers", nil, func() (*CustomerConnection, error) {
+		return q.QueryResolver.Customers(ctx, namePrefix, first, after, last, before)
+	})
 }
 
 func (q faultyQuery) Order(ctx context.Context, id string) (*commerce.Order, error) {

@@ -380,7 +380,7 @@ type ComplexityRoot struct {
 	Query struct {
 		Customer            func(childComplexity int, id string) int
 		CustomerByEmail     func(childComplexity int, email string) int
-		Customers           func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Customers           func(childComplexity int, namePrefix *string, first *int32, after *string, last *int32, before *string) int
 		Employee            func(childComplexity int, id string) int
 		Employees           func(childComplexity int, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) int
 		EmployeesByJobTitle func(childComplexity int, jobTitle string, first *int32, after *string, last *int32, before *string) int
@@ -582,7 +582,7 @@ type QueryResolver interface {
 	Viewer(ctx context.Context) (*commerce.Principal, error)
 	Customer(ctx context.Context, id string) (*commerce.Customer, error)
 	CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error)
-	Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
+	Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
 	Order(ctx context.Context, id string) (*commerce.Order, error)
 	OrdersByID(ctx context.Context, ids []string) ([]*commerce.Order, error)
 	OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error)
@@ -1983,7 +1983,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Customers(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.Query.Customers(childComplexity, args["namePrefix"].(*string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.employee":
 		if e.ComplexityRoot.Query.Employee == nil {
 			break
@@ -3744,8 +3744,16 @@ type Query {
     @reads(pattern: "AP26", byHand: "Two records are read, one after the other.")
     @reads(pattern: "AP6")
 
-  "All customers in the order they joined, the oldest first. AP9: one Query per shard. Access: staff, admins, services."
+  """
+  Customers in the order they joined, the oldest first, or those whose name begins with a text, by name. AP9, with
+  ` + "`" + `namePrefix` + "`" + ` AP38: one Query per shard. Access: staff, admins, services.
+  """
   customers(
+    """
+    Only customers whose name begins with this text, in any case. Spaces and the characters ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + ` and ` + "`" + `#` + "`" + ` are the
+    same. An empty text is like none.
+    """
+    namePrefix: String
     "Read this many from the start: 1 to 100, 20 when neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` nor ` + "`" + `before` + "`" + ` is given."
     first: Int
     "Read on behind this cursor."
@@ -3754,7 +3762,9 @@ type Query {
     last: Int
     "Read up to this cursor, towards the start."
     before: String
-  ): CustomerConnection! @reads(pattern: "AP9") @access(permission: LIST_CUSTOMERS)
+  ): CustomerConnection! @access(permission: LIST_CUSTOMERS)
+    @reads(pattern: "AP9")
+    @reads(pattern: "AP38", with: ["namePrefix"])
 
   """
   One order by id, or null. AP1: one GetItem; with its timeline AP25: one Query for all of it. Access: customers (their own), staff, admins,
@@ -5834,38 +5844,46 @@ func (ec *executionContext) field_Query_customer_args(ctx context.Context, rawAr
 func (ec *executionContext) field_Query_customers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "namePrefix",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+	args["namePrefix"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["last"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["before"] = arg3
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
 	return args, nil
 }
 
@@ -12193,7 +12211,7 @@ func (ec *executionContext) _Query_customers(ctx context.Context, field graphql.
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Customers(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+			return ec.Resolvers.Query().Customers(ctx, fc.Args["namePrefix"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Customer]) graphql.Marshaler {

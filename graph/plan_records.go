@@ -91,7 +91,7 @@ func (p plan) customers(ctx context.Context, targets []target[*commerce.Customer
 // goes back to them.
 func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Customer]) {
 	for customer, f := range fields(targets) {
-		// A REP edge lacks the count, so it cannot stand for the customer's record.
+		// An edge lacks the count, so it cannot stand for the customer's record.
 		if f.Name == "orders" && customer.OrderCount != nil && operation.Selects(f.Records, "customer") {
 			loaders.Records(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}

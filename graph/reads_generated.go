@@ -292,6 +292,11 @@ func (a *queryCustomerArguments) key() (key commerce.CustomerID, ok bool) {
 
 // list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
 func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
+	namePrefix := q.Prefix(a.namePrefix)
+	switch {
+	case namePrefix:
+		q.Key.Pattern = &model.CustomersByName.AccessPattern
+	}
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
@@ -415,9 +420,9 @@ func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Cust
 	return record(ctx, model.CustomerByID, key)
 }
 
-func (r *queryResolver) Customers(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
+func (r *queryResolver) Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
 	q := r.list("Query.customers")
-	(&queryCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	(&queryCustomersArguments{namePrefix, first, after, last, before}).list(&q, resolving(ctx).Beyond)
 	return connection(ctx, model.Customers, &q)
 }
 

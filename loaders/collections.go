@@ -322,7 +322,7 @@ func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, er
 	if c.OrderCount != nil {
 		return *c.OrderCount, nil
 	}
-	// A REP edge has no count; the customer's record may have.
+	// An edge has no count; the customer's record may have.
 	if own, err := Records(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
@@ -343,7 +343,7 @@ func (l *Loaders) PlanOrderCounts(ctx context.Context, at *Level, of []*commerce
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil
 		}
-		// A REP edge may stand where the customer's record is gone, or unreadable.
+		// An edge may stand where the customer's record is gone, or unreadable.
 		uncounted := slices.DeleteFunc(slices.Clone(unknown), func(id commerce.CustomerID) bool { return counted[id] })
 		l.CountedOrders.Plan(ctx, next, uncounted, nil)
 	})

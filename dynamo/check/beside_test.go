@@ -162,7 +162,7 @@ func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		for _, sk := range []string{"#METADATA", "REP"} {
+		for _, sk := range []string{"#METADATA", "REP", "NAME"} {
 			r.Delete("CUSTOMER#c1", sk)
 		}
 		_, summary := r.Check(check.Options{Repair: true})

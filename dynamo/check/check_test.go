@@ -190,8 +190,15 @@ func damages() []damage {
 			r.Put(storetest.Item{"pk": storetest.Str("CUSTOMER#c9"), "sk": storetest.Str("REP"), "gsi1pk": storetest.Str("REP#e1"), "gsi1sk": storetest.Str("CUSTOMER#c9")})
 		}},
 		{name: "customer without a name, with an edge", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c1", own, storetest.Item{"name": nil}) }},
-		{name: "customer without a name or an edge", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, storetest.Item{"name": nil}) }},
-		{name: "customer without an address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, storetest.Item{"email": nil}) }},
+		{name: "customer without a name or an edge", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c2", own, storetest.Item{"name": nil})
+			r.Delete("CUSTOMER#c2", "NAME")
+		}},
+		{name: "customer without a name", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, storetest.Item{"name": nil}) }},
+		{name: "customer without an address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set("CUSTOMER#c2", own, storetest.Item{"email": nil})
+			r.Delete("CUSTOMER#c2", "NAME")
+		}},
 		{name: "customer with an invalid address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Set("CUSTOMER#c2", own, storetest.Item{"email": storetest.Str("bob")})
 			r.Delete("EMAIL#bob@example.com", own)
@@ -219,7 +226,9 @@ func damages() []damage {
 			r.Put(storetest.ItemKey("EMAIL#old@example.com", own))
 		}},
 		{name: "one address of two customers", found: "email-shared 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			r.Set("CUSTOMER#c2", own, storetest.Item{"email": storetest.Str("ANN@example.com")})
+			for _, sk := range []string{own, "NAME"} {
+				r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("ANN@example.com")})
+			}
 			r.Delete("EMAIL#bob@example.com", own)
 		}},
 		{name: "edge lost", found: "edge-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", "REP") }},

@@ -99,7 +99,9 @@ func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
 		r.Delete("EMAIL#bob@example.com", "#METADATA")
 		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
-				r.Set("CUSTOMER#c2", "#METADATA", storetest.Item{"email": storetest.Str("new@example.com")})
+				for _, sk := range []string{"#METADATA", "NAME"} {
+					r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("new@example.com")})
+				}
 				r.Put(storetest.Item{"pk": storetest.Str("EMAIL#new@example.com"), "sk": storetest.Str("#METADATA"), "customerId": storetest.Str("c2")})
 			}
 			return nil

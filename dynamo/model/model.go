@@ -142,6 +142,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
 	EntityCustomerRep = Entity{Name: "customerRep", What: "customer's account rep (edge)",
 		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Lacks: []string{AttrOrderCount, AttrSpendingComplete}}
+	EntityCustomerName = Entity{Name: "customerName", What: "customer's name (edge)",
+		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, EdgeOf: &EntityCustomer, Lacks: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityEmailClaim = Entity{Name: "emailClaim", What: "e-mail claim",
 		PK: "EMAIL#{email}", SK: "#METADATA"}
 	EntityOrder = Entity{Name: "order", What: "order",

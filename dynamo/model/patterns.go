@@ -169,4 +169,5 @@ var (
 	CustomerSpending     = collection(35, "what a customer has spent, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).of(commerce.MaxSpending)
 	ProductsByName       = index(36, "products by name, or by the beginning of the name", EntityProductName, Ascending, (*Codec).DecodeProduct)
 	CategoryByName       = index(37, "products of a category by the beginning of their name", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
+	CustomersByName      = index(38, "customers by the beginning of their name", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
 )

@@ -5,7 +5,7 @@ package model
 // PatternCount is the number of access patterns.
 const PatternCount = 35
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 37
+const LastPattern = 38
 
 // AccessPatterns returns every access pattern, by number.
 func AccessPatterns() []AccessPattern {
@@ -47,6 +47,7 @@ func AccessPatterns() []AccessPattern {
 		CustomerSpending.AccessPattern,
 		ProductsByName.AccessPattern,
 		CategoryByName.AccessPattern,
+		CustomersByName.AccessPattern,
 	}
 }
 
@@ -79,6 +80,7 @@ func Entities() []Entity {
 	return []Entity{
 		EntityCustomer,
 		EntityCustomerRep,
+		EntityCustomerName,
 		EntityEmailClaim,
 		EntityOrder,
 		EntityCustomerOrder,

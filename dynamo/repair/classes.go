@@ -97,7 +97,7 @@ func DriftClasses() []DriftClass {
 		{Name: DriftLastEvent, What: "a customer's last order event that lacks a required attribute, is of a customer who does not exist, or is older than an event of one of the customer's orders",
 			Example: "an import has put an older one there", Repair: "sets it to the event that is the last; deletes one that lacks such an attribute or is of nobody, and the next change of an order writes it anew"},
 		{Name: DriftCustomerMissing, What: "a customer who has orders or an edge, but no record",
-			Example: "an order of customer c1, and no c1", Repair: "writes the record, made of the edge to the account rep; where there is none a stand-in: the id for a name, and the claimed address or <id>" + StandInEmailDomain},
+			Example: "an order of customer c1, and no c1", Repair: "writes the record, made of an edge; where there is none a stand-in: the id for a name, and the claimed address or <id>" + StandInEmailDomain},
 		{Name: driftOrderCount, What: "a number of orders on a customer that is not how many there are, or none for a customer with too many orders to count on demand",
 			Example: "orderCount 7, six orders", Repair: "sets the number"},
 		{Name: DriftOrderCounts, What: "a number of orders in a status that is not how many there are, or orders that nobody has counted",

@@ -104,14 +104,14 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 // What no repair is made for is left, and says what to do.
 func TestCheckThatLeavesSomething(t *testing.T) {
 	db, table, variables := seeded(t)
-	rec := contents(t, db, table)["CUSTOMER#cust_01 #METADATA"]
+	rec := contents(t, db, table)["WAREHOUSE#wh_pdx #METADATA"]
 	delete(rec, "name")
 	if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: rec}); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"check", "check -repair"} {
 		c := run(t, line, variables...)
-		if out := c.stdout.String(); c.status != 1 || !strings.Contains(out, `unreadable  CUSTOMER#cust_01 #METADATA: attribute "name" is missing`) || !strings.Contains(out, "by hand") {
+		if out := c.stdout.String(); c.status != 1 || !strings.Contains(out, `unreadable  WAREHOUSE#wh_pdx #METADATA: attribute "name" is missing`) || !strings.Contains(out, "by hand") {
 			t.Errorf("%s: exit %d:\n%s", line, c.status, out)
 		}
 	}
@@ -336,7 +336,7 @@ func TestCheckByHand(t *testing.T) {
 			}
 		}
 	}
-	remove("CUSTOMER#cust_01", "name")
+	remove("WAREHOUSE#wh_pdx", "name")
 	says("check", 1, "\ndrifts: 1, all to be put right by hand, as told above\n")
 	damageSample(t, db, table)
 	says("check", 1, "\ndrifts: 3; `ordergraph check -repair` repairs 2, 1 are by hand\n")

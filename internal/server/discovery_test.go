@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -131,6 +132,41 @@ func TestStockInListsByName(t *testing.T) {
 		for k, record := range s.records(t) {
 			if record != before[k] && (k == "PRODUCT#mug WITH_NAME" || k == "PRODUCT#mug WITH_CATEGORY") {
 				t.Errorf("a change of the stock writes %s: %s", k, record)
+			}
+		}
+	})
+}
+
+// Customers are found by the beginning of their name, also after it has changed.
+func TestCustomersByName(t *testing.T) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, shards := range []int{1, 3} {
+			s := newShardedShop(t, db, smallBook(t), shards)
+			for i, name := range []string{"bobby Ray", "Ann", "Ägidius", "Ann Lee"} {
+				s.clock.pass(time.Second)
+				s.do(t, "createCustomer", in{"id": fmt.Sprintf("c%d", i), "name": name, "email": fmt.Sprintf("c%d@example.com", i)})
+			}
+			s.inOrder(t, `customers(%s)`, "Ann", "Bob", "bobby Ray", "Ann", "Ägidius", "Ann Lee")
+			s.inOrder(t, `customers(namePrefix: "", %s)`, "Ann", "Bob", "bobby Ray", "Ann", "Ägidius", "Ann Lee")
+			s.inOrder(t, `customers(namePrefix: "ANN", %s)`, "Ann", "Ann", "Ann Lee")
+			s.inOrder(t, `customers(namePrefix: "ä", %s)`, "Ägidius")
+			s.inOrder(t, `customers(namePrefix: "bob", %s)`, "Bob", "bobby Ray")
+			s.do(t, "updateCustomer", in{"id": "bob", "name": "Robert"})
+			s.place(t, "bob", "mug")
+			s.inOrder(t, `customers(namePrefix: "bob", %s)`, "bobby Ray")
+			var data struct {
+				Customers struct {
+					Nodes []struct {
+						ID         string
+						OrderCount int
+						AccountRep *struct{ ID string }
+					}
+				}
+			}
+			s.do(t, "assignAccountRep", in{"customerId": "bob", "employeeId": "rita"})
+			s.read(t, &data, `{ customers(namePrefix: "rob") { nodes { id orderCount accountRep { id } } } }`)
+			if got := fmt.Sprintf("%+v", data.Customers.Nodes); len(data.Customers.Nodes) != 1 || data.Customers.Nodes[0].OrderCount != 1 || data.Customers.Nodes[0].AccountRep == nil {
+				t.Errorf("found %s", got)
 			}
 		}
 	})

@@ -210,7 +210,7 @@ func TestRacesForAnAddress(t *testing.T) {
 		}
 		customers := 0
 		for k := range s.records(t) {
-			if strings.HasPrefix(k, "CUSTOMER#c") {
+			if strings.HasPrefix(k, "CUSTOMER#c") && strings.HasSuffix(k, " #METADATA") {
 				customers++
 			}
 		}
