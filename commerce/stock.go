@@ -17,6 +17,15 @@ type Product struct {
 	Partial bool `json:"-"`
 }
 
+// Category is what products of one kind have in common. There is no category without products.
+type Category struct {
+	Name string
+	// ProductCount is how many products the category has.
+	ProductCount int
+	// Version goes up with every change.
+	Version int
+}
+
 // InventoryLevel is how many pieces of a product lie in a warehouse.
 type InventoryLevel struct {
 	SKU         SKU

@@ -153,7 +153,7 @@ func TestGoldenAccessDocs(t *testing.T) {
 		permissions += fmt.Sprintf("| %s | %s | %s |\n", name, strings.TrimSuffix(v.Description, "."), grants)
 	}
 	fields := "| field | permission | " + roles + "|---|---|---|---|---|---|\n"
-	for _, name := range []string{"Query", "Mutation", "Subscription", "Viewer", "OrderStatusCount", "Spending", "Customer", "Order", "OrderItem", "OrderEvent", "OrderUpdate", "Product", "InventoryLevel", "Warehouse", "Employee"} {
+	for _, name := range []string{"Query", "Mutation", "Subscription", "Viewer", "OrderStatusCount", "Spending", "Customer", "Order", "OrderItem", "OrderEvent", "OrderUpdate", "Product", "Category", "InventoryLevel", "Warehouse", "Employee"} {
 		d := parsedSchema.Types[name]
 		whole := written(d.Directives)
 		if whole != "" {

@@ -155,6 +155,7 @@ var ways = map[string][]string{
 		`mutation{updateProduct(input:{sku:"prod_100",expectedVersion:999}){product{%s} userErrors{code}}}`,
 		`subscription{orderUpdated(id:"$O"){order{items{nodes{product{%s}}}}}}`,
 	},
+	"Category": {`{categories{nodes{%s}}}`},
 	"InventoryLevel": {
 		`{inventoryLevel(sku:"prod_100",warehouseId:"wh_sea"){%s}}`, `{product(sku:"prod_100"){inventory{nodes{%s}}}}`, `{warehouse(id:"wh_sea"){inventory{nodes{%s}}}}`,
 		`{order(id:"$O"){items{nodes{product{inventory{nodes{%s}}}}}}}`,

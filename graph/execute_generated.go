@@ -69,6 +69,12 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: assignAccountRepPayloadImplementors, Field: numberAssignAccountRepPayload}
 	case "CancelOrderPayload":
 		return operation.ObjectType{Satisfies: cancelOrderPayloadImplementors, Field: numberCancelOrderPayload}
+	case "Category":
+		return operation.ObjectType{Satisfies: categoryImplementors, Field: numberCategory}
+	case "CategoryConnection":
+		return operation.ObjectType{Satisfies: categoryConnectionImplementors, Field: numberCategoryConnection}
+	case "CategoryEdge":
+		return operation.ObjectType{Satisfies: categoryEdgeImplementors, Field: numberCategoryEdge}
 	case "ConfirmOrderPayload":
 		return operation.ObjectType{Satisfies: confirmOrderPayloadImplementors, Field: numberConfirmOrderPayload}
 	case "CreateCustomerPayload":
@@ -545,6 +551,193 @@ func (x *execution) fieldCancelOrderPayload(f *operation.Field, obj *Payload[com
 	default:
 		panic("CancelOrderPayload has no field of the number " + strconv.Itoa(f.Number))
 	}
+}
+
+func numberCategory(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "name":
+		return 1, nil
+	case "productCount":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectCategory writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectCategory(set *operation.SelectionSet, obj *commerce.Category) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldCategory(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldCategory writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldCategory(f *operation.Field, obj *commerce.Category) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"Category"`...)
+		return true
+	case 1: // name
+		x.out = scalar.AppendString(x.out, obj.Name)
+		return true
+	case 2: // productCount
+		x.out = scalar.AppendInt(x.out, obj.ProductCount)
+		return true
+	default:
+		panic("Category has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberCategoryConnection(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "nodes":
+		return 1, nil
+	case "edges":
+		return 2, nil
+	case "pageInfo":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectCategoryConnection writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectCategoryConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Category]) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldCategoryConnection(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldCategoryConnection writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldCategoryConnection(f *operation.Field, obj *paging.Connection[*commerce.Category]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"CategoryConnection"`...)
+		return true
+	case 1: // nodes
+		v, ok := x.resolveCategoryConnectionNodes(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listCategory(f, v)
+	case 2: // edges
+		v, ok := x.resolveCategoryConnectionEdges(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listCategoryEdge(f, v)
+	case 3: // pageInfo
+		v, ok := x.resolveCategoryConnectionPageInfo(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.missing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPageInfo(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("CategoryConnection has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveCategoryConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Category]) (v []*commerce.Category, ok bool) {
+	defer x.caught(f, &ok)
+	return obj.Nodes(), true
+}
+
+func (x *execution) resolveCategoryConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Category]) (v []*paging.Edge[*commerce.Category], ok bool) {
+	defer x.caught(f, &ok)
+	return obj.Edges(), true
+}
+
+func (x *execution) resolveCategoryConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Category]) (v *paging.PageInfo, ok bool) {
+	defer x.caught(f, &ok)
+	return obj.PageInfo(), true
+}
+
+func numberCategoryEdge(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "cursor":
+		return 1, nil
+	case "node":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectCategoryEdge writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectCategoryEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Category]) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldCategoryEdge(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldCategoryEdge writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldCategoryEdge(f *operation.Field, obj *paging.Edge[*commerce.Category]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"CategoryEdge"`...)
+		return true
+	case 1: // cursor
+		v, ok := x.resolveCategoryEdgeCursor(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 2: // node
+		v, ok := x.resolveCategoryEdgeNode(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.missing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectCategory(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("CategoryEdge has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveCategoryEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Category]) (v string, ok bool) {
+	defer x.caught(f, &ok)
+	return obj.Cursor(), true
+}
+
+func (x *execution) resolveCategoryEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Category]) (v *commerce.Category, ok bool) {
+	defer x.caught(f, &ok)
+	return obj.Node(), true
 }
 
 func numberConfirmOrderPayload(name string) (int, operation.ArgumentsReader) {
@@ -4549,24 +4742,26 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 12, readQueryProductsBySkuArguments
 	case "products":
 		return 13, readQueryProductsArguments
+	case "categories":
+		return 14, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 14, readQueryInventoryLevelArguments
+		return 15, readQueryInventoryLevelArguments
 	case "employee":
-		return 15, readQueryEmployeeArguments
+		return 16, readQueryEmployeeArguments
 	case "employees":
-		return 16, readQueryEmployeesArguments
+		return 17, readQueryEmployeesArguments
 	case "employeesByName":
-		return 17, readQueryEmployeesByNameArguments
+		return 18, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 18, readQueryEmployeesByJobTitleArguments
+		return 19, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 19, readQueryWarehouseArguments
+		return 20, readQueryWarehouseArguments
 	case "warehouses":
-		return 20, readQueryWarehousesArguments
+		return 21, readQueryWarehousesArguments
 	case "_entities":
-		return 21, readQueryEntitiesArguments
+		return 22, readQueryEntitiesArguments
 	case "_service":
-		return 22, nil
+		return 23, nil
 	default:
 		return 0, nil
 	}
@@ -4721,7 +4916,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 14: // inventoryLevel
+	case 14: // categories
+		v, ok := x.resolveQueryCategories(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.missing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectCategoryConnection(f.Set, v)
+		x.leave()
+		return written
+	case 15: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.null()
@@ -4733,7 +4940,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 15: // employee
+	case 16: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.null()
@@ -4745,7 +4952,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 16: // employees
+	case 17: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -4757,7 +4964,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // employeesByName
+	case 18: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -4769,7 +4976,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 18: // employeesByJobTitle
+	case 19: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -4781,7 +4988,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 19: // warehouse
+	case 20: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.null()
@@ -4793,7 +5000,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 20: // warehouses
+	case 21: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -4805,13 +5012,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 21: // _entities
+	case 22: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 22: // _service
+	case 23: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -5166,6 +5373,39 @@ func (x *execution) resolveQueryProducts(f *operation.Field) (v *paging.Connecti
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.Products(x.resolverCtx, a.category, a.namePrefix, a.first, a.after, a.last, a.before)
+	return v, x.resolved(f, err)
+}
+
+type queryCategoriesArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readQueryCategoriesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_categories_args(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	return &queryCategoriesArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryCategories(f *operation.Field) (v *paging.Connection[*commerce.Category], ok bool) {
+	defer x.caught(f, &ok)
+	given, ok := x.argumentsOf(f)
+	if !ok {
+		return v, false
+	}
+	a := given.(*queryCategoriesArguments)
+	x.resolving = f
+	x.pages++
+	v, err := x.queryResolvers.Categories(x.resolverCtx, a.first, a.after, a.last, a.before)
 	return v, x.resolved(f, err)
 }
 
@@ -6616,6 +6856,32 @@ func (x *execution) member_Entity(f *operation.Field, v Entity) bool {
 	default:
 		panic(fmt.Sprintf("_Entity cannot be a %T", v))
 	}
+}
+
+func (x *execution) listCategory(f *operation.Field, list []*commerce.Category) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.missingElement()
+		} else if !x.objectCategory(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listCategoryEdge(f *operation.Field, list []*paging.Edge[*commerce.Category]) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.missingElement()
+		} else if !x.objectCategoryEdge(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
 }
 
 func (x *execution) listCustomer(f *operation.Field, list []*commerce.Customer) bool {

@@ -390,6 +390,9 @@ func levelRefs(targets []target[model.InventoryLevelKey], to *refs) {
 	}
 }
 
+// categories plans nothing: a category refers to no record.
+func (plan) categories(context.Context, []target[*commerce.Category]) {}
+
 // employees plans what follows from a list of employees.
 func (p plan) employees(ctx context.Context, targets []target[*commerce.Employee]) {
 	p.employeeRecords(ctx, targets)

@@ -368,6 +368,11 @@ func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+func (a *queryCategoriesArguments) list(q *paging.Request, beyond operation.Beyond) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
 // key reads the arguments as the key of a record, and returns false where no record can have it.
 func (a *queryInventoryLevelArguments) key() (key model.InventoryLevelKey, ok bool) {
 	if key.SKU, ok = lookupID[commerce.SKU](a.sku); !ok {
@@ -476,6 +481,12 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
+func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
+	q := r.list("Query.categories")
+	(&queryCategoriesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	return connection(ctx, model.Categories, &q)
+}
+
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
 	if !ok {
@@ -526,7 +537,7 @@ func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *str
 
 // rootLists plans the lists of Query.
 func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
-	var customers, orders, ordersByStatus, products, employees, employeesByName, employeesByJobTitle, warehouses wanted[dynamo.ListRequest]
+	var customers, orders, ordersByStatus, products, categories, employees, employeesByName, employeesByJobTitle, warehouses wanted[dynamo.ListRequest]
 	for _, f := range root.Reads {
 		switch f.Number {
 		case 4: // customers
@@ -545,19 +556,23 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.list("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &products, f, &q)
-		case 16: // employees
+		case 14: // categories
+			q := p.resolver.list("Query.categories")
+			argumentsOf[queryCategoriesArguments](p, f).list(&q, f.Beyond)
+			addList(p, &categories, f, &q)
+		case 17: // employees
 			q := p.resolver.list("Query.employees")
 			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
-		case 17: // employeesByName
+		case 18: // employeesByName
 			q := p.resolver.list("Query.employeesByName")
 			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByName, f, &q)
-		case 18: // employeesByJobTitle
+		case 19: // employeesByJobTitle
 			q := p.resolver.list("Query.employeesByJobTitle")
 			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByJobTitle, f, &q)
-		case 20: // warehouses
+		case 21: // warehouses
 			q := p.resolver.list("Query.warehouses")
 			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &warehouses, f, &q)
@@ -567,6 +582,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	startList(ctx, p, &orders, model.Orders, plan.orders)
 	startList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
 	startList(ctx, p, &products, model.ProductsByName, plan.products)
+	startList(ctx, p, &categories, model.Categories, plan.categories)
 	startList(ctx, p, &employees, model.Employees, plan.employees)
 	startList(ctx, p, &employeesByName, model.EmployeesByName, plan.employees)
 	startList(ctx, p, &employeesByJobTitle, model.EmployeesByJobTitle, plan.employees)
@@ -592,15 +608,15 @@ func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 		}
 	case 12: // productsBySku
 		addBatch(&to.products, f, argumentsOf[queryProductsBySkuArguments](p, f))
-	case 14: // inventoryLevel
+	case 15: // inventoryLevel
 		if key, ok := argumentsOf[queryInventoryLevelArguments](p, f).key(); ok {
 			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
-	case 15: // employee
+	case 16: // employee
 		if key, ok := argumentsOf[queryEmployeeArguments](p, f).key(); ok {
 			to.employees.add(key, f.Path, f.Records)
 		}
-	case 19: // warehouse
+	case 20: // warehouse
 		if key, ok := argumentsOf[queryWarehouseArguments](p, f).key(); ok {
 			to.warehouses.add(key, f.Path, f.Records)
 		}

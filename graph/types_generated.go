@@ -17,6 +17,8 @@ type (
 	OrderItemEdge            = paging.Edge[*commerce.LineItem]
 	OrderEventConnection     = paging.Connection[*commerce.Event]
 	OrderEventEdge           = paging.Edge[*commerce.Event]
+	CategoryConnection       = paging.Connection[*commerce.Category]
+	CategoryEdge             = paging.Edge[*commerce.Category]
 	ProductConnection        = paging.Connection[*commerce.Product]
 	ProductEdge              = paging.Edge[*commerce.Product]
 	InventoryLevelConnection = paging.Connection[*commerce.InventoryLevel]

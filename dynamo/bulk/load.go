@@ -29,15 +29,29 @@ func (t Transfers) Load(ctx context.Context, book commerce.Book) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	counts := loadedCounts{t: t}
+	counts, categories := loadedCounts{t: t}, t.newLoadedCategories()
 	if err := counts.add(ctx, book); err != nil {
+		return 0, err
+	}
+	if err := categories.add(ctx, book); err != nil {
 		return 0, err
 	}
 	if err := t.putAll(ctx, records); err != nil {
 		return len(records), err
 	}
-	n, err := counts.finish(ctx)
+	n, err := t.finish(ctx, &counts, categories)
 	return len(records) + n, err
+}
+
+// finish writes the numbers of orders and of products that follow from what was loaded. It returns
+// how many records they take.
+func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories *loadedCategories) (int, error) {
+	orders, err := counts.finish(ctx)
+	if err != nil {
+		return 0, err
+	}
+	products, err := categories.write(ctx)
+	return orders + products, err
 }
 
 // recordsOf are all records of a book.
@@ -88,7 +102,7 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 	counts := loadedCounts{t: t}
 	next, stop := iter.Pull(books)
 	defer stop()
-	l := loading{next: next, waiting: map[int]int{}, progress: progress}
+	l, categories := loading{next: next, waiting: map[int]int{}, progress: progress}, t.newLoadedCategories()
 	err := table.Parallel(ctx, table.MaxParallel, table.MaxParallel, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
 			place, book, ok := l.take()
@@ -100,6 +114,9 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 				return err
 			}
 			if err := counts.add(ctx, book); err != nil {
+				return err
+			}
+			if err := categories.add(ctx, book); err != nil {
 				return err
 			}
 			for batch := range slices.Chunk(records, writeBatchSize) {
@@ -114,7 +131,7 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 	if err != nil {
 		return l.done, err
 	}
-	n, err := counts.finish(ctx)
+	n, err := t.finish(ctx, &counts, categories)
 	l.done.Records += n
 	return l.done, err
 }

@@ -364,7 +364,7 @@ func (c *change) adjust(k model.Keys, deltas map[string]int, when table.Conditio
 		deltas[model.AttrStockRevision] = 1
 	}
 	var e table.Expression
-	c.set(k, e.Adding(deltas), &e, units.Adjust(c.known[k.Primary()]), when)
+	c.set(k, e.Adding(deltas, nil), &e, units.Adjust(c.known[k.Primary()]), when)
 }
 
 func (c *change) set(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {

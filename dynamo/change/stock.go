@@ -20,6 +20,7 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 			return nil, commerce.Exists("product", cmd.SKU, "sku")
 		}
 		createAll(c, &product)
+		c.enterCategory(product.Category)
 		return &product, nil
 	})
 }
@@ -54,6 +55,10 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 			b = c.former() // other software may know no categories: the product stays in no list
 		}
 		rewrite(c, b, stands, before, &after, table.Still(stands, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
+		if after.Category != before.Category {
+			c.enterCategory(after.Category)
+			c.leaveCategory(before.Category)
+		}
 		return &after, nil
 	})
 }

@@ -126,14 +126,16 @@ func (s Summary) Left() int {
 type unitKind int
 
 // The kinds, in the order in which suspicious units are verified: what orders need before
-// customers, what customers claim before claims, and the stock when all orders are right.
-// Warehouses come behind all that refer to them, and the numbers of orders last.
+// customers, what customers claim before claims, the stock when all orders are right, and categories
+// when all products are. Warehouses come behind all that refer to them, and the numbers of orders
+// last.
 const (
 	unitOrder unitKind = iota
 	unitCustomer
 	unitClaim
 	unitEmployee
 	unitProduct
+	unitCategory
 	unitWarehouse
 	unitCounts
 	unitKinds
@@ -240,6 +242,8 @@ type check struct {
 	// stock is what the products' records said, to be compared with held when all orders have been
 	// read.
 	stock map[commerce.SKU]stockSeen
+	// categories are what categories and their products said, by name.
+	categories map[string]categorySeen
 	// warehouses are those that were read, referred those that levels and employees refer to.
 	warehouses map[commerce.WarehouseID]bool
 	referred   map[commerce.WarehouseID]bool
@@ -277,7 +281,7 @@ func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, e
 		suspects: map[unitKey]suspicion{}, postponed: map[unitKey]suspicion{},
 		held: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
 		uncertain: map[commerce.SKU]commerce.OrderID{}, unread: map[commerce.CustomerID]bool{}, drifted: map[commerce.CustomerID]bool{}, stock: map[commerce.SKU]stockSeen{},
-		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
+		categories: map[string]categorySeen{}, warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
 		ordersToCome: map[commerce.CustomerID]int{},
 	}
 	c.orders = counting.NewOrders(c.client, opts.IndexLag)
@@ -305,6 +309,8 @@ func (c *check) run(ctx context.Context) error {
 		switch kind {
 		case unitProduct:
 			c.suspectStock()
+		case unitCategory:
+			c.suspectCategories()
 		case unitWarehouse:
 			c.suspectWarehouses()
 		case unitCounts:
@@ -458,6 +464,8 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 			u.recount = r
 		}
 		return u
+	case unitCategory:
+		return &categoryUnit{name: k.id}
 	case unitWarehouse:
 		u := newWarehouseUnit(k.id)
 		u.needed = s.needed

@@ -265,6 +265,16 @@ func damages() []damage {
 			r.Put(storetest.Item{"pk": storetest.Str("PRODUCT#p99"), "sk": storetest.Str("WAREHOUSE#w1"), "sku": storetest.Str("p99"), "warehouseId": storetest.Str("w1"), "quantity": storetest.Num("5"), "gsi1pk": storetest.Str("WAREHOUSE#w1"), "gsi1sk": storetest.Str("PRODUCT#p99")})
 		}},
 		{name: "level without a quantity", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", "WAREHOUSE#w1", storetest.Item{"quantity": nil}) }},
+		{name: "category lost", found: "category-count 1", do: func(r storetest.RawTable) { r.Delete("CATEGORIES", "CATEGORY#Things") }},
+		{name: "category without products", found: "category-count 1", do: func(r storetest.RawTable) {
+			r.Put(storetest.Item{"pk": storetest.Str("CATEGORIES"), "sk": storetest.Str("CATEGORY#Empty"), "category": storetest.Str("Empty"), "productCount": storetest.Num("2")})
+		}},
+		{name: "products of a category counted wrong", found: "category-count 1", do: func(r storetest.RawTable) {
+			r.Set("CATEGORIES", "CATEGORY#Things", storetest.Item{"productCount": storetest.Num("77")})
+		}},
+		{name: "products of a category that cannot be counted", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set("CATEGORIES", "CATEGORY#Things", storetest.Item{"productCount": storetest.Str("many")})
+		}},
 		{name: "product without a category", found: "index-keys 1", do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, storetest.Item{"category": nil}) }},
 		{name: "product without a price", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set("PRODUCT#p00", own, storetest.Item{"unitPrice": nil}) }},
 		{name: "product with a stock revision that is no number", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {

@@ -49,6 +49,9 @@ func (g *gathering) take(ctx context.Context, page []map[string]types.AttributeV
 			g.close()
 			g.begin(e, k.PK)
 		}
+		if e.Name == model.EntityCategory.Name {
+			c.seeCategory(rec)
+		}
 		if g.open == nil {
 			continue
 		}
@@ -197,6 +200,7 @@ func (c *check) count(u unit) {
 		c.warehouses[u.id] = true
 	case *productUnit:
 		c.summary.Products++
+		c.seeProductLocked(u)
 		if u.inventory != nil && u.main() != nil {
 			at := model.Reader{Record: u.main()}
 			if available := at.Number(model.AttrAvailable); at.Err() == nil {

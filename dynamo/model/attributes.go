@@ -161,6 +161,8 @@ func AttributesOf(e *Entity) []Attribute {
 		return described(spendingAttributes)
 	case EntityProduct.Name:
 		return described(productAttributes)
+	case EntityCategory.Name:
+		return described(categoryAttributes)
 	case EntityInventoryLevel.Name:
 		return described(inventoryLevelAttributes)
 	case EntityWarehouse.Name:

@@ -138,6 +138,9 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 	case EntityProduct.Name:
 		p, err := codec.DecodeProduct(r)
 		return func(b *KeyBuilder) []Record { return Records(b, p) }, err
+	case EntityCategory.Name:
+		c, err := DecodeCategory(r)
+		return func(b *KeyBuilder) []Record { return []Record{CategoryRecord(b, *c)} }, err
 	case EntityInventoryLevel.Name:
 		l, err := DecodeInventoryLevel(r)
 		return func(b *KeyBuilder) []Record { return Records(b, l) }, err

@@ -163,6 +163,8 @@ var (
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Lacks: stockNumbers}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", What: "product's name in its category (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", EdgeOf: &EntityProduct, Lacks: stockNumbers}
+	EntityCategory = Entity{Name: "category", What: "category, with the number of its products",
+		PK: "CATEGORIES", SK: "CATEGORY#{category}"}
 	EntityInventoryLevel = Entity{Name: "inventoryLevel", What: "inventory level",
 		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}"}
 	EntityWarehouse = Entity{Name: "warehouse", What: "warehouse",
@@ -233,9 +235,9 @@ var (
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: of(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
-		Writes: of(EntityProduct), Maybe: of(EntityIdempotency)}.withEdges(&EntityProduct)
+		Writes: of(EntityProduct, EntityCategory), Maybe: of(EntityIdempotency)}.withEdges(&EntityProduct)
 	WriteUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct",
-		Writes: of(EntityProduct), Reads: of(EntityProduct)}.withEdges(&EntityProduct)
+		Writes: of(EntityProduct), Maybe: of(EntityCategory, EntityCategory), Reads: of(EntityProduct)}.withEdges(&EntityProduct)
 	WriteCreateWarehouse = WritePattern{ID: "WP14", Mutation: "createWarehouse",
 		Writes: of(EntityWarehouse), Maybe: of(EntityIdempotency)}.withEdges(&EntityWarehouse)
 	WriteSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel",

@@ -170,4 +170,5 @@ var (
 	ProductsByName       = index(36, "products by name, or by the beginning of the name", EntityProductName, Ascending, (*Codec).DecodeProduct)
 	CategoryByName       = index(37, "products of a category by the beginning of their name", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
 	CustomersByName      = index(38, "customers by the beginning of their name", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
+	Categories           = collection(39, "all categories, with their numbers of products", EntityCategory, Ascending, static(DecodeCategory))
 )

@@ -2,10 +2,8 @@
 
 package model
 
-// PatternCount is the number of access patterns.
-const PatternCount = 35
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 38
+const LastPattern = 39
 
 // AccessPatterns returns every access pattern, by number.
 func AccessPatterns() []AccessPattern {
@@ -48,6 +46,7 @@ func AccessPatterns() []AccessPattern {
 		ProductsByName.AccessPattern,
 		CategoryByName.AccessPattern,
 		CustomersByName.AccessPattern,
+		Categories.AccessPattern,
 	}
 }
 
@@ -90,6 +89,7 @@ func Entities() []Entity {
 		EntityProduct,
 		EntityProductName,
 		EntityProductCategoryName,
+		EntityCategory,
 		EntityInventoryLevel,
 		EntityWarehouse,
 		EntityEmployee,

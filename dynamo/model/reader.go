@@ -31,9 +31,12 @@ const (
 	AttrTotalInventory   = "totalInventory"
 	AttrAvailable        = "available"
 	AttrQuantity         = "quantity"
+	AttrProductCount     = "productCount"
 	// AttrStockRevision of a product goes up by one with every change of its stock, and never down.
 	// Absent means 0.
 	AttrStockRevision = "stockRevision"
+	// AttrCategory is the category of a product, and the name of a category.
+	AttrCategory = "category"
 	// AttrCustomerID is whose a record is.
 	AttrCustomerID = "customerId"
 )

@@ -5,7 +5,7 @@ import "github.com/ordergraph/ordergraph/commerce"
 func productAttributes(a *attributes, p *commerce.Product) {
 	text(a, "sku", &p.SKU, commerce.MaxIDLength)
 	text(a, "name", &p.Name, commerce.MaxName)
-	listedText(a, "category", &p.Category, commerce.MaxName, &EntityProduct, usual)
+	listedText(a, AttrCategory, &p.Category, commerce.MaxName, &EntityProduct, usual)
 	a.currencyOf(&p.UnitPrice)
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
 	a.number(AttrTotalInventory, &p.TotalInventory)
@@ -22,6 +22,26 @@ func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
 	a, p := attributes{Reader: r, currency: codec.Currency}, &commerce.Product{}
 	productAttributes(&a, p)
 	return p, a.Err()
+}
+
+// CategoryRecord returns the record of a category.
+func CategoryRecord(b *KeyBuilder, c commerce.Category) Record {
+	return b.record(&EntityCategory, written(categoryAttributes, c))
+}
+
+func categoryAttributes(a *attributes, c *commerce.Category) {
+	text(a, AttrCategory, &c.Name, commerce.MaxName)
+	a.number(AttrProductCount, &c.ProductCount)
+	a.version(&c.Version)
+}
+
+// DecodeCategory reads a category.
+//
+// Errors: ErrCorrupt.
+func DecodeCategory(r Reader) (*commerce.Category, error) {
+	a, c := attributes{Reader: r}, &commerce.Category{}
+	categoryAttributes(&a, c)
+	return c, a.Err()
 }
 
 // InventoryLevelKey names the stock of a product in a warehouse.

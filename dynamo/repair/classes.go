@@ -36,6 +36,7 @@ const (
 	DriftStockTotal       = "stock-total"
 	DriftStockAvailable   = "stock-available"
 	DriftOrphanLevel      = "orphan-level"
+	DriftCategoryCount    = "category-count"
 	DriftWarehouseMissing = "warehouse-missing"
 	DriftIndexKeys        = "index-keys"
 	DriftKeyAttribute     = "key-attribute"
@@ -124,6 +125,8 @@ func DriftClasses() []DriftClass {
 			Example: "100 in stock, 3 ordered, available 100", Repair: "sets the number"},
 		{Name: DriftOrphanLevel, What: "an inventory level of a product that does not exist",
 			Example: "5 pieces of nothing in a warehouse", Repair: "deletes the level"},
+		{Name: DriftCategoryCount, What: "a number of products of a category that is not how many there are, a category without products, or one of products that is not there",
+			Example: "productCount 7, six products", Repair: "counts the products, and writes or deletes the category"},
 		{Name: DriftWarehouseMissing, What: "a warehouse with stock or employees, but no record",
 			Example: "a level in warehouse w1, and no w1", Repair: "writes a stand-in, with the id for a name"},
 		{Name: DriftIndexKeys, What: "a record whose keys in the index are not the model's",

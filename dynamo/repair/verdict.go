@@ -320,6 +320,8 @@ func classOf(e *model.Entity, name, otherwise string) string {
 		return DriftStockTotal
 	case "available":
 		return DriftStockAvailable
+	case model.AttrProductCount:
+		return DriftCategoryCount
 	}
 	if model.RepeatsKey(e, name) {
 		return DriftKeyAttribute

@@ -90,7 +90,7 @@ func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	for _, t := range schema.Definitions {
 		if listed[t.Name] {
 			d.nodes = append(d.nodes, t.Name)
-			fmt.Fprintf(&connections, connectionSDL, words(t.Name)+"s", t.Name, article(t.Name))
+			fmt.Fprintf(&connections, connectionSDL, plural(words(t.Name)), t.Name, article(t.Name))
 		}
 	}
 	check(os.WriteFile(connectionsFile, connections.Bytes(), 0o644))
@@ -273,6 +273,14 @@ func load(path string) *types.Package {
 		check(errs[0])
 	}
 	return loaded[0].Types
+}
+
+// plural is the plural of a noun.
+func plural(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return stem + "ies"
+	}
+	return noun + "s"
 }
 
 // words are the parts of a type's name, in lower case: "order item".

@@ -32,7 +32,7 @@ type reading struct {
 
 // follows names what plans the reads that follow from records, and the keys of such records that a
 // level of a plan collects: customers for *commerce.Customer.
-func (r reading) follows() string { return lcFirst(named(r.value).Obj().Name()) + "s" }
+func (r reading) follows() string { return plural(lcFirst(named(r.value).Obj().Name())) }
 
 // readings returns the access patterns, by ID.
 func readings(model *types.Package, patterns []pattern) map[string]reading {

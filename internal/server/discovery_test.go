@@ -3,12 +3,15 @@ package server_test
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	checks "github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -169,5 +172,97 @@ func TestCustomersByName(t *testing.T) {
 				t.Errorf("found %s", got)
 			}
 		}
+	})
+}
+
+// categories returns the categories with their numbers of products.
+func (s *shop) categories(t testing.TB) string {
+	t.Helper()
+	var data struct {
+		Categories struct {
+			Nodes []struct {
+				Name         string
+				ProductCount int
+			}
+		}
+	}
+	s.read(t, &data, `{ categories { nodes { name productCount } } }`)
+	return fmt.Sprint(data.Categories.Nodes)
+}
+
+// The categories follow their products, whoever moves them, and end with the last one.
+func TestCategories(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		expect := func(what, categories string) {
+			t.Helper()
+			if got := s.categories(t); got != categories {
+				t.Errorf("%s, the categories are %s, want %s", what, got, categories)
+			}
+		}
+		move := func(sku, category string) { s.do(t, "updateProduct", in{"sku": sku, "category": category}) }
+		expect("loaded", "[{Import 1} {Kitchen 3}]")
+		s.do(t, "createProduct", in{"sku": "pen", "name": "Pen", "category": "Desk", "unitPrice": in{"amount": "1.00", "currencyCode": "USD"}, "idempotencyKey": "pen"})
+		s.do(t, "createProduct", in{"sku": "pen", "name": "Pen", "category": "Desk", "unitPrice": in{"amount": "1.00", "currencyCode": "USD"}, "idempotencyKey": "pen"})
+		s.refuse(t, "createProduct", in{"sku": "pen", "name": "Pen", "category": "Else", "unitPrice": in{"amount": "1.00", "currencyCode": "USD"}}, "ALREADY_EXISTS input.sku")
+		expect("a product was created", "[{Desk 1} {Import 1} {Kitchen 3}]")
+		move("yen", "Kitchen")
+		move("mug", "Desk")
+		move("mug", "Desk")
+		s.do(t, "updateProduct", in{"sku": "mug", "name": "Large mug"})
+		expect("two were moved", "[{Desk 2} {Kitchen 3}]")
+
+		// Both leave at once, and each believes that the other one stays.
+		s.wire.meanwhile(func() { move("pen", "Import") })
+		move("mug", "Kitchen")
+		expect("both have left", "[{Import 1} {Kitchen 4}]")
+
+		// The last one leaves, and another one comes just before the category is deleted.
+		s.wire.meanwhile(func() { s.wire.meanwhile(func() { move("mug", "Import") }) })
+		move("pen", "Desk")
+		expect("one came while the last one left", "[{Desk 1} {Import 1} {Kitchen 3}]")
+
+		var all sync.WaitGroup
+		for i, sku := range []string{"mug", "plate", "none", "yen", "pen"} {
+			all.Go(func() {
+				for _, category := range []string{"A", "B", "C"}[i%3:] {
+					move(sku, category)
+				}
+			})
+		}
+		all.Wait()
+		expect("all have met", "[{C 5}]")
+		storetest.Clean(t, db, s.table, 1)
+	})
+}
+
+// Other software keeps no categories: they come with the first new product, and are counted by a
+// check.
+func TestCategoriesOfOtherSoftware(t *testing.T) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		for k := range s.records(t) {
+			pk, sk, _ := strings.Cut(k, " ")
+			if pk != "CATEGORIES" && !strings.HasPrefix(sk, "WITH_") {
+				continue
+			}
+			if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey(pk, sk)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.inOrder(t, `products(%s)`)
+		s.do(t, "updateProduct", in{"sku": "mug", "category": "Import"})
+		s.inOrder(t, `products(%s)`, "Mug")
+		if got := s.categories(t); got != "[{Import 1}]" {
+			t.Errorf("the categories are %s", got)
+		}
+		if _, err := s.store.CheckRecords(t.Context(), checks.Options{Repair: true, IndexLag: checks.NoIndexLag}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.categories(t); got != "[{Import 2} {Kitchen 2}]" {
+			t.Errorf("repaired, the categories are %s", got)
+		}
+		s.inOrder(t, `products(%s)`, "Mug", "Nothing", "Plate", "Yen")
+		storetest.Clean(t, db, s.table, 1)
 	})
 }

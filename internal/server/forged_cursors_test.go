@@ -58,12 +58,16 @@ func forgedLists() []forgedList {
 	const noRange, years = "/", "2024-01-01T00:00:00Z/2027-01-01T00:00:00Z"
 	return []forgedList{
 		{"Query.customers", `{ %s }`, `customers(%s)`, nil, false},
+		{"Query.customers", `{ %s }`, `customers(namePrefix: "A", %s)`, []string{"#a"}, false},
 		{"Query.orders", `{ %s }`, `orders(%s)`, []string{"0", noRange}, true},
 		{"Query.orders", `{ %s }`, `orders(` + someYears + `%s)`, []string{"0", years}, true},
 		{"Query.orders", `{ %s }`, `orders(statuses: [PENDING, DELIVERED], %s)`, []string{"18", noRange}, true},
 		{"Query.ordersByStatus", `{ %s }`, `ordersByStatus(status: PENDING, %s)`, []string{"2", noRange}, true},
 		{"Query.ordersByStatus", `{ %s }`, `ordersByStatus(status: PENDING, ` + someYears + `%s)`, []string{"2", years}, true},
 		{"Query.products", `{ %s }`, `products(category: "Electronics", %s)`, []string{"Electronics"}, false},
+		{"Query.products", `{ %s }`, `products(%s)`, nil, false},
+		{"Query.products", `{ %s }`, `products(category: "Electronics", namePrefix: "U", %s)`, []string{"Electronics", "#u"}, false},
+		{"Query.categories", `{ %s }`, `categories(%s)`, nil, false},
 		{"Query.employees", `{ %s }`, `employees(%s)`, []string{"", ""}, false},
 		{"Query.employees", `{ %s }`, `employees(hired: {from: "2024-01-01", to: "2026-01-01"}, %s)`, []string{"2024-01-01", "2026-01-01"}, false},
 		{"Query.employeesByName", `{ %s }`, `employeesByName(name: "Jane Doe", %s)`, []string{"Jane Doe"}, false},

@@ -596,9 +596,12 @@ var orderStatuses = []string{"pending", "confirmed", "shipped", "delivered", "ca
 
 // counters checks what is counted over several records.
 func (a *audit) counters() {
-	levels, reserved, orders := map[string]int{}, map[string]int{}, map[string]int{}
+	levels, reserved, orders, categories := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	statuses, counts, incomplete, complete := map[string]int{}, map[string]int{}, []Key{}, 0
 	for k, r := range a.Records {
+		if strings.HasPrefix(k.PK, "PRODUCT#") && k.SK == metadata {
+			categories["CATEGORY#"+r.Text("category")]++
+		}
 		if k.PK == "ORDER_COUNTS" {
 			if v, ok := r["complete"].(*types.AttributeValueMemberBOOL); ok && v.Value {
 				complete++
@@ -643,8 +646,13 @@ func (a *audit) counters() {
 			a.expect(Key{"ORDER_COUNTS", "all"}, status, statuses[status], counts[status])
 		}
 	}
+	for sk := range categories {
+		a.refer(Key{"CATEGORIES", sk}, "CATEGORIES", sk)
+	}
 	for k, r := range a.Records {
 		switch {
+		case k.PK == "CATEGORIES":
+			a.expect(k, "productCount", categories[k.SK], r.Int("productCount"))
 		case k.SK != metadata:
 		case strings.HasPrefix(k.PK, "PRODUCT#"):
 			a.expect(k, "totalInventory", levels[k.PK], r.Int("totalInventory"))

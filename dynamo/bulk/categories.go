@@ -1,0 +1,114 @@
+package bulk
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+)
+
+// loadedCategories counts the products of the categories that loading changes. It is safe for
+// concurrent use.
+type loadedCategories struct {
+	Transfers
+	mu sync.Mutex
+	// of is the category of each product that is loaded.
+	of map[commerce.SKU]string
+	// changed are the categories that these products have, or had before.
+	changed map[string]bool
+}
+
+func (t Transfers) newLoadedCategories() *loadedCategories {
+	return &loadedCategories{Transfers: t, of: map[commerce.SKU]string{}, changed: map[string]bool{}}
+}
+
+// add notes the products of a book, before they are loaded.
+//
+// Errors: those of failed.
+func (l *loadedCategories) add(ctx context.Context, book commerce.Book) error {
+	b := l.table.KeyBuilder()
+	keys := make([]model.Keys, len(book.Products))
+	for i, p := range book.Products {
+		keys[i] = model.ProductBySKU.Key(b, p.SKU)
+	}
+	if len(keys) == 0 || b.Err != nil {
+		return b.Err
+	}
+	before, err := l.table.Strong().GetMany(ctx, &model.ProductBySKU.AccessPattern, keys)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, p := range book.Products {
+		l.of[p.SKU], l.changed[p.Category] = p.Category, true
+		if was, err := l.table.DecodeProduct(before[i]); err == nil && was.Category != "" {
+			l.changed[was.Category] = true
+		}
+	}
+	return nil
+}
+
+// write writes the categories, when all products are loaded, and returns how many there are. The
+// index may not have the loaded products yet, so only the others are counted in it.
+//
+// Errors: those of failed.
+func (l *loadedCategories) write(ctx context.Context) (int, error) {
+	counts := map[string]int{}
+	for _, category := range l.of {
+		counts[category]++
+	}
+	var records []model.Record
+	for _, name := range slices.Sorted(maps.Keys(l.changed)) {
+		others, err := l.others(ctx, name)
+		if err != nil {
+			return 0, err
+		}
+		b := l.table.KeyBuilder()
+		r := model.CategoryRecord(b, commerce.Category{Name: name, ProductCount: counts[name] + others, Version: 1})
+		if b.Err != nil {
+			continue // other software's, which is in no key
+		}
+		if counts[name]+others > 0 {
+			records = append(records, r)
+			continue
+		}
+		if _, err := l.table.Client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &l.table.Name, Key: model.KeyOf(r).Attributes()}, l.table.Bulk); err != nil {
+			return 0, table.Failed("DeleteItem", r.KeyText(), err)
+		}
+	}
+	return len(records), l.putAll(ctx, records)
+}
+
+// others counts the products of a category that are not loaded.
+func (l *loadedCategories) others(ctx context.Context, name string) (int, error) {
+	p := &model.Products.AccessPattern
+	partition, err := p.PK.Key(name)
+	if err != nil {
+		return 0, nil //nolint:nilerr // no list has such a category
+	}
+	n, left := 0, model.Range{}
+	for {
+		found, more, err := l.table.Query(ctx, p, partition, string(p.SK), left, writeBatchSize*table.MaxParallel, true)
+		if err != nil {
+			return 0, err
+		}
+		sku := ""
+		for _, r := range found {
+			sku = model.KeyValue(p.SK+"{sku}", r.Text(model.AttrIndexSK))
+			if _, loaded := l.of[commerce.SKU(sku)]; !loaded {
+				n++
+			}
+		}
+		if !more || len(found) == 0 {
+			return n, nil
+		}
+		left = left.Behind(sku, true)
+	}
+}

@@ -1,0 +1,140 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+)
+
+// categoryUnit is a category's record, and how many products the category's list has.
+type categoryUnit struct {
+	selfContained
+	name   string
+	record model.Record
+	// products is the number of products, as counted while the record stood still. changed reports
+	// that the record changed meanwhile.
+	products int
+	changed  bool
+}
+
+func (u *categoryUnit) key(*table.Table) model.Keys {
+	return model.EntityCategory.KeyWith(map[string]string{"category": u.name})
+}
+
+func (u *categoryUnit) add(_ *model.Entity, rec model.Record) { u.record = rec }
+
+// read counts the products. Each mutation that changes which products a category has changes the
+// category's record. So the number is right if the record is the same before and after, and the
+// index has caught up in between with what was written before.
+func (u *categoryUnit) read(ctx context.Context, c *check) error {
+	before, err := u.readRecord(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := table.Wait(ctx, c.opts.IndexLag); err != nil {
+		return fmt.Errorf("wait for the index: %w", err)
+	}
+	p := &model.Products.AccessPattern
+	partition, err := p.PK.Key(u.name)
+	if err != nil {
+		return err
+	}
+	u.products = 0
+	err = c.client.Query(ctx, p, partition, string(p.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
+		u.products += int(out.Count)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	u.record, err = u.readRecord(ctx, c)
+	u.changed = !model.SameRecord(before, u.record)
+	return err
+}
+
+func (u *categoryUnit) readRecord(ctx context.Context, c *check) (model.Record, error) {
+	k := u.key(c.table)
+	found, err := c.client.Get(ctx, repair.Consistent, k)
+	return found[k], err
+}
+
+// doubt requires that the record stood still.
+func (u *categoryUnit) doubt(*repair.Verdict) string {
+	if u.changed {
+		return "the category changed each time that its products were counted"
+	}
+	return ""
+}
+
+func (u *categoryUnit) judge(c *check) *repair.Verdict {
+	v := &repair.Verdict{Table: c.table, Basis: u.key(c.table), Believed: u.record}
+	want := commerce.Category{Name: u.name, ProductCount: u.products, Version: 1}
+	switch {
+	case u.record == nil && u.products > 0:
+		v.Absent(repair.DriftCategoryCount, model.CategoryRecord(c.table.KeyBuilder(), want), nil, fmt.Sprintf("the category has products: %d", u.products))
+	case u.record == nil:
+	case u.products == 0:
+		v.Orphan(repair.DriftCategoryCount, u.record, "the category has no products")
+	default:
+		at := model.Reader{Record: v.Legible(&model.EntityCategory, u.record)}
+		want.Version = at.Number(model.AttrVersion)
+		v.Compare(&model.EntityCategory, u.record, model.CategoryRecord(c.table.KeyBuilder(), want), repair.DriftKeyAttribute)
+	}
+	return v
+}
+
+func (u *categoryUnit) settled(*check, *repair.Verdict, *repair.Verdict) {}
+
+// categorySeen is what the scan found of a category.
+type categorySeen struct {
+	// recorded is the number of products in the category's record, if nothing else is wrong with the
+	// record; else 0. products is how many products are in the category.
+	recorded, products int
+}
+
+// seeCategory notes what a category's record says.
+func (c *check) seeCategory(rec model.Record) {
+	name := model.KeyValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
+	at := model.Reader{Record: rec}
+	recorded := at.Number(model.AttrProductCount)
+	if u := (&categoryUnit{name: name, record: rec, products: recorded}); !u.judge(c).Clean() {
+		recorded = 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	seen := c.categories[name]
+	seen.recorded = recorded
+	c.categories[name] = seen
+}
+
+// seeProductLocked counts a product in its category.
+func (c *check) seeProductLocked(u *productUnit) {
+	name := model.KeyValue(model.EntityProduct.IndexPK, model.TextOf(u.main(), model.AttrIndexPK))
+	if u.truth != nil {
+		name = u.truth.Category
+	}
+	if _, err := model.EntityCategory.SK.Key(name); err != nil {
+		return // it is in no category
+	}
+	seen := c.categories[name]
+	seen.products++
+	c.categories[name] = seen
+}
+
+// suspectCategories suspects those whose number of products is another one than was seen.
+func (c *check) suspectCategories() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, seen := range c.categories {
+		if seen.recorded != seen.products || seen.recorded == 0 {
+			c.suspectLocked(unitKey{unitCategory, name}, suspicion{})
+		}
+	}
+}
