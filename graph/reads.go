@@ -191,10 +191,7 @@ func counted(n int, err error) (int32, error) { return int32(min(n, math.MaxInt3
 // stock returns a number of a product's stock.
 func stock(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := of(ctx).Stocked(ctx, product)
-	if err != nil {
-		return 0, err
-	}
-	return counted(number(p), nil)
+	return counted(number(p), err)
 }
 
 // valueOrNull makes GraphQL's null of no text and no status.

@@ -217,7 +217,7 @@ func (l *Loaders) TimelineAtHand(id commerce.OrderID, page dynamo.Page) (dynamo.
 }
 
 // Stocked returns a product with its stock, which a list by name lacks. It returns the product as it
-// is if its record is gone.
+// is if its record is gone, or cannot be read.
 //
 // Errors: those of dynamo.ReadRecords.
 func (l *Loaders) Stocked(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
@@ -225,10 +225,13 @@ func (l *Loaders) Stocked(ctx context.Context, p *commerce.Product) (*commerce.P
 		return p, nil
 	}
 	own, err := Records(l, model.ProductBySKU).Load(ctx, p.SKU)
-	if errors.Is(err, commerce.ErrNotFound) {
+	switch {
+	case errors.Is(err, commerce.ErrNotFound):
 		return p, nil
+	case err != nil:
+		return p, err
 	}
-	return own, err
+	return own, nil
 }
 
 // ProductInventory returns a page of a product's stock.
