@@ -154,33 +154,33 @@ type Policy struct {
 // StandardPolicy is the policy of the shop.
 func StandardPolicy() Policy {
 	var p Policy
-	for permission, g := range map[Permission][4]Grant{
-		// CUSTOMER, STAFF, ADMIN, SERVICE
-		ReadViewer:       {All, All, All, All},
-		ReadCatalog:      {All, All, All, All},
-		ReadCustomer:     {Own, All, All, All},
-		ListCustomers:    {None, All, All, All},
-		ReadOrder:        {Own, All, All, All},
-		ListOrders:       {None, All, All, All},
-		ReadActor:        {None, All, All, All},
-		ReadStock:        {None, All, All, All},
-		ReadContact:      {Own, All, All, All},
-		ReadStaff:        {None, All, All, All},
-		PlaceOrder:       {Own, All, All, All},
-		ChangeOrder:      {Own, All, All, All},
-		FulfilOrder:      {None, All, All, All},
-		CreateCustomer:   {None, All, All, All},
-		ChangeCustomer:   {Own, All, All, None},
-		ChangeEmail:      {None, All, All, None},
-		AssignRep:        {None, All, All, None},
-		ChangeStock:      {None, All, All, All},
-		ChangeCatalog:    {None, All, All, None},
-		ChangeWarehouses: {None, None, All, None},
-		ChangeStaff:      {None, None, All, None},
-		ResolveEntities:  {All, All, All, All},
-		ReadSubgraph:     {None, None, All, All},
-		Introspect:       {None, All, All, All},
-		Explain:          {None, All, All, None},
+	for permission, g := range map[Permission][5]Grant{
+		// ANONYMOUS, CUSTOMER, STAFF, ADMIN, SERVICE
+		ReadViewer:       {All, All, All, All, All},
+		ReadCatalog:      {All, All, All, All, All},
+		ReadCustomer:     {None, Own, All, All, All},
+		ListCustomers:    {None, None, All, All, All},
+		ReadOrder:        {None, Own, All, All, All},
+		ListOrders:       {None, None, All, All, All},
+		ReadActor:        {None, None, All, All, All},
+		ReadStock:        {None, None, All, All, All},
+		ReadContact:      {None, Own, All, All, All},
+		ReadStaff:        {None, None, All, All, All},
+		PlaceOrder:       {None, Own, All, All, All},
+		ChangeOrder:      {None, Own, All, All, All},
+		FulfilOrder:      {None, None, All, All, All},
+		CreateCustomer:   {None, None, All, All, All},
+		ChangeCustomer:   {None, Own, All, All, None},
+		ChangeEmail:      {None, None, All, All, None},
+		AssignRep:        {None, None, All, All, None},
+		ChangeStock:      {None, None, All, All, All},
+		ChangeCatalog:    {None, None, All, All, None},
+		ChangeWarehouses: {None, None, None, All, None},
+		ChangeStaff:      {None, None, None, All, None},
+		ResolveEntities:  {All, All, All, All, All},
+		ReadSubgraph:     {None, None, None, All, All},
+		Introspect:       {None, None, All, All, All},
+		Explain:          {None, None, All, All, None},
 	} {
 		for i, role := range Roles() {
 			p.grants[role][permission] = g[i]
@@ -234,7 +234,7 @@ func (p Policy) Sees(who Principal, permission Permission, owner CustomerID) boo
 // Sentence says who is granted a permission: "Access: customers (their own), staff, admins,
 // services." It ends the descriptions of the schema.
 func (p Policy) Sentence(permission Permission) string {
-	names := map[Role]string{RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
+	names := map[Role]string{RoleAnonymous: "anonymous callers", RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
 	var who []string
 	everybody := true
 	for _, role := range Roles() {

@@ -23,8 +23,9 @@ func TestPermissionsHaveNames(t *testing.T) {
 	}
 }
 
-// Customers have the catalog, their own role and permissions, the lookup of entities, and otherwise
-// only their own records. Only admins have all permissions, but for those of machines.
+// Callers without a token have the catalog, their own role and permissions, and the lookup of
+// entities. Customers have these, and otherwise only their own records. Only admins have all
+// permissions, but for those of machines.
 func TestStandardPolicy(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	own := map[commerce.Permission]bool{
@@ -40,6 +41,9 @@ func TestStandardPolicy(t *testing.T) {
 		}
 		if got := policy.Grant(commerce.RoleCustomer, p); got != want {
 			t.Errorf("customers are granted %s of %s, want %s", got, p, want)
+		}
+		if got := policy.Grant(commerce.RoleAnonymous, p); (got == commerce.All) != (want == commerce.All) || got == commerce.Own {
+			t.Errorf("callers without a token are granted %s of %s", got, p)
 		}
 		for _, role := range []commerce.Role{commerce.RoleStaff, commerce.RoleService} {
 			if policy.Grant(role, p) == commerce.Own {

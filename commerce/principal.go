@@ -1,14 +1,14 @@
 package commerce
 
-import "slices"
-
 // Role is what somebody who asks may do in general. The zero value may do nothing.
 type Role int
 
 // Roles.
 const (
+	// RoleAnonymous is for requests without a token, on a server that accepts them.
+	RoleAnonymous Role = iota + 1
 	// RoleCustomer is for somebody who buys, and sees the own records.
-	RoleCustomer Role = iota + 1
+	RoleCustomer
 	// RoleStaff is for those who work on orders and stock.
 	RoleStaff
 	// RoleAdmin is for those who run the shop.
@@ -18,22 +18,31 @@ const (
 )
 
 // Roles returns all roles.
-func Roles() []Role { return []Role{RoleCustomer, RoleStaff, RoleAdmin, RoleService} }
+func Roles() []Role {
+	return []Role{RoleAnonymous, RoleCustomer, RoleStaff, RoleAdmin, RoleService}
+}
 
-var roleNames = [...]string{RoleCustomer: "CUSTOMER", RoleStaff: "STAFF", RoleAdmin: "ADMIN", RoleService: "SERVICE"}
+var roleNames = [...]string{RoleAnonymous: "ANONYMOUS", RoleCustomer: "CUSTOMER", RoleStaff: "STAFF", RoleAdmin: "ADMIN", RoleService: "SERVICE"}
 
-// String is the role's name as tokens have it.
+// String is the role's name as tokens and the schema have it.
 func (r Role) String() string {
-	if r < RoleCustomer || r > RoleService {
+	if r < RoleAnonymous || r > RoleService {
 		return "NOBODY"
 	}
 	return roleNames[r]
 }
 
-// ParseRole returns the role of a name, false where there is none.
+// TokenRoles returns the roles that tokens can have.
+func TokenRoles() []Role { return Roles()[1:] }
+
+// ParseRole returns the role that a token names, false where there is none.
 func ParseRole(name string) (Role, bool) {
-	i := slices.Index(roleNames[1:], name)
-	return Role(i + 1), i >= 0
+	for _, role := range TokenRoles() {
+		if role.String() == name {
+			return role, true
+		}
+	}
+	return 0, false
 }
 
 // Principal is who makes a request. The zero value is nobody.
@@ -50,5 +59,6 @@ type Principal struct {
 	Customer CustomerID
 }
 
-// Anonymous is who makes a request where nobody is asked who they are: everything is open to them.
-func Anonymous() Principal { return Principal{ID: "anonymous", Name: "anonymous", Role: RoleAdmin} }
+// Everybody is the principal of all requests to a server without authentication: everything is open
+// to them.
+func Everybody() Principal { return Principal{ID: "anonymous", Name: "anonymous", Role: RoleAdmin} }

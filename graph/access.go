@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -35,7 +37,7 @@ func (r *Resolver) grantedHere(ctx context.Context) commerce.Grant {
 
 // caller is who asks for a change: who is granted the own records only changes no others.
 //
-// Errors: FORBIDDEN where they are granted none, as the gate would have told.
+// Errors: those of operation.Refusal where they are granted none, as the gate would have told.
 func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	who := r.principal(ctx)
 	switch r.grantedHere(ctx) {
@@ -44,17 +46,17 @@ func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	case commerce.Own:
 		return change.Caller{ID: who.ID, Name: who.Name, Customer: who.Customer}, nil
 	default:
-		return change.Caller{}, errcode.New(nil, errcode.Forbidden, "%s may not use this mutation", who.Role)
+		return change.Caller{}, operation.Refusal(nil, who, "use this mutation")
 	}
 }
 
 // mayUseType refuses a record of a type that whoever makes the request may not use, whether it
 // exists or not.
 //
-// Errors: FORBIDDEN.
+// Errors: those of operation.Refusal.
 func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
 	if r.granted(ctx, r.access.Types[typ]) == commerce.None {
-		return errcode.New(nil, errcode.Forbidden, "%s may not use the type %q: leave it out, or ask as somebody who may", r.principal(ctx).Role, typ)
+		return operation.Refusal(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
 	}
 	return nil
 }

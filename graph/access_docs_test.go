@@ -146,13 +146,17 @@ func TestGoldenAccessDocs(t *testing.T) {
 		}
 		return row
 	}
-	const roles = "CUSTOMER | STAFF | ADMIN | SERVICE |\n"
-	permissions := "| permission | for | " + roles + "|---|---|---|---|---|---|\n"
+	roles, line := "", "|---|---|"
+	for _, role := range commerce.Roles() {
+		roles += " " + role.String() + " |"
+		line += "---|"
+	}
+	permissions := "| permission | for |" + roles + "\n" + line + "\n"
 	for _, v := range parsedSchema.Types["Permission"].EnumValues {
 		name, grants, _ := strings.Cut(cells(v.Name), " | ")
 		permissions += fmt.Sprintf("| %s | %s | %s |\n", name, strings.TrimSuffix(v.Description, "."), grants)
 	}
-	fields := "| field | permission | " + roles + "|---|---|---|---|---|---|\n"
+	fields := "| field | permission |" + roles + "\n" + line + "\n"
 	for _, name := range []string{"Query", "Mutation", "Subscription", "Viewer", "OrderStatusCount", "Spending", "Customer", "Order", "OrderItem", "OrderEvent", "OrderUpdate", "Product", "Category", "InventoryLevel", "Warehouse", "Employee"} {
 		d := parsedSchema.Types[name]
 		whole := written(d.Directives)

@@ -137,7 +137,7 @@ func (r *Resolver) entityAt(ctx context.Context, representation any) (found Enti
 
 // entityOf looks up what a representation names, nil where it does not exist.
 //
-// Errors: FORBIDDEN where the caller may not use the type, which alone decides.
+// Errors: those of operation.Refusal where the caller may not use the type, which alone decides.
 func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.Quiet(r.principal(ctx)) {

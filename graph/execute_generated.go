@@ -7319,6 +7319,8 @@ func appendPermission(b []byte, v commerce.Permission) []byte {
 
 func appendRole(b []byte, v commerce.Role) []byte {
 	switch v {
+	case commerce.RoleAnonymous:
+		return append(b, `"ANONYMOUS"`...)
 	case commerce.RoleCustomer:
 		return append(b, `"CUSTOMER"`...)
 	case commerce.RoleStaff:

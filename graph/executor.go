@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
@@ -89,12 +90,16 @@ type Executor struct {
 	preparer *operation.Preparer
 	// plans reports whether to look ahead. Without a plan the responses are the same and take more
 	// requests.
-	plans     bool
-	limits    document.Limits
-	costs     operation.Costs
-	rates     *rate.Limiter
-	load      *rate.Quota
-	documents *document.Store
+	plans  bool
+	limits document.Limits
+	costs  operation.Costs
+	rates  *rate.Limiter
+	load   *rate.Quota
+	// anonymousRates and anonymousLoad are those of callers without a token. Their buckets are kept
+	// apart: however many addresses callers have, they make the server forget no other bucket.
+	anonymousRates *rate.Limiter
+	anonymousLoad  *rate.Quota
+	documents      *document.Store
 	// eventTime is how long each event's execution can take, events is what they cost at once, and
 	// followed are the documents that subscriptions hold.
 	eventTime time.Duration
@@ -129,20 +134,23 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	}
 	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
 	costs := operation.NewCosts(served, limits)
+	load := rate.NewQuota(limits.ConcurrentCost, smallCost)
 	return &Executor{
-		resolver:  r,
-		schema:    schema,
-		fields:    fields,
-		preparer:  operation.NewPreparer(served, r.access, costs, objectTypeOf, fields.generated),
-		plans:     true,
-		limits:    limits,
-		costs:     costs,
-		rates:     rate.NewLimiter(opts.Rates),
-		load:      rate.NewQuota(limits.ConcurrentCost, smallCost),
-		documents: document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
-		eventTime: opts.EventTime,
-		events:    rate.NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
-		followed:  &followedDocuments{left: followedBytes, by: map[*document.Document]int{}},
+		resolver:       r,
+		schema:         schema,
+		fields:         fields,
+		preparer:       operation.NewPreparer(served, r.access, costs, objectTypeOf, fields.generated),
+		plans:          true,
+		limits:         limits,
+		costs:          costs,
+		rates:          rate.NewLimiter(opts.Rates),
+		load:           load,
+		anonymousRates: rate.NewLimiter(opts.Rates),
+		anonymousLoad:  load.Share(rate.AnonymousShare),
+		documents:      document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
+		eventTime:      opts.EventTime,
+		events:         rate.NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
+		followed:       &followedDocuments{left: followedBytes, by: map[*document.Document]int{}},
 	}
 }
 
@@ -178,9 +186,9 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 // admit makes an operation that can be executed of a request, and takes what it can cost; or it is
 // the answer that tells why not.
 func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
-	principal := e.resolver.principal(ctx).ID
-	if wait, ok := e.rates.Take(principal, rate.RefusedCost, 0); !ok {
-		return nil, &Result{Response: e.rates.Refuse(principal, nil, rate.RefusedCost, 0, wait), Outcome: RateLimited, RetryAfter: wait}
+	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
+	if wait, ok := rates.Take(principal, rate.RefusedCost, 0); !ok {
+		return nil, &Result{Response: rates.Refuse(principal, nil, rate.RefusedCost, 0, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	operation, outcome, errs := e.prepare(ctx, r)
 	if len(errs) > 0 {
@@ -190,22 +198,39 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 		}
 		return nil, &refused
 	}
-	paid, wait := e.rates.Reserve(principal, operation.cost, rate.RefusedCost)
+	paid, wait := rates.Reserve(principal, operation.cost, rate.RefusedCost)
 	if wait > 0 {
-		return nil, &Result{Response: e.rates.Refuse(principal, operation.Operation.Position, operation.cost, rate.RefusedCost, wait), Outcome: RateLimited, RetryAfter: wait}
+		return nil, &Result{Response: rates.Refuse(principal, operation.Operation.Position, operation.cost, rate.RefusedCost, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	operation.paid = paid
 	return operation, nil
+}
+
+// ratesOf returns the limiter that has the caller's bucket.
+func (e *Executor) ratesOf(ctx context.Context) *rate.Limiter {
+	if e.resolver.principal(ctx).Role == commerce.RoleAnonymous {
+		return e.anonymousRates
+	}
+	return e.rates
+}
+
+// loadOf returns the quota that the caller's operations take from.
+func (e *Executor) loadOf(ctx context.Context) *rate.Quota {
+	if e.resolver.principal(ctx).Role == commerce.RoleAnonymous {
+		return e.anonymousLoad
+	}
+	return e.load
 }
 
 // execute executes a query or a mutation, if there is room for what it costs.
 func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
 	defer func() { operation.paid.Settle(spent, result.Response) }()
-	if !e.load.Take(operation.cost) {
+	load := e.loadOf(ctx)
+	if !load.Take(operation.cost) {
 		return Result{Response: e.refusal(ctx, errcode.New(nil, document.Codes.ConcurrentCost, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
 	}
-	defer e.load.Give(operation.cost)
+	defer load.Give(operation.cost)
 	result.Mutation = operation.Operation.Operation == ast.Mutation
 	result.Response, spent = e.run(ctx, operation, nil)
 	return result

@@ -4081,6 +4081,8 @@ type OrderStatusCount @access(permission: LIST_ORDERS) {
 
 "The role of a caller."
 enum Role {
+  "A caller without a token, who sees the catalog only. Servers accept them if they are configured to."
+  ANONYMOUS
   "A buyer, who sees only their own records."
   CUSTOMER
   "An employee who handles orders and stock."
@@ -23915,16 +23917,18 @@ func (ec *executionContext) marshalNRole2githubᚗcomᚋordergraphᚋordergraph�
 
 var (
 	unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole = map[string]commerce.Role{
-		"CUSTOMER": commerce.RoleCustomer,
-		"STAFF":    commerce.RoleStaff,
-		"ADMIN":    commerce.RoleAdmin,
-		"SERVICE":  commerce.RoleService,
+		"ANONYMOUS": commerce.RoleAnonymous,
+		"CUSTOMER":  commerce.RoleCustomer,
+		"STAFF":     commerce.RoleStaff,
+		"ADMIN":     commerce.RoleAdmin,
+		"SERVICE":   commerce.RoleService,
 	}
 	marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole = map[commerce.Role]string{
-		commerce.RoleCustomer: "CUSTOMER",
-		commerce.RoleStaff:    "STAFF",
-		commerce.RoleAdmin:    "ADMIN",
-		commerce.RoleService:  "SERVICE",
+		commerce.RoleAnonymous: "ANONYMOUS",
+		commerce.RoleCustomer:  "CUSTOMER",
+		commerce.RoleStaff:     "STAFF",
+		commerce.RoleAdmin:     "ADMIN",
+		commerce.RoleService:   "SERVICE",
 	}
 )
 

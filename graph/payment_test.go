@@ -260,14 +260,14 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		of = append(of, order)
 	}
 	start := func(arguments string) (begun bool, paid int) {
-		before := e.rates.Available(commerce.Anonymous().ID)
+		before := e.rates.Available(commerce.Everybody().ID)
 		stream, result := e.Start(t.Context(), Request{Query: `subscription { customerOrders(customerId: "cust_01"` + arguments + `) { id } }`})
 		if stream != nil {
 			stream.Close()
 		} else if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != errcode.BadUserInput {
 			t.Fatalf("%s: %v", arguments, result.Errors)
 		}
-		return stream != nil, before - e.rates.Available(commerce.Anonymous().ID)
+		return stream != nil, before - e.rates.Available(commerce.Everybody().ID)
 	}
 	timeline, err := dynamo.ReadPage(t.Context(), store, model.Timeline, dynamo.ListRequest{Of: string(of[0].ID), Page: dynamo.Page{Limit: 1}})
 	if err != nil {
@@ -291,12 +291,12 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if e.rates.Available(commerce.Anonymous().ID) == 0 {
+		if e.rates.Available(commerce.Everybody().ID) == 0 {
 			break
 		}
 		start(`, after: "00000000000000000000000001"`)
 	}
-	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.Available(commerce.Anonymous().ID) != 0 {
-		t.Errorf("there are %d points left: %v", e.rates.Available(commerce.Anonymous().ID), result.Errors)
+	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.Available(commerce.Everybody().ID) != 0 {
+		t.Errorf("there are %d points left: %v", e.rates.Available(commerce.Everybody().ID), result.Errors)
 	}
 }

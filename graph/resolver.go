@@ -41,7 +41,7 @@ type Options struct {
 	// context.
 	Report func(ctx context.Context, err error)
 	// Authenticated reports whether requests need a principal (WithPrincipal). If it is false, every
-	// request without one is made by commerce.Anonymous.
+	// request without one is made by commerce.Everybody.
 	Authenticated bool
 	// Policy says which role is granted what; nil for commerce.StandardPolicy.
 	Policy *commerce.Policy
@@ -76,7 +76,7 @@ func WithPrincipal(ctx context.Context, p commerce.Principal) context.Context {
 func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 	p, ok := ctx.Value(principalKey{}).(commerce.Principal)
 	if !ok && !r.authenticated {
-		return commerce.Anonymous()
+		return commerce.Everybody()
 	}
 	return p
 }

@@ -46,7 +46,7 @@ func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream
 	}
 	// What was missed is read for one answer or for none, so it is paid for apart, also where after
 	// turns out to be no such event.
-	e.rates.Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-beginningReads))
+	e.ratesOf(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-beginningReads))
 	return stream, result
 }
 
@@ -90,7 +90,7 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	change, err := s.changes.Next(ctx)
 	if err == nil {
 		var paid *rate.Reservation
-		if paid, err = s.executor.rates.Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
+		if paid, err = s.executor.ratesOf(ctx).Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
 			var taken int64
 			if taken, err = s.executor.events.Await(ctx, s.operation.cost); err == nil {
 				defer s.executor.events.Release(taken)

@@ -868,5 +868,5 @@ func TestAnImpossibleKeyFailsAlone(t *testing.T) {
 
 // everything is a viewer who sees all.
 func everything() loaders.Viewer {
-	return loaders.Viewer{Principal: commerce.Anonymous(), Policy: commerce.StandardPolicy()}
+	return loaders.Viewer{Principal: commerce.Everybody(), Policy: commerce.StandardPolicy()}
 }

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -106,7 +107,7 @@ func (a Access) Quiet(who commerce.Principal) bool {
 // caller's role may not use: one error for each, at most MaxErrors. The variables are coerced. It
 // depends on no ID.
 //
-// Errors: FORBIDDEN.
+// Errors: those of Refusal.
 func (a Access) Check(who commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
 	may := func(p commerce.Permission) bool { return a.Policy.Granted(who, p) != commerce.None }
 	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !may(p) }) {
@@ -115,7 +116,7 @@ func (a Access) Check(who commerce.Principal, operation *Prepared, variables map
 	c := accessCheck{Access: a, who: who, variables: variables}
 	operation.Root.each(func(f *Field) {
 		if f.guarded && !may(f.Permission) {
-			c.refuse(f.Position, "%s may not use the field %q: leave it out, or ask as somebody who may", f.Name)
+			c.refuse(f.Position, fmt.Sprintf("use the field %q", f.Name))
 		}
 		for _, argument := range f.Field.Arguments {
 			c.literal(f.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
@@ -176,12 +177,24 @@ func (c *accessCheck) value(t *ast.Type, value any, at *ast.Position) {
 // input refuses an input field that the principal's role may not give a value to.
 func (c *accessCheck) input(f *ast.FieldDefinition, at *ast.Position) {
 	if permission, guarded := c.inputs[f]; guarded && c.Policy.Granted(c.who, permission) == commerce.None {
-		c.refuse(at, "%s may not give the input field %q: leave it out, or ask as somebody who may", f.Name)
+		c.refuse(at, fmt.Sprintf("give the input field %q", f.Name))
 	}
 }
 
-func (c *accessCheck) refuse(at *ast.Position, format, name string) {
+func (c *accessCheck) refuse(at *ast.Position, use string) {
 	if len(c.errs) < errcode.MaxErrors {
-		c.errs = append(c.errs, errcode.New(at, errcode.Forbidden, format, c.who.Role, name))
+		c.errs = append(c.errs, Refusal(at, c.who, use))
 	}
+}
+
+// Refusal is the error for a caller whose role may not do something, such as "use the field
+// \"orders\"". A caller without a token is told to send one: clients answer UNAUTHENTICATED with a
+// login, which could help here.
+//
+// Errors: UNAUTHENTICATED, FORBIDDEN.
+func Refusal(at *ast.Position, who commerce.Principal, use string) *gqlerror.Error {
+	if who.Role == commerce.RoleAnonymous {
+		return errcode.New(at, errcode.Unauthenticated, "a request without a token may not %s: leave it out, or send a token as Authorization: Bearer TOKEN", use)
+	}
+	return errcode.New(at, errcode.Forbidden, "%s may not %s: leave it out, or ask as somebody who may", who.Role, use)
 }

@@ -10,24 +10,54 @@ import (
 type Quota struct {
 	most, free int64
 	left       *semaphore.Weighted
+	// whole is the quota that this one is a share of, nil if it is none.
+	whole *Quota
 }
+
+// AnonymousShare is the part that callers without a token have together of what all callers share:
+// a half.
+const AnonymousShare = 2
 
 // NewQuota returns a quota of most. Parts of up to free are not counted: a few large requests must
 // not keep out all small ones.
 func NewQuota(most, free int) *Quota {
-	return &Quota{int64(most), int64(free), semaphore.NewWeighted(int64(most))}
+	return &Quota{most: int64(most), free: int64(free), left: semaphore.NewWeighted(int64(most))}
+}
+
+// Share returns a quota for some of the callers, a part of this one: half of it for 2. They take
+// from both quotas, so that they leave the rest to the others. A share has no Await.
+func (q *Quota) Share(of int) *Quota {
+	share := NewQuota(max(1, int(q.most)/of), int(q.free))
+	share.whole = q
+	return share
 }
 
 // Take takes a part and reports whether there was as much. A part larger than the quota takes all
 // of it.
 func (q *Quota) Take(part int) bool {
-	return int64(part) <= q.free || q.left.TryAcquire(min(int64(part), q.most))
+	if int64(part) <= q.free {
+		return true
+	}
+	taken := min(int64(part), q.most)
+	switch {
+	case !q.left.TryAcquire(taken):
+		return false
+	case q.whole != nil && !q.whole.Take(part):
+		q.left.Release(taken)
+		return false
+	default:
+		return true
+	}
 }
 
 // Give gives back a part that was taken.
 func (q *Quota) Give(part int) {
-	if int64(part) > q.free {
-		q.left.Release(min(int64(part), q.most))
+	if int64(part) <= q.free {
+		return
+	}
+	q.left.Release(min(int64(part), q.most))
+	if q.whole != nil {
+		q.whole.Give(part)
 	}
 }
 

@@ -30,3 +30,25 @@ func TestLoad(t *testing.T) {
 		t.Error("not all is given back")
 	}
 }
+
+// Whoever has a share takes from the whole, too, and no more than the share.
+func TestShare(t *testing.T) {
+	whole := NewQuota(10, 0)
+	half := whole.Share(2)
+	if !half.Take(5) || half.Take(1) || whole.Take(6) || !whole.Take(5) {
+		t.Error("half of a quota of 10 must be 5, which others do not have")
+	}
+	half.Give(5)
+	if !whole.Take(4) || half.Take(2) || !half.Take(1) {
+		t.Error("what the others have taken must not be in the share")
+	}
+	half.Give(1)
+	whole.Give(9)
+	if !half.Take(50) || half.Take(1) || whole.Take(1) {
+		t.Error("what is larger than both must be let in alone")
+	}
+	half.Give(50)
+	if !whole.Take(10) {
+		t.Error("not all is given back")
+	}
+}

@@ -374,7 +374,7 @@ func TestNamesOfPrincipals(t *testing.T) {
 	} {
 		who := accepted(t, a, ed.Token(t, authtest.Claims(now, object{"sub": subject}), nil), subject).Principal
 		name := who.Name
-		if (name == subject) != kept || name == "" || len(name) > commerce.MaxIDLength || strings.ContainsAny(name, "# \n\x00") || name == commerce.Anonymous().Name {
+		if (name == subject) != kept || name == "" || len(name) > commerce.MaxIDLength || strings.ContainsAny(name, "# \n\x00") || name == commerce.Everybody().Name {
 			t.Errorf("%q gives the name %q, kept: want %t", subject, name, kept)
 		}
 		for _, unique := range []string{name, who.ID} {
@@ -399,7 +399,7 @@ func TestPrincipalIDs(t *testing.T) {
 			t.Helper()
 			others["iss"] = issuer
 			id := accepted(t, a, ed.Token(t, authtest.Claims(now, others), nil), fmt.Sprint(others)).Principal.ID
-			if id == "" || len(id) > commerce.MaxIDLength || strings.Contains(id, "#") || id == commerce.Anonymous().ID {
+			if id == "" || len(id) > commerce.MaxIDLength || strings.Contains(id, "#") || id == commerce.Everybody().ID {
 				t.Errorf("%v has the ID %q", others, id)
 			}
 			return id
@@ -440,7 +440,7 @@ func TestRolesOfPrincipals(t *testing.T) {
 	opts.JWKS = file(t, authtest.JWKS(t, ed.JWK(t, nil)))
 	opts.RoleClaim, opts.CustomerClaim = "https://shop.example/roles", "cognito:customer"
 	a := opened(t, opts)
-	for _, role := range commerce.Roles() {
+	for _, role := range commerce.TokenRoles() {
 		want := commerce.Principal{Name: "user-1", Role: role}
 		if role == commerce.RoleCustomer {
 			want.Customer = "cust_01"
@@ -452,6 +452,8 @@ func TestRolesOfPrincipals(t *testing.T) {
 		}
 	}
 	refused(t, a, ed.Token(t, authtest.Claims(now, nil), nil), "a role in another claim", "no role")
+	anonymous := authtest.Claims(now, object{"role": nil, "https://shop.example/roles": commerce.RoleAnonymous.String()})
+	refused(t, a, ed.Token(t, anonymous, nil), "the role of callers without a token", "no role")
 }
 
 // Keys that are not for this, or not good enough, are as if they were not there; if none is left,

@@ -96,7 +96,7 @@ const hashed = "sha256:"
 // hashed.
 func actorName(subject string) string {
 	unfit := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
-	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, unfit) && !strings.HasPrefix(subject, hashed) && subject != commerce.Anonymous().Name {
+	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, unfit) && !strings.HasPrefix(subject, hashed) && subject != commerce.Everybody().Name {
 		return subject
 	}
 	sum := sha256.Sum256([]byte(subject))

@@ -45,7 +45,7 @@ func authenticate(ctx context.Context, cfg config.Config, opts *server.Options) 
 	if err != nil {
 		return fmt.Errorf("ORDERGRAPH_JWT_JWKS: %w", err)
 	}
-	opts.Auth = tokens
+	opts.Auth, opts.Anonymous = tokens, cfg.Anonymous
 	return nil
 }
 

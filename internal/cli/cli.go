@@ -375,6 +375,9 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 	if cfg.Auth == config.AuthJWT {
 		bearer = "-H \"Authorization: Bearer $TOKEN\" "
 		fmt.Fprintf(w, "  Access    with a token of %s\n", cfg.JWT.Issuer)
+		if cfg.Anonymous {
+			fmt.Fprint(w, "            without one, products only\n")
+		}
 	} else {
 		fmt.Fprintf(w, "  Access    %s\n", openTo(addr))
 	}

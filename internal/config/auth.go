@@ -20,6 +20,7 @@ const (
 // jwtSettings are the settings that take effect with AuthJWT only.
 func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
+		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.Parsed(&c.Anonymous, "off", "catalog or off", parseAnonymous), Meaning: "with `jwt`: `catalog` (requests without a token can read products) or `off` (each request needs a token)"},
 		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "with `jwt`: where the public keys of tokens are, the https URL or the file of a JWKS"},
 		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecret), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret that signs tokens (HS256), at least %d characters", auth.MinSecret)},
 		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "with `jwt`: issuer of the tokens, exactly as in `iss`"},
@@ -28,6 +29,10 @@ func (c *Config) jwtSettings() []setting.Setting {
 		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "with `jwt`: claim that has the role"},
 		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: claim that has the ID of a `CUSTOMER`"},
 	}
+}
+
+func parseAnonymous(text string) (on, ok bool) {
+	return text == "catalog", text == "catalog" || text == "off"
 }
 
 // resolveAuth merges AUTH into ORDERGRAPH_AUTH and checks the settings that depend on it.

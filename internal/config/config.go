@@ -63,6 +63,9 @@ type Config struct {
 	Auth string
 	// AuthAlias reports that the deprecated variable AUTH chose it.
 	AuthAlias bool
+	// Anonymous is whether requests without a token can read the catalog. It takes effect with
+	// AuthJWT.
+	Anonymous bool
 	// JWT says what tokens are checked against. It takes effect with AuthJWT.
 	JWT auth.Options
 	// Pacing decides when Go's garbage collector collects; it has no Memory.

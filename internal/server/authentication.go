@@ -17,12 +17,17 @@ import (
 // tokens nobody is asked.
 type authentication struct {
 	tokens *auth.Authenticator
-	log    *slog.Logger
+	// anonymous accepts requests without a token, which have commerce.RoleAnonymous.
+	anonymous bool
+	log       *slog.Logger
 }
 
 // challengeHeader tells how to say who one is, and what was wrong with how it was said
 // (https://www.rfc-editor.org/rfc/rfc6750#section-3).
 const challengeHeader = "WWW-Authenticate"
+
+// challenge is the challenge to a request without a token.
+const challenge = "Bearer"
 
 // authenticated is a request in the name of who makes it. It comes before the body is read and
 // before a place is taken, so that strangers get neither; what they can make the server do,
@@ -33,7 +38,7 @@ func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), h.limits.RequestTime)
 	defer cancel()
-	identity, refused := h.authentication.identify(ctx, r.Header)
+	identity, refused := h.authentication.identify(ctx, r.Header, r.RemoteAddr)
 	if refused != nil {
 		return nil, refused
 	}
@@ -42,22 +47,22 @@ func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 
 type identityKey struct{}
 
-// withIdentity returns the context of what the holder of a token asks for.
+// withIdentity returns the context of what a caller asks for.
 func withIdentity(ctx context.Context, identity auth.Identity) context.Context {
 	return context.WithValue(graph.WithPrincipal(ctx, identity.Principal), identityKey{}, identity)
 }
 
-// customerOf is the customer who asks, empty where none does.
-func customerOf(ctx context.Context) commerce.CustomerID {
+// callerOf returns the caller of a context, the zero value without authentication.
+func callerOf(ctx context.Context) commerce.Principal {
 	identity, _ := ctx.Value(identityKey{}).(auth.Identity)
-	return identity.Principal.Customer
+	return identity.Principal
 }
 
 // watch ends a connection that stays open when a new request with its token would be refused. The
 // function that it returns ends the watch. A request without a token is not watched.
 func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
-	if !ok {
+	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
 		return func() {}
 	}
 	return a.tokens.Watch(identity, func(why error) {
@@ -66,12 +71,15 @@ func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	})
 }
 
-// identify tells who makes the request that a header belongs to. Tokens are taken from
-// Authorization only: URLs are logged by proxies and kept by browsers.
-func (a authentication) identify(ctx context.Context, header http.Header) (auth.Identity, *refusal) {
+// identify tells who makes the request that a header belongs to, which comes from a remote address.
+// Tokens are taken from Authorization only: URLs are logged by proxies and kept by browsers.
+func (a authentication) identify(ctx context.Context, header http.Header, remote string) (auth.Identity, *refusal) {
 	given := header.Values("Authorization")
-	if len(given) > 1 {
+	switch {
+	case len(given) > 1:
 		return auth.Identity{}, unauthenticated(true)
+	case len(given) == 0 && a.anonymous:
+		return auth.Identity{Principal: anonymous(remote)}, nil
 	}
 	token, ok := bearer(header.Get("Authorization"))
 	if !ok {
@@ -123,6 +131,6 @@ func unauthenticated(given bool) *refusal {
 		return refused
 	}
 	refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the request does not say who makes it: send a token as Authorization: Bearer TOKEN")
-	refused.challenge = "Bearer"
+	refused.challenge = challenge
 	return refused
 }

@@ -233,7 +233,7 @@ func TestStrangers(t *testing.T) {
 // Who has a token is let in, however the scheme is spelled; what is for all stays open.
 func TestWithAToken(t *testing.T) {
 	g := guarding(t, sampleThrough(t, direct), server.Options{Origins: []string{origin}})
-	for _, role := range commerce.Roles() {
+	for _, role := range commerce.TokenRoles() {
 		token := g.token(t, authtest.Object{"role": role.String(), "customer_id": "cust_01"})
 		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER ", "Bearer   "} {
 			for _, w := range []*httptest.ResponseRecorder{

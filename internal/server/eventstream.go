@@ -19,7 +19,7 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	r, result, refused := h.start(w, r, &stream)
 	if stream != nil {
 		defer h.unsubscribe(r.Context())
-		defer h.connected.give(customerOf(r.Context()))
+		defer h.connected.give(callerOf(r.Context()))
 		defer h.leave()
 		defer stream.Close()
 	}
@@ -46,7 +46,7 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
 	w.WriteHeader(http.StatusOK)
 	if stream == nil {
-		_ = h.event(s, result)
+		_ = h.event(ctx, s, result)
 		_ = s.write("event: complete\ndata:\n\n")
 		return
 	}
@@ -72,12 +72,12 @@ func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.S
 			return result
 		case !h.stay():
 			full = tooManyStay()
-		case !h.connected.take(customerOf(ctx)):
+		case !h.connected.take(callerOf(ctx)):
 			h.leave()
-			full = refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the customer has as many sockets and streams of events as one can, %d: use one socket for several subscriptions", h.connected.most)
+			full = refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the %s has as many sockets and streams of events as one can, %d: use one socket for several subscriptions", sharer(callerOf(ctx)), h.connected.most)
 		default:
 			if full = h.subscribe(ctx); full != nil {
-				h.connected.give(customerOf(ctx))
+				h.connected.give(callerOf(ctx))
 				h.leave()
 			}
 		}
@@ -103,11 +103,11 @@ func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stre
 		if ctx.Err() != nil {
 			return
 		}
-		if more && h.event(s, result) {
+		if more && h.event(ctx, s, result) {
 			continue
 		}
 		if !more {
-			if len(result.Errors) > 0 && !h.event(s, result) {
+			if len(result.Errors) > 0 && !h.event(ctx, s, result) {
 				return
 			}
 			s.write("event: complete\ndata:\n\n")
@@ -117,9 +117,9 @@ func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stre
 }
 
 // event writes a result, and reports whether to go on.
-func (h overHTTP) event(s *eventStream, result graph.Result) bool {
-	data := encode(result)
-	if !h.unread.Take(len(data)) {
+func (h overHTTP) event(ctx context.Context, s *eventStream, result graph.Result) bool {
+	data, unread := encode(result), h.capacity(ctx).unread
+	if !unread.Take(len(data)) {
 		instead := busyReading().result()
 		if result.Mutation {
 			instead = mutationDropped()
@@ -127,7 +127,7 @@ func (h overHTTP) event(s *eventStream, result graph.Result) bool {
 		s.write("event: next\ndata: " + string(encode(instead)) + "\n\nevent: complete\ndata:\n\n")
 		return false
 	}
-	defer h.unread.Give(len(data))
+	defer unread.Give(len(data))
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 

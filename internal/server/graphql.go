@@ -15,22 +15,19 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
-	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // overHTTP serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
 type overHTTP struct {
 	executor *graph.Executor
 	limits   Limits
-	// working has a place for each request that can be worked on at once.
-	working chan struct{}
-	// arriving and unread are the room for long bodies and for long answers.
-	arriving, unread *rate.Quota
-	shedding         *shedding
+	// forAnonymous is the share of forAll that callers without a token have.
+	forAll, forAnonymous capacity
+	shedding             *shedding
 	// staying has a place for each socket and stream of events that can be open at once,
 	// subscriptions one for each that can be followed.
 	staying, subscriptions chan struct{}
-	// connected and followed are what customers have of them.
+	// connected and followed are what callers with a share have of them.
 	connected, followed *shares
 	authentication      authentication
 	// compress makes a handler one whose answer is compressed, for clients that accept that.
@@ -38,9 +35,9 @@ type overHTTP struct {
 }
 
 func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
+	all := newCapacity(limits)
 	return overHTTP{
-		executor: executor, limits: limits, working: make(chan struct{}, limits.Concurrent),
-		arriving: rate.NewQuota(limits.Waiting, free), unread: rate.NewQuota(limits.Waiting, free), shedding: &shedding{log: log, now: time.Now},
+		executor: executor, limits: limits, forAll: all, forAnonymous: all.share(), shedding: &shedding{log: log, now: time.Now},
 		staying: make(chan struct{}, lasting(limits.Connections)), subscriptions: make(chan struct{}, limits.Subscriptions),
 		connected: newShares(lasting(limits.Connections)), followed: newShares(limits.Subscriptions),
 		authentication: authentication,
@@ -73,7 +70,7 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		contentType = typeJSON // there is no body, so nothing is streamed
 	}
-	result, refused := h.answer(w, r, acceptable)
+	ctx, result, refused := h.answer(w, r, acceptable)
 	// A client that does not read the answer is cut. Errors: a writer without a connection, as in
 	// tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
@@ -83,16 +80,16 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	code := status(result, contentType)
 	advise(header, result, code)
-	body := encoded(result)
-	if !h.unread.Take(body.held()) {
+	body, unread := encoded(result), h.capacity(ctx).unread
+	if !unread.Take(body.held()) {
 		if !result.Mutation {
 			h.refuseCompressed(w, r, busyReading(), contentType)
 			return
 		}
 		body = encoded(mutationDropped())
-		h.unread.Take(body.held()) // so short that there always is room
+		unread.Take(body.held()) // so short that there always is room
 	}
-	defer h.unread.Give(body.held())
+	defer unread.Give(body.held())
 	h.replyCompressed(w, r, contentType, code, body)
 }
 
@@ -130,6 +127,8 @@ func advise(header http.Header, result graph.Result, status int) {
 	switch status {
 	case http.StatusMethodNotAllowed:
 		header.Set("Allow", http.MethodPost)
+	case http.StatusUnauthorized:
+		header.Set(challengeHeader, challenge)
 	case http.StatusTooManyRequests:
 		header.Set("Retry-After", strconv.FormatFloat(math.Ceil(result.RetryAfter.Seconds()), 'f', -1, 64))
 	case http.StatusServiceUnavailable:
@@ -157,13 +156,15 @@ func mutationDropped() graph.Result {
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
 
-// answer reads a request and has it executed.
-func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (graph.Result, *refusal) {
-	r, decode, refused := h.asked(w, r, acceptable)
+// answer reads a request and has it executed. The context that it returns has the caller.
+func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (context.Context, graph.Result, *refusal) {
+	asked, decode, refused := h.asked(w, r, acceptable)
 	if refused != nil {
-		return graph.Result{}, refused
+		return r.Context(), graph.Result{}, refused
 	}
-	return h.placed(explaining(r.Context(), r.Header), decode, h.executor.Execute)
+	ctx := explaining(asked.Context(), asked.Header)
+	result, refused := h.placed(ctx, decode, h.executor.Execute)
+	return ctx, result, refused
 }
 
 // asked waits until a request has arrived that can be answered. It returns the request, in the name
@@ -205,10 +206,11 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph
 // placed has a request that has arrived decoded and executed, if there is a place free. Nobody
 // waits for a place: a queue in front of a server that is too slow only makes all wait longer.
 func (h overHTTP) placed(ctx context.Context, decode func() (graph.Request, *refusal), execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
-	if !take(h.working) {
+	working := h.capacity(ctx).working
+	if !working.Take(1) {
 		return graph.Result{}, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server is busy with as many requests as it takes on at once: try again in a moment")
 	}
-	defer func() { <-h.working }()
+	defer working.Give(1)
 	request, refused := decode()
 	if refused != nil {
 		return graph.Result{}, refused
@@ -247,7 +249,11 @@ func status(result graph.Result, t mediaType) int {
 				return http.StatusServiceUnavailable
 			}
 		}
-		if t == typeGraphQL {
+		switch {
+		case t != typeGraphQL:
+		case len(result.Errors) > 0 && result.Errors[0].Extensions["code"] == errcode.Unauthenticated:
+			return http.StatusUnauthorized
+		default:
 			return http.StatusBadRequest
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
 // What lasts: sockets, streams of events and the subscriptions on them. Each is counted, as each
@@ -20,11 +21,11 @@ func (h overHTTP) leave()     { <-h.staying }
 // subscribe counts a subscription, or another operation on a socket, for whom a context speaks for,
 // or tells why there is no room for it; unsubscribe gives it back.
 func (h overHTTP) subscribe(ctx context.Context) *refusal {
-	switch customer := customerOf(ctx); {
-	case !h.followed.take(customer):
-		return refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the customer has as many subscriptions as one can, %d: complete others", h.followed.most)
+	switch caller := callerOf(ctx); {
+	case !h.followed.take(caller):
+		return refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the %s has as many subscriptions as one can, %d: complete others", sharer(caller), h.followed.most)
 	case !take(h.subscriptions):
-		h.followed.give(customer)
+		h.followed.give(caller)
 		refused := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the server has as many subscriptions as it takes on: try again later")
 		h.shedding.one(ctx, refused.message)
 		return refused
@@ -34,49 +35,80 @@ func (h overHTTP) subscribe(ctx context.Context) *refusal {
 
 func (h overHTTP) unsubscribe(ctx context.Context) {
 	<-h.subscriptions
-	h.followed.give(customerOf(ctx))
+	h.followed.give(callerOf(ctx))
 }
 
-// customerShare is the part of all that lasts which one customer can have. Others are the shop's
-// own, of whom one may speak for many: a gateway.
-const customerShare = 20
+// callerShare is the part of all that lasts which one customer, or one address without a token, can
+// have. Others are the shop's own, of whom one may speak for many: a gateway.
+const callerShare = 20
 
-// shares count what customers have of something, so that none takes it from all others. They are
-// safe for concurrent use.
+// shares count what callers have of something, so that none takes it from all others. They are safe
+// for concurrent use.
 type shares struct {
-	most int
-	mu   sync.Mutex
-	had  map[commerce.CustomerID]int
+	// most is how many one caller can have, and mostAnonymous all without a token together.
+	most, mostAnonymous int
+
+	mu        sync.Mutex
+	had       map[string]int
+	anonymous int
 }
 
 func newShares(of int) *shares {
-	return &shares{most: max(1, of/customerShare), had: map[commerce.CustomerID]int{}}
+	return &shares{most: max(1, of/callerShare), mostAnonymous: max(1, of/rate.AnonymousShare), had: map[string]int{}}
 }
 
-// take reports whether a customer may have one more; who is none may.
-func (s *shares) take(customer commerce.CustomerID) bool {
-	if customer == "" {
+// take reports whether a caller may have one more; those without a share may.
+func (s *shares) take(who commerce.Principal) bool {
+	key, limited := shareKey(who)
+	if !limited {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.had[customer] >= s.most {
+	anonymous := who.Role == commerce.RoleAnonymous
+	if s.had[key] >= s.most || anonymous && s.anonymous >= s.mostAnonymous {
 		return false
 	}
-	s.had[customer]++
+	if s.had[key]++; anonymous {
+		s.anonymous++
+	}
 	return true
 }
 
 // give takes one back.
-func (s *shares) give(customer commerce.CustomerID) {
-	if customer == "" {
+func (s *shares) give(who commerce.Principal) {
+	key, limited := shareKey(who)
+	if !limited {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.had[customer]--; s.had[customer] == 0 {
-		delete(s.had, customer)
+	if s.had[key]--; s.had[key] == 0 {
+		delete(s.had, key)
 	}
+	if who.Role == commerce.RoleAnonymous {
+		s.anonymous--
+	}
+}
+
+// shareKey identifies whom a caller's share belongs to, false where the caller has none.
+func shareKey(who commerce.Principal) (key string, limited bool) {
+	switch {
+	case who.Role == commerce.RoleAnonymous:
+		return who.ID, true
+	case who.Customer != "":
+		return "customer/" + string(who.Customer), true
+	default:
+		return "", false
+	}
+}
+
+// sharer is a word for whom a caller's share belongs to.
+func sharer(who commerce.Principal) string {
+	if who.Role == commerce.RoleAnonymous {
+		return "address"
+	}
+	return "customer"
 }
 
 func take(places chan struct{}) bool {

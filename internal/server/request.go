@@ -112,17 +112,18 @@ func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 }
 
 // arrivedLongBody waits for a body that is long or of unknown length. A body that turns out to be
-// long takes its expected length of h.arriving while it arrives.
+// long takes its expected length of the capacity while it arrives.
 func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, free))
 	if err != nil || len(body) < free {
 		return body, nil, err
 	}
-	if !h.arriving.Take(expected) {
+	quota := h.capacity(r.Context()).arriving
+	if !quota.Take(expected) {
 		return nil, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one"), nil
 	}
-	defer h.arriving.Give(expected)
+	defer quota.Give(expected)
 	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))
 	_, err = whole.ReadFrom(arriving)
 	return whole.Bytes(), nil, err

@@ -35,6 +35,9 @@ type Options struct {
 	Graph graph.Options
 	// Auth checks the tokens that requests come with; nil where nobody is asked who they are.
 	Auth *auth.Authenticator
+	// Anonymous accepts requests without a token where Auth is set. They have
+	// commerce.RoleAnonymous.
+	Anonymous bool
 	// Origins are the origins whose pages may call the API from a browser.
 	Origins []string
 	// Hosts are the names by which clients may call the server, beside localhost and IP addresses.
@@ -112,7 +115,7 @@ func New(opts Options) (http.Handler, error) {
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
 	})
-	overHTTP := newOverHTTP(graph.NewExecutor(opts.Graph), limits, authentication{opts.Auth, opts.Log}, opts.Log)
+	overHTTP := newOverHTTP(graph.NewExecutor(opts.Graph), limits, authentication{opts.Auth, opts.Anonymous, opts.Log}, opts.Log)
 	overHTTP.compress = compress
 	overWebSocket := overWebSocket{overHTTP, crossOrigin.OriginAllowed, opts.Log}
 	answered := crossOrigin.Handler(overHTTP)

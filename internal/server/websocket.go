@@ -312,11 +312,12 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	// Most messages are short; only for what is longer there has to be room.
 	text, err := io.ReadAll(io.LimitReader(from, free))
 	if err == nil && len(text) == free {
-		if !s.over.arriving.Take(s.over.limits.Body) {
+		arriving := s.over.capacity(s.asking).arriving
+		if !arriving.Take(s.over.limits.Body) {
 			s.close(websocket.StatusTryAgainLater, "No room for long messages")
 			return 0, nil, errBusy
 		}
-		defer s.over.arriving.Give(s.over.limits.Body)
+		defer arriving.Give(s.over.limits.Body)
 		var rest []byte
 		rest, err = io.ReadAll(from)
 		text = append(text, rest...)
@@ -362,7 +363,7 @@ func (s *socket) begin(m message) bool {
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.over.limits.RequestTime)
 	defer cancel()
-	identity, refused := s.over.authentication.identify(ctx, header)
+	identity, refused := s.over.authentication.identify(ctx, header, s.beneath.RemoteAddr().String())
 	switch {
 	case refused == nil:
 	case refused.status == http.StatusUnauthorized:
@@ -370,9 +371,9 @@ func (s *socket) authenticate(header http.Header) bool {
 	default:
 		return s.close(websocket.StatusTryAgainLater, "Who uses the socket cannot be found out right now")
 	}
-	customer := identity.Principal.Customer
-	if !s.over.connected.take(customer) {
-		return s.close(websocket.StatusTryAgainLater, "Too many sockets of one customer")
+	caller := identity.Principal
+	if !s.over.connected.take(caller) {
+		return s.close(websocket.StatusTryAgainLater, "Too many sockets of one "+sharer(caller))
 	}
 	s.asking = withIdentity(s.asking, identity)
 	unwatch := s.over.authentication.watch(s.asking, func() {
@@ -381,7 +382,7 @@ func (s *socket) authenticate(header http.Header) bool {
 	})
 	s.left = func() {
 		unwatch()
-		s.over.connected.give(customer)
+		s.over.connected.give(caller)
 	}
 	return true
 }
@@ -540,27 +541,28 @@ func (s *socket) next(o *socketOperation, result graph.Result) bool {
 	if o.ctx.Err() != nil {
 		return false
 	}
-	payload := encode(result)
-	if !s.over.unread.Take(len(payload)) {
+	payload, unread := encode(result), s.over.capacity(o.ctx).unread
+	if !unread.Take(len(payload)) {
 		if result.Mutation {
 			payload = encode(mutationDropped())
-			s.over.unread.Take(len(payload)) // so short that there always is room
+			unread.Take(len(payload)) // so short that there always is room
 		} else {
 			s.end(o, busyReading().result().Errors)
 			return false
 		}
 	}
-	defer s.over.unread.Give(len(payload))
+	defer unread.Give(len(payload))
 	return s.send(messageNext, o.id, payload)
 }
 
 // pong answers a ping with what came with it, as far as there is room for that until the client has
 // read it.
 func (s *socket) pong(payload []byte) bool {
-	if !s.over.unread.Take(len(payload)) {
+	unread := s.over.capacity(s.asking).unread
+	if !unread.Take(len(payload)) {
 		return s.send(messagePong, "", nil)
 	}
-	defer s.over.unread.Give(len(payload))
+	defer unread.Give(len(payload))
 	return s.send(messagePong, "", payload)
 }
 
