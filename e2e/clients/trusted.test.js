@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 import { ApolloClient, HttpLink, InMemoryCache, gql } from '@apollo/client'
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries'
 import { generatePersistedQueryIdsFromManifest } from '@apollo/persisted-query-lists'
 import { Client, fetchExchange } from '@urql/core'
 import { persistedExchange } from '@urql/exchange-persisted'
+import { program, start } from './server.js'
 import { recorded } from './shop.js'
-
-const program = process.env.ORDERGRAPH
-if (!program) {
-  throw new Error('set ORDERGRAPH to the path of the built server')
-}
 
 const here = import.meta.dirname
 const scratch = mkdtempSync(join(tmpdir(), 'ordergraph-trusted-'))
@@ -30,17 +25,7 @@ before(async () => {
   writeFileSync(config, JSON.stringify({ documents: [join(here, 'operations/*.graphql')], output: manifest }))
   execFileSync(process.execPath, [join(here, 'node_modules/.bin/generate-persisted-query-manifest'), '-c', config])
 
-  server = spawn(program, ['-addr', '127.0.0.1:0'], {
-    env: { ORDERGRAPH_STORE: 'embedded', ORDERGRAPH_DOCUMENTS: manifest, ORDERGRAPH_TRUSTED_ONLY: 'on' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  for await (const line of createInterface({ input: server.stdout })) {
-    endpoint = line.match(/^ *GraphQL +(\S+)$/)?.[1] ?? endpoint
-    if (endpoint) {
-      break
-    }
-  }
-  assert.ok(endpoint, 'the server starts')
+  ;({ child: server, endpoint } = await start({ ORDERGRAPH_DOCUMENTS: manifest, ORDERGRAPH_TRUSTED_ONLY: 'on' }))
 })
 
 after(() => {
