@@ -300,3 +300,19 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		t.Errorf("there are %d points left: %v", e.rates.Available(commerce.Everybody().ID), result.Errors)
 	}
 }
+
+// However many addresses ask without a token, no bucket of a token is forgotten, which would fill
+// it.
+func TestAddressesPushOutNoTokens(t *testing.T) {
+	e := NewExecutor(Options{Authenticated: true, Limits: document.Limits{Cost: 100}, Rates: rate.Options{Burst: 100, Restore: 1, Now: func() time.Time { return time.Time{} }}})
+	begin := func(who commerce.Principal) {
+		e.Execute(WithPrincipal(t.Context(), who), Request{Query: "{"})
+	}
+	begin(commerce.Principal{ID: "ann", Role: commerce.RoleCustomer, Customer: "ann"})
+	for i := range 1<<16 + 1 {
+		begin(commerce.Principal{ID: fmt.Sprintf("anonymous/%d", i), Role: commerce.RoleAnonymous})
+	}
+	if left := e.rates.Available("ann"); left != 100-rate.RefusedCost {
+		t.Errorf("ann has %d points left", left)
+	}
+}

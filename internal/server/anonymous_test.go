@@ -90,8 +90,8 @@ func TestWithoutAToken(t *testing.T) {
 			t.Errorf("the catalog: status %d, %s", w.Code, w.Body)
 		}
 	}
-	const viewer = `{ viewer { role permissions } products(category: "Hardware", first: 1) { nodes { sku available } } }`
-	if got, want := ask(g, http.MethodPost, server.PathGraphQL, post(viewer)).Body.String(), `{"data":{"viewer":{"role":"ANONYMOUS","permissions":["READ_VIEWER","READ_CATALOG","RESOLVE_ENTITIES"]},"products":{"nodes":[{"sku"`; !strings.HasPrefix(got, want) {
+	const viewer = `{ viewer { role permissions customer { __typename } } products(category: "Hardware", first: 1) { nodes { sku available } } }`
+	if got, want := ask(g, http.MethodPost, server.PathGraphQL, post(viewer)).Body.String(), `{"data":{"viewer":{"role":"ANONYMOUS","permissions":["READ_VIEWER","READ_CATALOG","RESOLVE_ENTITIES"],"customer":null},"products":{"nodes":[{"sku"`; !strings.HasPrefix(got, want) {
 		t.Errorf("the viewer is answered %s, want %s", got, want)
 	}
 	const entities = `{ _entities(representations: [{__typename: "Product", sku: "prod_100"}, {__typename: "Customer", id: "cust_01"}]) { __typename } }`
