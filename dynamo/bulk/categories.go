@@ -91,7 +91,7 @@ func (l *loadedCategories) others(ctx context.Context, name string) (int, error)
 	p := &model.Products.AccessPattern
 	partition, err := p.PK.Key(name)
 	if err != nil {
-		return 0, nil //nolint:nilerr // no list has such a category
+		return 0, nil // no list has such a category
 	}
 	n, left := 0, model.Range{}
 	for {

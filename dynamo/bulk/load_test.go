@@ -3,7 +3,10 @@ package bulk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,4 +137,36 @@ func TestLoadingWithoutTime(t *testing.T) {
 	if done, err := store.LoadAll(ctx, generated(t, 10).Orders(0), nil); !errors.Is(err, context.Canceled) || done != (bulk.Loaded{}) {
 		t.Errorf("%+v are loaded: %v", done, err)
 	}
+}
+
+// Loading counts the products of categories that the table has already, and ends categories that
+// lose their last product.
+func TestLoadingCountsCategories(t *testing.T) {
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+		for _, step := range []struct {
+			categories map[string]string // of products
+			want       string
+		}{
+			{map[string]string{"a": "X", "b": "X"}, "X 2"},
+			{map[string]string{"a": "Y", "c": "X"}, "X 2 Y 1"},
+			{map[string]string{"a": "Y", "c": "X"}, "X 2 Y 1"},
+			{map[string]string{"a": "X"}, "X 3"},
+		} {
+			var books []commerce.Book
+			for sku, category := range step.categories {
+				books = append(books, commerce.Book{Products: []commerce.Product{{SKU: commerce.SKU(sku), Name: sku, Category: category, UnitPrice: storetest.USD("1.00"), Version: 1}}})
+			}
+			loadAll(t, r.Store, slices.Values(books))
+			page, err := dynamo.ReadPage(t.Context(), r.Store, model.Categories, dynamo.ListRequest{Page: dynamo.Page{Limit: 10}})
+			var got []string
+			for _, c := range page.Items {
+				got = append(got, fmt.Sprint(c.Name, " ", c.ProductCount))
+			}
+			if strings.Join(got, " ") != step.want || err != nil {
+				t.Errorf("loaded %v, the categories are %q, want %s; %v", step.categories, got, step.want, err)
+			}
+			r.CheckClean()
+		}
+	})
 }
