@@ -28,7 +28,6 @@ func unjudged() map[string][]string {
 		"no other record has the value": {
 			"orderEvent.actor", "category.version", "inventoryLevel.version", "warehouse.name", "warehouse.version",
 		},
-		"all categories stand in one partition":                 {"category of nobody"},
 		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt"},
 		"loaded orders have no last event, and the next change writes it anew": {
 			"lastEvent lost", "lastEvent.eventId", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
