@@ -29,6 +29,8 @@ type NewOrder struct {
 	CustomerID      CustomerID
 	Lines           []OrderLine
 	ShippingAddress *Address `json:",omitempty"`
+	// ExpectedTotal is the total that the order must have; nil for any.
+	ExpectedTotal *Money `json:",omitempty"`
 }
 
 // OrderLine is a product and how many pieces of it.

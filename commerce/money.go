@@ -146,6 +146,11 @@ func (m Money) AppendDecimal(b []byte) []byte {
 	return b
 }
 
+// Equal reports whether two amounts are the same amount of the same currency: 10 is 10.00.
+func (m Money) Equal(other Money) bool {
+	return m.Currency == other.Currency && m.Amount.Cmp(other.Amount) == 0
+}
+
 // Times returns the amount n times.
 //
 // Errors: one that says so where the result has more than 19 digits.

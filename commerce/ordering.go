@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -10,7 +11,7 @@ import (
 // Merged adds up the lines of one product; the products stand in the order in which they came
 // first.
 //
-// Errors: InvalidInput where a sum is more than MaxQuantity.
+// Errors: InvalidInput where a sum is more than MaxQuantity; those of CheckLines.
 func Merged(lines []OrderLine) ([]OrderLine, error) {
 	at := make(map[SKU]int, len(lines))
 	var merged []OrderLine
@@ -25,42 +26,29 @@ func Merged(lines []OrderLine) ([]OrderLine, error) {
 			return nil, Refuse(Path("items", strconv.Itoa(i), "quantity"), "makes %d pieces of product %s: an order has at most %d", merged[j].Quantity, line.SKU, MaxQuantity)
 		}
 	}
-	return merged, nil
+	return merged, CheckLines(len(merged))
 }
 
 // Place makes a pending order of lines of different products. products are those that exist, in
 // stock or not. Fields that a refusal names are those of the first line of that product in the
 // command.
 //
-// Errors: Refusals of NotFound, InsufficientStock and InvalidInput.
+// Errors: Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines and PriceChanged.
 func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
-	lines, err := Merged(c.Lines)
-	if err != nil {
-		return Order{}, err
-	}
-	o := Order{ID: id, CustomerID: customer.ID, Status: Pending, AccountRepID: customer.AccountRepID, ShippingAddress: c.ShippingAddress,
-		PlacedAt: at, UpdatedAt: at, Version: 1}
-	var refusals Refusals
-	items := make([]LineItem, 0, len(lines))
-	for _, line := range lines {
-		index := strconv.Itoa(slices.IndexFunc(c.Lines, func(l OrderLine) bool { return l.SKU == line.SKU }))
-		product := products[line.SKU]
-		switch {
-		case product == nil:
-			refusals = append(refusals, Unknown("product", line.SKU, "items", index, "sku"))
-			continue
-		case product.Available < line.Quantity:
-			refusals = append(refusals, TooFew(Path("items", index, "quantity"), line.SKU, line.Quantity, product.Available, ""))
-		case len(items) > 0 && product.UnitPrice.Currency != items[0].UnitPrice.Currency:
-			refusals = append(refusals, Refuse(Path("items", index, "sku"), "is sold in %s, %s in %s: an order has one currency", product.UnitPrice.Currency, items[0].SKU, items[0].UnitPrice.Currency))
-			continue
-		}
-		items = append(items, LineItem{OrderID: id, CustomerID: customer.ID, SKU: line.SKU, Name: product.Name, Quantity: line.Quantity, UnitPrice: product.UnitPrice})
+	q := NewQuote(c.Lines, products)
+	refusals := Refusals(q.UserErrors)
+	if c.ExpectedTotal != nil && q.Total != nil && !q.Total.Equal(*c.ExpectedTotal) {
+		refusals = append(refusals, NoSuchTotal(*c.ExpectedTotal, *q.Total, q.Lines))
 	}
 	if len(refusals) > 0 {
 		return Order{}, refusals
 	}
-	return o.withItems(items, Path("items"))
+	items := slices.Collect(q.items())
+	for i := range items {
+		items[i].OrderID, items[i].CustomerID = id, customer.ID
+	}
+	return Order{ID: id, CustomerID: customer.ID, Status: Pending, AccountRepID: customer.AccountRepID, ShippingAddress: c.ShippingAddress,
+		PlacedAt: at, UpdatedAt: at, Version: 1}.holding(items, *q.Total), nil
 }
 
 // withItems returns the order with these items, and with the total and count that follow. All of
@@ -68,26 +56,41 @@ func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products ma
 //
 // Errors: InvalidInput, at path, where the total is too large.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
-	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
-	total := Money{Currency: o.Total.Currency}
-	if len(items) > 0 {
-		total.Currency = items[0].UnitPrice.Currency
+	total, err := totalOf(slices.Values(items), path)
+	if err != nil {
+		return Order{}, err
 	}
-	for _, item := range items {
+	return o.holding(items, total), nil
+}
+
+// holding returns the order with these items, whose total is known.
+func (o Order) holding(items []LineItem, total Money) Order {
+	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
+	n := len(items)
+	o.Items, o.ItemCount, o.Total, o.EmbedsItems = items, &n, total, n <= MaxEmbeddedItems
+	return o
+}
+
+// totalOf adds up the subtotals of items, of which there is at least one.
+//
+// Errors: InvalidInput, at path, where the currencies differ or the total is too large.
+func totalOf(items iter.Seq[LineItem], path []string) (total Money, err error) {
+	for item := range items {
+		if total.Currency == "" {
+			total.Currency = item.UnitPrice.Currency
+		}
 		if item.UnitPrice.Currency != total.Currency {
-			return Order{}, Refuse(path, "leaves items in %s and %s: an order has one currency", total.Currency, item.UnitPrice.Currency)
+			return Money{}, Refuse(path, "leaves items in %s and %s: an order has one currency", total.Currency, item.UnitPrice.Currency)
 		}
 		subtotal, err := item.Subtotal()
 		if err == nil {
 			total, err = total.Plus(subtotal)
 		}
 		if err != nil || !total.writable() {
-			return Order{}, Refuse(path, "makes a total of more than %d digits: split the order", MaxPriceDigits)
+			return Money{}, Refuse(path, "makes a total of more than %d digits: split the order", MaxPriceDigits)
 		}
 	}
-	n := len(items)
-	o.Items, o.ItemCount, o.Total, o.EmbedsItems = items, &n, total, n <= MaxEmbeddedItems
-	return o, nil
+	return total, nil
 }
 
 // Moved returns the order in another status.

@@ -22,6 +22,7 @@ const (
 	CodeIdempotencyKeyReused RefusalCode = "IDEMPOTENCY_KEY_REUSED"
 	CodeTooManyLines         RefusalCode = "TOO_MANY_LINES"
 	CodeAddressMissing       RefusalCode = "ADDRESS_MISSING"
+	CodePriceChanged         RefusalCode = "PRICE_CHANGED"
 )
 
 // Refusal is why the rules refuse a change. Nothing was written. It is safe to show: its text says
@@ -109,6 +110,13 @@ type (
 	}
 	// AddressMissing says that the order has no shipping address.
 	AddressMissing struct{ Reason }
+	// PriceChanged says that the total is not the one that the caller expects.
+	PriceChanged struct {
+		Reason
+		CurrentTotal Money
+		// Lines are the lines at today's prices.
+		Lines []QuotedLine
+	}
 )
 
 // Unknown refuses an id that nothing has. what is the kind of record: "customer".
@@ -182,9 +190,22 @@ func NoAddress() AddressMissing {
 	return AddressMissing{because(CodeAddressMissing, Path("orderId"), "The order has no shipping address. Set it with updateShippingAddress, or ship with withoutAddress: true.")}
 }
 
+// NoSuchTotal refuses an order whose total is not the expected one.
+func NoSuchTotal(expected, current Money, lines []QuotedLine) PriceChanged {
+	return PriceChanged{because(CodePriceChanged, Path("expectedTotal"), "The total is now %s %s, not %s %s. To accept it, place the order again with the new total.",
+		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
+}
+
 // IsRefusal reports whether an error is a refusal, or several.
-func IsRefusal(err error) bool {
-	_, one := errors.AsType[Refusal](err)
-	_, several := errors.AsType[Refusals](err)
-	return one || several
+func IsRefusal(err error) bool { return RefusalsOf(err) != nil }
+
+// RefusalsOf returns the refusals that an error is made of; nil for any other error.
+func RefusalsOf(err error) Refusals {
+	if several, ok := errors.AsType[Refusals](err); ok {
+		return several
+	}
+	if one, ok := errors.AsType[Refusal](err); ok {
+		return Refusals{one}
+	}
+	return nil
 }

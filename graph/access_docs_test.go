@@ -18,8 +18,8 @@ const accessDocs = "../docs/access.md"
 // generated ones are connections, edges and payloads.
 func unruled(t *testing.T) []string {
 	names := []string{
-		"Address", "Money", "PageInfo", "_Service",
-		"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines",
+		"Address", "Money", "PageInfo", "QuotedLine", "_Service",
+		"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "PriceChanged", "TooManyLines",
 		"VersionConflict",
 	}
 	for _, d := range own(t) {

@@ -64,6 +64,7 @@ func TestCost(t *testing.T) {
 		{`{a:customers(first:3){...F} b:customers(first:5){...F}} fragment F on CustomerConnection{nodes{id}}`, nil, page(3) + page(5)},
 		{`{customer(id:"1"){id id name @skip(if:true)}}`, nil, 2},
 		{`mutation{confirmOrder(input:{orderId:"1"}){order{id} userErrors{code}}}`, nil, 10 + 1 + 2 + 1 + 50*2},
+		{`mutation{placeOrder(input:{customerId:"1",items:[]}){userErrors{code ... on PriceChanged{lines{sku subtotal{amount}}}}}}`, nil, 10 + 1 + 1 + 50*2 + 1 + 45*4},
 		{`mutation{...F ...F} fragment F on Mutation{confirmOrder(input:{orderId:"1"}){order{id}}}`, nil, 10 + 3},
 		{`mutation{confirmOrder(input:{orderId:"1"}){userErrors{... on NotFound{code} ... on VersionConflict{code currentVersion}}}}`, nil, 10 + 1 + 1 + 50*3},
 		{`subscription{orderStatusChanged{id}}`, nil, 2},

@@ -147,6 +147,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: pageInfoImplementors, Field: numberPageInfo}
 	case "PlaceOrderPayload":
 		return operation.ObjectType{Satisfies: placeOrderPayloadImplementors, Field: numberPlaceOrderPayload}
+	case "PriceChanged":
+		return operation.ObjectType{Satisfies: priceChangedImplementors, Field: numberPriceChanged}
 	case "Product":
 		return operation.ObjectType{Satisfies: productImplementors, Field: numberProduct}
 	case "ProductConnection":
@@ -155,6 +157,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: productEdgeImplementors, Field: numberProductEdge}
 	case "Query":
 		return operation.ObjectType{Satisfies: queryImplementors, Field: numberQuery}
+	case "QuotedLine":
+		return operation.ObjectType{Satisfies: quotedLineImplementors, Field: numberQuotedLine}
 	case "RemoveOrderItemPayload":
 		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
 	case "SetInventoryLevelPayload":
@@ -190,7 +194,7 @@ func objectTypeOf(name string) operation.ObjectType {
 	case "_Service":
 		return operation.ObjectType{Satisfies: _ServiceImplementors, Field: number_Service}
 	case "UserError":
-		return operation.ObjectType{Members: []string{"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "TooManyLines", "VersionConflict"}}
+		return operation.ObjectType{Members: []string{"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "PriceChanged", "TooManyLines", "VersionConflict"}}
 	case "_Entity":
 		return operation.ObjectType{Members: []string{"Customer", "Employee", "Order", "Product", "Warehouse"}}
 	default:
@@ -4382,6 +4386,76 @@ func (x *execution) fieldPlaceOrderPayload(f *operation.Field, obj *Payload[comm
 	}
 }
 
+func numberPriceChanged(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "code":
+		return 1, nil
+	case "message":
+		return 2, nil
+	case "field":
+		return 3, nil
+	case "currentTotal":
+		return 4, nil
+	case "lines":
+		return 5, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectPriceChanged writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectPriceChanged(set *operation.SelectionSet, obj *commerce.PriceChanged) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldPriceChanged(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldPriceChanged writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldPriceChanged(f *operation.Field, obj *commerce.PriceChanged) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"PriceChanged"`...)
+		return true
+	case 1: // code
+		v, ok := x.resolvePriceChangedCode(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = appendErrorCode(x.out, v)
+		return true
+	case 2: // message
+		x.out = scalar.AppendString(x.out, obj.Message)
+		return true
+	case 3: // field
+		if obj.Field == nil {
+			return x.null()
+		}
+		return x.listString(f, obj.Field) || x.null()
+	case 4: // currentTotal
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.CurrentTotal)
+		x.leave()
+		return written
+	case 5: // lines
+		return x.listQuotedLine(f, obj.Lines)
+	default:
+		panic("PriceChanged has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolvePriceChangedCode(f *operation.Field, obj *commerce.PriceChanged) (v commerce.RefusalCode, ok bool) {
+	defer x.caught(f, &ok)
+	return obj.Code(), true
+}
+
 func numberProduct(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -5658,6 +5732,97 @@ func (x *execution) resolveQueryService(f *operation.Field) (v Subgraph, ok bool
 	return v, x.resolved(f, err)
 }
 
+func numberQuotedLine(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "sku":
+		return 1, nil
+	case "name":
+		return 2, nil
+	case "quantity":
+		return 3, nil
+	case "unitPrice":
+		return 4, nil
+	case "subtotal":
+		return 5, nil
+	case "available":
+		return 6, nil
+	case "inStock":
+		return 7, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectQuotedLine writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectQuotedLine(set *operation.SelectionSet, obj *commerce.QuotedLine) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldQuotedLine(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldQuotedLine writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldQuotedLine(f *operation.Field, obj *commerce.QuotedLine) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"QuotedLine"`...)
+		return true
+	case 1: // sku
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
+		return true
+	case 2: // name
+		x.out = scalar.AppendString(x.out, obj.Name)
+		return true
+	case 3: // quantity
+		x.out = scalar.AppendInt(x.out, obj.Quantity)
+		return true
+	case 4: // unitPrice
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.UnitPrice)
+		x.leave()
+		return written
+	case 5: // subtotal
+		v, ok := x.resolveQuotedLineSubtotal(f, obj)
+		if !ok {
+			return false
+		}
+		x.enter(f)
+		written := x.objectMoney(f.Set, &v)
+		x.leave()
+		return written
+	case 6: // available
+		x.out = scalar.AppendInt(x.out, obj.Available)
+		return true
+	case 7: // inStock
+		v, ok := x.resolveQuotedLineInStock(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendBoolean(x.out, v)
+		return true
+	default:
+		panic("QuotedLine has no field of the number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveQuotedLineSubtotal(f *operation.Field, obj *commerce.QuotedLine) (v commerce.Money, ok bool) {
+	defer x.caught(f, &ok)
+	v, err := obj.Subtotal()
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveQuotedLineInStock(f *operation.Field, obj *commerce.QuotedLine) (v bool, ok bool) {
+	defer x.caught(f, &ok)
+	return obj.InStock(), true
+}
+
 func numberRemoveOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -6739,19 +6904,26 @@ func (x *execution) memberUserError(f *operation.Field, v commerce.Refusal) bool
 	case nil:
 		return false
 	case commerce.VersionConflict:
-		return x.objectVersionConflict(f.Members[9], &obj)
+		return x.objectVersionConflict(f.Members[10], &obj)
 	case *commerce.VersionConflict:
 		if obj == nil {
 			return false
 		}
-		return x.objectVersionConflict(f.Members[9], obj)
+		return x.objectVersionConflict(f.Members[10], obj)
 	case commerce.TooManyLines:
-		return x.objectTooManyLines(f.Members[8], &obj)
+		return x.objectTooManyLines(f.Members[9], &obj)
 	case *commerce.TooManyLines:
 		if obj == nil {
 			return false
 		}
-		return x.objectTooManyLines(f.Members[8], obj)
+		return x.objectTooManyLines(f.Members[9], obj)
+	case commerce.PriceChanged:
+		return x.objectPriceChanged(f.Members[8], &obj)
+	case *commerce.PriceChanged:
+		if obj == nil {
+			return false
+		}
+		return x.objectPriceChanged(f.Members[8], obj)
 	case commerce.NotFound:
 		return x.objectNotFound(f.Members[7], &obj)
 	case *commerce.NotFound:
@@ -7119,6 +7291,17 @@ func (x *execution) listProductOrNull(f *operation.Field, list []*commerce.Produ
 	return x.closeList(from, valid)
 }
 
+func (x *execution) listQuotedLine(f *operation.Field, list []commerce.QuotedLine) bool {
+	from, valid := x.openList(f), true
+	for i := range list {
+		x.element(i)
+		if !x.objectQuotedLine(f.Set, &list[i]) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
 func (x *execution) listSpending(f *operation.Field, list []*commerce.Spending) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
@@ -7213,6 +7396,8 @@ func appendErrorCode(b []byte, v commerce.RefusalCode) []byte {
 		return append(b, `"TOO_MANY_LINES"`...)
 	case commerce.CodeAddressMissing:
 		return append(b, `"ADDRESS_MISSING"`...)
+	case commerce.CodePriceChanged:
+		return append(b, `"PRICE_CHANGED"`...)
 	default:
 		return append(b, `""`...)
 	}

@@ -370,6 +370,14 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	PriceChanged struct {
+		Code         func(childComplexity int) int
+		CurrentTotal func(childComplexity int) int
+		Field        func(childComplexity int) int
+		Lines        func(childComplexity int) int
+		Message      func(childComplexity int) int
+	}
+
 	Product struct {
 		Available      func(childComplexity int) int
 		Category       func(childComplexity int) int
@@ -417,6 +425,16 @@ type ComplexityRoot struct {
 		Warehouses          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		__resolve__service  func(childComplexity int) int
 		__resolve_entities  func(childComplexity int, representations []any) int
+	}
+
+	QuotedLine struct {
+		Available func(childComplexity int) int
+		InStock   func(childComplexity int) int
+		Name      func(childComplexity int) int
+		Quantity  func(childComplexity int) int
+		SKU       func(childComplexity int) int
+		Subtotal  func(childComplexity int) int
+		UnitPrice func(childComplexity int) int
 	}
 
 	RemoveOrderItemPayload struct {
@@ -1917,6 +1935,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PlaceOrderPayload.Value(childComplexity), true
 
+	case "PriceChanged.code":
+		if e.ComplexityRoot.PriceChanged.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceChanged.Code(childComplexity), true
+	case "PriceChanged.currentTotal":
+		if e.ComplexityRoot.PriceChanged.CurrentTotal == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceChanged.CurrentTotal(childComplexity), true
+	case "PriceChanged.field":
+		if e.ComplexityRoot.PriceChanged.Field == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceChanged.Field(childComplexity), true
+	case "PriceChanged.lines":
+		if e.ComplexityRoot.PriceChanged.Lines == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceChanged.Lines(childComplexity), true
+	case "PriceChanged.message":
+		if e.ComplexityRoot.PriceChanged.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PriceChanged.Message(childComplexity), true
+
 	case "Product.available":
 		if e.ComplexityRoot.Product.Available == nil {
 			break
@@ -2253,6 +2302,49 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.__resolve_entities(childComplexity, args["representations"].([]any)), true
+
+	case "QuotedLine.available":
+		if e.ComplexityRoot.QuotedLine.Available == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotedLine.Available(childComplexity), true
+	case "QuotedLine.inStock":
+		if e.ComplexityRoot.QuotedLine.InStock == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotedLine.InStock(childComplexity), true
+	case "QuotedLine.name":
+		if e.ComplexityRoot.QuotedLine.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotedLine.Name(childComplexity), true
+	case "QuotedLine.quantity":
+		if e.ComplexityRoot.QuotedLine.Quantity == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotedLine.Quantity(childComplexity), true
+	case "QuotedLine.sku":
+		if e.ComplexityRoot.QuotedLine.SKU == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotedLine.SKU(childComplexity), true
+	case "QuotedLine.subtotal":
+		if e.ComplexityRoot.QuotedLine.Subtotal == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotedLine.Subtotal(childComplexity), true
+	case "QuotedLine.unitPrice":
+		if e.ComplexityRoot.QuotedLine.UnitPrice == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuotedLine.UnitPrice(childComplexity), true
 
 	case "RemoveOrderItemPayload.userErrors":
 		if e.ComplexityRoot.RemoveOrderItemPayload.UserErrors == nil {
@@ -3023,6 +3115,11 @@ input PlaceOrderInput {
   "Where the goods go; it can be given later."
   shippingAddress: AddressInput
   """
+  The total that the customer agreed to. If the order's total differs, nothing is written and the answer is a ` + "`" + `PriceChanged` + "`" + `. Without it the
+  order is placed at any total.
+  """
+  expectedTotal: MoneyInput
+  """
   A text that stands for this one request, up to 128 bytes without ` + "`" + `#` + "`" + `; take a new UUID. The same request with the same key again, within
   24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
   each other's keys, but while the server asks nobody who they are all callers are one.
@@ -3317,7 +3414,7 @@ type Mutation {
     "The order."
     input: PlaceOrderInput!
   ): PlaceOrderPayload @access(permission: PLACE_ORDER)
-    @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "TooManyLines", "IdempotencyKeyReused"])
+    @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "PriceChanged", "TooManyLines", "IdempotencyKeyReused"])
   "Accepts a pending order. Access: staff, admins, services. WP5."
   confirmOrder(
     "Which order."
@@ -3447,6 +3544,8 @@ enum ErrorCode {
   TOO_MANY_LINES
   "The order has no shipping address. Set it with ` + "`" + `updateShippingAddress` + "`" + `, or ship with ` + "`" + `withoutAddress: true` + "`" + `."
   ADDRESS_MISSING
+  "The order's total is not the expected one. To accept the new total, place the order again with it."
+  PRICE_CHANGED
 }
 
 "Why a mutation was not done. ` + "`" + `code` + "`" + ` is for programs, ` + "`" + `message` + "`" + ` for people; the types add details."
@@ -3572,6 +3671,38 @@ type AddressMissing implements UserError @shareable {
   "The path of the field that names the order."
   field: [String!]
 }
+
+"The order's total is not ` + "`" + `expectedTotal` + "`" + `. Nothing was ordered. To accept the new total, place the order again with it."
+type PriceChanged implements UserError @shareable {
+  "` + "`" + `PRICE_CHANGED` + "`" + `."
+  code: ErrorCode!
+  "A sentence that says what the total is now."
+  message: String!
+  "The path of the expected total."
+  field: [String!]
+  "What the order costs now."
+  currentTotal: Money!
+  "The lines at today's prices: one for each product, in the order of the request."
+  lines: [QuotedLine!]!
+}
+
+"A product and its quantity at today's price."
+type QuotedLine @shareable {
+  "The product's SKU."
+  sku: ID!
+  "The product's name."
+  name: String!
+  "How many pieces."
+  quantity: Int!
+  "What one piece costs today."
+  unitPrice: Money!
+  "Unit price times quantity."
+  subtotal: Money!
+  "How many pieces can still be sold."
+  available: Int!
+  "Whether the whole quantity can be sold."
+  inStock: Boolean!
+}
 `, BuiltIn: false},
 	{Name: "../payloads.graphqls", Input: `# Generated by internal/generate. Do not edit.
 
@@ -3610,7 +3741,7 @@ type AssignAccountRepPayload {
 
 """
 The answer of ` + "`" + `placeOrder` + "`" + `. ` + "`" + `order` + "`" + ` is null if the mutation was refused.
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `PriceChanged` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type PlaceOrderPayload {
   "The order after the mutation. Null if the mutation was refused."
@@ -5095,6 +5226,26 @@ func (ec *executionContext) childFields_ProductEdge(ctx context.Context, field g
 		return ec.fieldContext_ProductEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ProductEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_QuotedLine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sku":
+		return ec.fieldContext_QuotedLine_sku(ctx, field)
+	case "name":
+		return ec.fieldContext_QuotedLine_name(ctx, field)
+	case "quantity":
+		return ec.fieldContext_QuotedLine_quantity(ctx, field)
+	case "unitPrice":
+		return ec.fieldContext_QuotedLine_unitPrice(ctx, field)
+	case "subtotal":
+		return ec.fieldContext_QuotedLine_subtotal(ctx, field)
+	case "available":
+		return ec.fieldContext_QuotedLine_available(ctx, field)
+	case "inStock":
+		return ec.fieldContext_QuotedLine_inStock(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuotedLine", field.Name)
 }
 
 func (ec *executionContext) childFields_RemoveOrderItemPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -12053,6 +12204,139 @@ func (ec *executionContext) fieldContext_PlaceOrderPayload_userErrors(_ context.
 	return fc, nil
 }
 
+func (ec *executionContext) _PriceChanged_code(ctx context.Context, field graphql.CollectedField, obj *commerce.PriceChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceChanged_code(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Code(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PriceChanged_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PriceChanged", field, true, false, errors.New("field of type ErrorCode does not have child fields"))
+}
+
+func (ec *executionContext) _PriceChanged_message(ctx context.Context, field graphql.CollectedField, obj *commerce.PriceChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceChanged_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PriceChanged_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PriceChanged", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PriceChanged_field(ctx context.Context, field graphql.CollectedField, obj *commerce.PriceChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceChanged_field(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Field, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalOString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PriceChanged_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PriceChanged", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PriceChanged_currentTotal(ctx context.Context, field graphql.CollectedField, obj *commerce.PriceChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceChanged_currentTotal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CurrentTotal, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PriceChanged_currentTotal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PriceChanged",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PriceChanged_lines(ctx context.Context, field graphql.CollectedField, obj *commerce.PriceChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PriceChanged_lines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Lines, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.QuotedLine) graphql.Marshaler {
+			return ec.marshalNQuotedLine2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐQuotedLineᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PriceChanged_lines(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PriceChanged",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_QuotedLine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Product_sku(ctx context.Context, field graphql.CollectedField, obj *commerce.Product) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13512,6 +13796,185 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _QuotedLine_sku(ctx context.Context, field graphql.CollectedField, obj *commerce.QuotedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotedLine_sku(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SKU, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.SKU) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSKU(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuotedLine_sku(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuotedLine", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _QuotedLine_name(ctx context.Context, field graphql.CollectedField, obj *commerce.QuotedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotedLine_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuotedLine_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuotedLine", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _QuotedLine_quantity(ctx context.Context, field graphql.CollectedField, obj *commerce.QuotedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotedLine_quantity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Quantity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuotedLine_quantity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuotedLine", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _QuotedLine_unitPrice(ctx context.Context, field graphql.CollectedField, obj *commerce.QuotedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotedLine_unitPrice(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UnitPrice, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuotedLine_unitPrice(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "QuotedLine",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _QuotedLine_subtotal(ctx context.Context, field graphql.CollectedField, obj *commerce.QuotedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotedLine_subtotal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subtotal()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuotedLine_subtotal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "QuotedLine",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _QuotedLine_available(ctx context.Context, field graphql.CollectedField, obj *commerce.QuotedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotedLine_available(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Available, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuotedLine_available(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuotedLine", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _QuotedLine_inStock(ctx context.Context, field graphql.CollectedField, obj *commerce.QuotedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QuotedLine_inStock(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.InStock(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QuotedLine_inStock(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QuotedLine", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _RemoveOrderItemPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
@@ -16569,7 +17032,7 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "idempotencyKey"}
+	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "expectedTotal", "idempotencyKey"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -16597,6 +17060,13 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 				return it, err
 			}
 			it.ShippingAddress = data
+		case "expectedTotal":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedTotal"))
+			data, err := ec.unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedTotal = data
 		case "idempotencyKey":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
@@ -17122,6 +17592,13 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 			return graphql.Null
 		}
 		return ec._TooManyLines(ctx, sel, obj)
+	case commerce.PriceChanged:
+		return ec._PriceChanged(ctx, sel, &obj)
+	case *commerce.PriceChanged:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._PriceChanged(ctx, sel, obj)
 	case commerce.NotFound:
 		return ec._NotFound(ctx, sel, &obj)
 	case *commerce.NotFound:
@@ -20607,6 +21084,64 @@ func (ec *executionContext) _PlaceOrderPayload(ctx context.Context, sel ast.Sele
 	return out
 }
 
+var priceChangedImplementors = []string{"PriceChanged", "UserError"}
+
+func (ec *executionContext) _PriceChanged(ctx context.Context, sel ast.SelectionSet, obj *commerce.PriceChanged) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, priceChangedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PriceChanged")
+		case "code":
+			out.Values[i] = ec._PriceChanged_code(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._PriceChanged_message(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "field":
+			out.Values[i] = ec._PriceChanged_field(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "currentTotal":
+			out.Values[i] = ec._PriceChanged_currentTotal(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "lines":
+			out.Values[i] = ec._PriceChanged_lines(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var productImplementors = []string{"Product", "_Entity"}
 
 func (ec *executionContext) _Product(ctx context.Context, sel ast.SelectionSet, obj *commerce.Product) graphql.Marshaler {
@@ -21447,6 +21982,74 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var quotedLineImplementors = []string{"QuotedLine"}
+
+func (ec *executionContext) _QuotedLine(ctx context.Context, sel ast.SelectionSet, obj *commerce.QuotedLine) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, quotedLineImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("QuotedLine")
+		case "sku":
+			out.Values[i] = ec._QuotedLine_sku(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "name":
+			out.Values[i] = ec._QuotedLine_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "quantity":
+			out.Values[i] = ec._QuotedLine_quantity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unitPrice":
+			out.Values[i] = ec._QuotedLine_unitPrice(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "subtotal":
+			out.Values[i] = ec._QuotedLine_subtotal(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "available":
+			out.Values[i] = ec._QuotedLine_available(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "inStock":
+			out.Values[i] = ec._QuotedLine_inStock(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -23091,6 +23694,7 @@ var (
 		"IDEMPOTENCY_KEY_REUSED": commerce.CodeIdempotencyKeyReused,
 		"TOO_MANY_LINES":         commerce.CodeTooManyLines,
 		"ADDRESS_MISSING":        commerce.CodeAddressMissing,
+		"PRICE_CHANGED":          commerce.CodePriceChanged,
 	}
 	marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode = map[commerce.RefusalCode]string{
 		commerce.CodeNotFound:             "NOT_FOUND",
@@ -23103,6 +23707,7 @@ var (
 		commerce.CodeIdempotencyKeyReused: "IDEMPOTENCY_KEY_REUSED",
 		commerce.CodeTooManyLines:         "TOO_MANY_LINES",
 		commerce.CodeAddressMissing:       "ADDRESS_MISSING",
+		commerce.CodePriceChanged:         "PRICE_CHANGED",
 	}
 )
 
@@ -23891,6 +24496,26 @@ func (ec *executionContext) marshalNProductEdge2ᚖgithubᚗcomᚋordergraphᚋo
 		return graphql.Null
 	}
 	return ec._ProductEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNQuotedLine2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐQuotedLine(ctx context.Context, sel ast.SelectionSet, v commerce.QuotedLine) graphql.Marshaler {
+	return ec._QuotedLine(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNQuotedLine2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐQuotedLineᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.QuotedLine) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNQuotedLine2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐQuotedLine(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRemoveOrderItemInput(ctx context.Context, v any) (input.RemoveOrderItemInput, error) {

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/change"
@@ -40,14 +39,9 @@ func mutate[C, T any](ctx context.Context, r *Resolver, do func(context.Context,
 
 // payload tells a refusal from a fault.
 func payload[T any](value *T, err error) (*Payload[T], error) {
-	if err == nil {
-		return &Payload[T]{Value: value, UserErrors: []commerce.Refusal{}}, nil
+	refusals := commerce.RefusalsOf(err)
+	if err != nil && refusals == nil {
+		return nil, err
 	}
-	if refusals := (commerce.Refusals)(nil); errors.As(err, &refusals) {
-		return &Payload[T]{Value: value, UserErrors: refusals}, nil
-	}
-	if one := (commerce.Refusal)(nil); errors.As(err, &one) {
-		return &Payload[T]{Value: value, UserErrors: []commerce.Refusal{one}}, nil
-	}
-	return nil, err
+	return &Payload[T]{Value: value, UserErrors: append([]commerce.Refusal{}, refusals...)}, nil
 }

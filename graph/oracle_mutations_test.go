@@ -112,7 +112,7 @@ func drawMutation(t *rapid.T) string {
 		}
 		payload := parsedSchema.Types[f.Type.Name()]
 		record := payload.Fields[0]
-		fields = append(fields, fmt.Sprintf("m%d: %s(input: %s) { __typename %s %s userErrors { __typename code ... on UserError { message field } ... on VersionConflict { currentVersion } ... on InsufficientStock { sku available } } }",
+		fields = append(fields, fmt.Sprintf("m%d: %s(input: %s) { __typename %s %s userErrors { __typename code ... on UserError { message field } ... on VersionConflict { currentVersion } ... on InsufficientStock { sku available } ... on PriceChanged { currentTotal { amount } lines { __typename sku name quantity unitPrice { amount } subtotal { amount currencyCode } available inStock } } } }",
 			i, f.Name, inputValue(t, "input", f.Arguments[0].Type), record.Name, drawSelections(t, parsedSchema.Types[record.Type.Name()], 3)))
 	}
 	return "mutation($yes: Boolean = true, $no: Boolean = false) { __typename " + strings.Join(fields, " ") + " }"

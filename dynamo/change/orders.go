@@ -2,7 +2,6 @@ package change
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -13,14 +12,11 @@ import (
 
 // PlaceOrder places an order of today's prices and reserves its stock (WP4).
 //
-// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines; and those
-// of mutate.
+// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines,
+// PriceChanged; and those of mutate.
 func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewOrder) (*commerce.Order, error) {
 	lines, err := commerce.Merged(cmd.Lines)
 	if err != nil {
-		return nil, err
-	}
-	if err := commerce.CheckLines(len(lines)); err != nil {
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WritePlaceOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
@@ -56,14 +52,11 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 			return nil, err
 		}
 		order, err := cmd.Place(commerce.OrderID(id), at, customer, products)
-		if several := (commerce.Refusals)(nil); errors.As(err, &several) {
-			refusals, err = append(refusals, several...), nil
+		if refusals = append(refusals, commerce.RefusalsOf(err)...); len(refusals) > 0 {
+			return nil, refusals
 		}
 		if err != nil {
 			return nil, err
-		}
-		if len(refusals) > 0 {
-			return nil, refusals
 		}
 
 		own, theirs := headers(&c.KeyBuilder, &order)

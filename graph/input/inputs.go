@@ -151,11 +151,26 @@ func shippingAddress(c *Checks, in *AddressInput) commerce.Address {
 
 // unitPrice reads a price; without a currency it is in the shop's.
 func unitPrice(c *Checks, in *MoneyInput) commerce.Money {
+	return money(c, commerce.ParsePrice, in, "unitPrice")
+}
+
+// expectedTotal reads the total that an order must have. Prices of other software may have more
+// digits than those that callers can set, and so may a total.
+func expectedTotal(c *Checks, in *MoneyInput) *commerce.Money {
+	if in == nil {
+		return nil
+	}
+	total := money(c, commerce.ParseMoney, in, "expectedTotal")
+	return &total
+}
+
+// money reads the amount of a field; without a currency it is in the shop's.
+func money(c *Checks, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {
-		currency = check(c, currencyCode, *in.CurrencyCode, "unitPrice", "currencyCode")
+		currency = check(c, currencyCode, *in.CurrencyCode, field, "currencyCode")
 	}
-	return check(c, func(amount string) (commerce.Money, error) { return commerce.ParsePrice(amount, currency) }, in.Amount, "unitPrice", "amount")
+	return check(c, func(amount string) (commerce.Money, error) { return parse(amount, currency) }, in.Amount, field, "amount")
 }
 
 func currencyCode(s commerce.Currency) (commerce.Currency, error) {
@@ -199,7 +214,10 @@ func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
 
 // Command checks the input and makes a commerce.NewOrder of it.
 func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
-	order := commerce.NewOrder{CustomerID: check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId")}
+	order := commerce.NewOrder{
+		CustomerID:    check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+		ExpectedTotal: expectedTotal(c, in.ExpectedTotal),
+	}
 	if len(in.Items) > maxLinesGiven {
 		c.refuse(commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
 	} else {

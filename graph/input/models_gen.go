@@ -189,6 +189,9 @@ type PlaceOrderInput struct {
 	Items []*OrderLineInput `json:"items"`
 	// Where the goods go; it can be given later.
 	ShippingAddress *AddressInput `json:"shippingAddress,omitempty"`
+	// The total that the customer agreed to. If the order's total differs, nothing is written and the answer is a `PriceChanged`. Without it the
+	// order is placed at any total.
+	ExpectedTotal *MoneyInput `json:"expectedTotal,omitempty"`
 	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
 	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
 	// each other's keys, but while the server asks nobody who they are all callers are one.

@@ -51,6 +51,13 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 // more.
 const MaxUserErrors = 50
 
+// quotedLine is the type whose lists have up to commerce.MaxLines elements. singleMember is the type
+// of user error that has such a list, and that an answer contains once at most.
+const (
+	quotedLine   = "QuotedLine"
+	singleMember = "PriceChanged"
+)
+
 // Costs limits what operations cost.
 type Costs struct {
 	limit int
@@ -130,6 +137,8 @@ func (c Costs) pricing(f *Field, in place) pricing {
 			p.elements = commerce.MaxSpending
 		case f.Name == "userErrors":
 			p.elements = MaxUserErrors
+		case f.Definition.Type.Name() == quotedLine:
+			p.elements = commerce.MaxLines
 		case c.enums[f.Definition.Type.Name()] > 0:
 			p.elements = c.enums[f.Definition.Type.Name()]
 		default:
@@ -166,8 +175,14 @@ func (f *Field) cost(variables map[string]any) amount {
 	if f.Set != nil {
 		below = f.Set.price(variables)
 	}
+	single := 0.0
 	for _, member := range f.Members {
-		below.once = max(below.once, member.price(variables).once) // an object is of one type
+		cost := member.price(variables).once
+		if member.Type.Name == singleMember {
+			single = cost
+			continue
+		}
+		below.once = max(below.once, cost) // an object is of one type
 	}
 	switch f.pricing.kind {
 	case pagePricing:
@@ -177,7 +192,7 @@ func (f *Field) cost(variables map[string]any) amount {
 	case batchPricing:
 		return amount{once: f.pricing.base + f.batchSize(variables)*(1+below.once)}
 	default:
-		return amount{once: f.pricing.base + f.pricing.elements*below.once}
+		return amount{once: f.pricing.base + f.pricing.elements*below.once + max(0, single-below.once)}
 	}
 }
 

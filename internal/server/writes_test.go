@@ -369,6 +369,7 @@ const userErrors = `userErrors { __typename code message field
 	... on VersionConflict { currentVersion }
 	... on InvalidTransition { from to allowed }
 	... on InsufficientStock { sku available }
+	... on PriceChanged { currentTotal { amount currencyCode } lines { sku name quantity unitPrice { amount } subtotal { amount } available inStock } }
 	... on TooManyLines { limit } }`
 
 // outcome is what a mutation answered.
@@ -388,6 +389,8 @@ type userError struct {
 	Allowed          []string
 	SKU              string
 	Available, Limit int
+	CurrentTotal     struct{ Amount, CurrencyCode string }
+	Lines            json.RawMessage
 }
 
 // String is the code and the field.

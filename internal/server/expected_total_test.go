@@ -1,0 +1,145 @@
+package server_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// An order is placed if its total is the expected one, however the amount is written.
+func TestExpectedTotal(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		order := in{"customerId": "ann", "items": lines("mug", "plate")}
+		yen := in{"customerId": "ann", "items": lines("yen")}
+		for _, c := range []struct {
+			name  string
+			input in
+			total in
+		}{
+			{"the same digits", order, in{"amount": "19.50", "currencyCode": "USD"}},
+			{"fewer digits", order, in{"amount": "19.5", "currencyCode": "USD"}},
+			{"more digits", order, in{"amount": "19.5000", "currencyCode": "USD"}},
+			{"the shop's currency", order, in{"amount": "19.50"}},
+			{"another currency", yen, in{"amount": "500.00", "currencyCode": "JPY"}},
+			{"any total", order, nil},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				input := c.input
+				if c.total != nil {
+					input = input.with("expectedTotal", c.total)
+				}
+				s.do(t, "placeOrder", input)
+			})
+		}
+		const changed = "PRICE_CHANGED input.expectedTotal"
+		for _, c := range []struct {
+			name    string
+			input   in
+			total   in
+			current string
+			reasons []string
+		}{
+			{"less", order, in{"amount": "19.49"}, "19.50 USD", []string{changed}},
+			{"more", order, in{"amount": "19.501"}, "19.50 USD", []string{changed}},
+			{"negative", order, in{"amount": "-19.50"}, "19.50 USD", []string{changed}},
+			{"the amount in another currency", order, in{"amount": "19.50", "currencyCode": "EUR"}, "19.50 USD", []string{changed}},
+			{"the shop's currency for yen", yen, in{"amount": "500"}, "500 JPY", []string{changed}},
+			{"unknown customer", order.with("customerId", "nobody"), in{"amount": "1"}, "19.50 USD", []string{"NOT_FOUND input.customerId", changed}},
+			{"too few pieces", in{"customerId": "ann", "items": lines("mug", "none")}, in{"amount": "1"}, "8.50 USD", []string{"INSUFFICIENT_STOCK input.items.1.quantity", changed}},
+			{"unknown product: no total", order.with("items", lines("mug", "spoon")), in{"amount": "1"}, " ", []string{"NOT_FOUND input.items.1.sku"}},
+			{"two currencies: no total", order.with("items", lines("mug", "yen")), in{"amount": "1"}, " ", []string{"INVALID input.items.1.sku"}},
+			{"no number", order, in{"amount": "19,50"}, " ", []string{"INVALID input.expectedTotal.amount"}},
+			{"no currency", order, in{"amount": "19.50", "currencyCode": "usd"}, " ", []string{"INVALID input.expectedTotal.currencyCode"}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				got := s.refuse(t, "placeOrder", c.input.with("expectedTotal", c.total), c.reasons...)
+				last := got.UserErrors[len(got.UserErrors)-1]
+				if total := last.CurrentTotal.Amount + " " + last.CurrentTotal.CurrencyCode; total != c.current {
+					t.Errorf("the total is %q, want %q", total, c.current)
+				}
+				if last.Code == "PRICE_CHANGED" && (last.Typename != "PriceChanged" || !strings.Contains(last.Message, "now "+c.current) || !strings.Contains(last.Message, "place the order again")) {
+					t.Errorf("the user error is %+v", last)
+				}
+			})
+		}
+	})
+}
+
+// A total of prices that other software wrote may have more digits than its currency.
+func TestExpectedTotalOfManyDigits(t *testing.T) {
+	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
+	s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"unitPrice": &types.AttributeValueMemberN{Value: "0.125"}})
+	s.refuse(t, "placeOrder", in{"customerId": "ann", "items": lines("mug"), "expectedTotal": in{"amount": "0.13"}}, "PRICE_CHANGED input.expectedTotal")
+	s.do(t, "placeOrder", in{"customerId": "ann", "items": lines("mug"), "expectedTotal": in{"amount": "0.125"}})
+	s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "mug", "quantity": 8}}, "expectedTotal": in{"amount": "1"}})
+}
+
+// Whenever the price changes before the order is written, the customer decides again.
+func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		others := s.another(t)
+		order := in{"customerId": "ann", "items": lines("mug", "plate"), "expectedTotal": in{"amount": "19.50"}, "idempotencyKey": "k"}
+		reprice := func(amount string) func() {
+			return func() {
+				others.do(t, "updateProduct", in{"sku": "mug", "unitPrice": in{"amount": amount}})
+			}
+		}
+		changed := func(total, price string) {
+			t.Helper()
+			before := s.orders(t)
+			got := s.try(t, "placeOrder", order)
+			if !slices.Equal(told(got), []string{"PRICE_CHANGED input.expectedTotal"}) || string(got.Value) != "null" {
+				t.Fatalf("placing gives %s, %+v", got.Value, got.UserErrors)
+			}
+			want := `[{"sku":"mug","name":"Mug","quantity":1,"unitPrice":{"amount":"` + price + `"},"subtotal":{"amount":"` + price + `"},"available":102,"inStock":true},` +
+				`{"sku":"plate","name":"Plate","quantity":1,"unitPrice":{"amount":"12.00"},"subtotal":{"amount":"12.00"},"available":50,"inStock":true}]`
+			if e := got.UserErrors[0]; e.CurrentTotal.Amount != total || string(e.Lines) != want {
+				t.Errorf("the total is %s, the lines are\n%s, want %s,\n%s", e.CurrentTotal.Amount, e.Lines, total, want)
+			}
+			if after := s.orders(t); after != before {
+				t.Errorf("the orders are %s, and were %s", after, before)
+			}
+		}
+		s.wire.meanwhile(reprice("8.00")) // between the read and the transaction
+		changed("20.00", "8.00")
+		reprice("9.00")()
+		changed("21.00", "9.00")
+
+		// A refusal is not remembered: the key serves the order at the new total.
+		order = order.with("expectedTotal", in{"amount": "21.00"})
+		first := s.do(t, "placeOrder", order)
+		reprice("10.00")()
+		for _, same := range []in{order, order.with("expectedTotal", in{"amount": "21"})} {
+			if again := s.do(t, "placeOrder", same); string(again.Data) != string(first.Data) {
+				t.Errorf("sent again, it answers %s, first %s", again.Data, first.Data)
+			}
+		}
+		s.refuse(t, "placeOrder", order.with("expectedTotal", in{"amount": "22.00"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
+	})
+}
+
+// orders are the records of orders.
+func (s *shop) orders(t testing.TB) string {
+	t.Helper()
+	records := s.records(t)
+	for k := range records {
+		if !strings.Contains(k, "ORDER#") {
+			delete(records, k)
+		}
+	}
+	text, err := json.Marshal(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
