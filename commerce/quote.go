@@ -33,7 +33,7 @@ type Quote struct {
 func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	merged, err := Merged(lines)
 	if err != nil {
-		return Quote{Lines: []QuotedLine{}, UserErrors: RefusalsOf(err)}
+		return RefusedQuote(RefusalsOf(err))
 	}
 	q := Quote{Lines: []QuotedLine{}, UserErrors: []Refusal{}}
 	addable := true
@@ -65,6 +65,11 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	}
 	q.Total = &total
 	return q
+}
+
+// RefusedQuote returns the quote of an invalid input.
+func RefusedQuote(reasons Refusals) Quote {
+	return Quote{Lines: []QuotedLine{}, UserErrors: reasons}
 }
 
 // items are the items of the lines.

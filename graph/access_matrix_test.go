@@ -181,6 +181,7 @@ var ways = map[string][]string{
 var askedWith = map[string]string{
 	"Query.customer": `(id:"$C")`, "Query.customerByEmail": `(email:"$E")`, "Query.order": `(id:"$O")`, "Query.orderItem": `(orderId:"$O",productId:"$P")`,
 	"Query.ordersByStatus": `(status:PENDING)`, "Query.product": `(sku:"$P")`, "Query.productsBySku": `(skus:["$P"])`, "Query.ordersById": `(ids:["$O"])`, "Query.products": `(category:"Hardware")`,
+	"Query.quote":          `(input:{items:[{sku:"$P",quantity:1}]})`,
 	"Query.inventoryLevel": `(sku:"prod_100",warehouseId:"wh_sea")`, "Query.employee": `(id:"rep_001")`, "Query.employeesByName": `(name:"John Smith")`,
 	"Query.employeesByJobTitle": `(jobTitle:"Manager")`, "Query.warehouse": `(id:"wh_sea")`, "Query._entities": `(representations:[{__typename:"Product",sku:"prod_100"}])`,
 	"Query.__type": `(name:"Order")`, "Customer.order": `(id:"$O")`, "Order.item": `(productId:"$P")`,

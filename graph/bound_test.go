@@ -128,6 +128,8 @@ func (d *drawing) arguments(f *ast.FieldDefinition, wide bool) string {
 		case operation.BatchArgument(f) == a:
 			keys := rapid.SliceOfN(rapid.SampledFrom(d.values[strings.TrimSuffix(a.Name, "s")]), 0, 8).Draw(d.T, a.Name)
 			given = append(given, a.Name+": ["+strings.Join(keys, ", ")+"]")
+		case a.Type.Name() == "QuoteInput":
+			given = append(given, a.Name+": {items: "+d.quoteItems()+"}")
 		case a.Name != "last" && d.values[a.Name] == nil && a.Type.NonNull:
 			given = append(given, a.Name+": "+anyValue(a.Type))
 		case a.Name == "last" || d.values[a.Name] == nil:
@@ -139,6 +141,20 @@ func (d *drawing) arguments(f *ast.FieldDefinition, wide bool) string {
 		return ""
 	}
 	return "(" + strings.Join(given, ", ") + ")"
+}
+
+// quoteItems draws the items of a quote, in the document or in a variable.
+func (d *drawing) quoteItems() string {
+	var texts []string
+	values := []any{}
+	for _, sku := range rapid.SliceOfN(rapid.SampledFrom(d.values["sku"]), 0, 60).Draw(d.T, "items") {
+		texts = append(texts, "{sku: "+sku+", quantity: 1}")
+		values = append(values, map[string]any{"sku": strings.Trim(sku, `"`), "quantity": 1})
+	}
+	if rapid.Bool().Draw(d.T, "variable") {
+		return d.variable("", "[OrderLineInput!]!", "", values)
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
 }
 
 // query draws a whole document.
@@ -433,6 +449,8 @@ func TestWhatBoundsDependOn(t *testing.T) {
 		{`{ orders(statuses: [SHIPPED, PENDING]) { nodes { id } } }`, `query($shipped: OrderStatus!) { orders(statuses: [$shipped, PENDING]) { nodes { id } } }`},
 		{`{ order(id: "x") { customer @skip(if: true) { name } } }`, `query($b: Boolean!) { order(id: "x") { customer @skip(if: $b) { name } } }`},
 		{`{ order(id: "x") { ...A ...B } } fragment A on Order { customer { name } } fragment B on Order { customer { email } }`, `{ order(id: "x") { a: customer { name } b: customer { accountRep { name } } } }`},
+		{`{ quote(input: {items: {sku: "a", quantity: 1}}) { lines { sku } } }`, `{ quote(input: {items: [{sku: "a", quantity: 1}, {sku: "b", quantity: 1}]}) { total { amount } } }`},
+		{`query($n: Int!) { quote(input: {items: [{sku: "a", quantity: $n}]}) { total { amount } } }`, `query($i: QuoteInput!) { quote(input: $i) { total { amount } } }`},
 		{`{ __schema { types { name } } }`, `{ warehouse(id: "x") { name } }`},
 		{`mutation($i: CreateProductInput!) { createProduct(input: $i) { product { sku } } }`, `mutation($i: CreateProductInput!) { createProduct(input: $i) { product { inventory { nodes { quantity } } } } }`},
 	} {

@@ -33,6 +33,15 @@ func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int
 	return e.preparer.Prepare(document, document.Parsed.Operations[0], coerced).Cost(coerced)
 }
 
+// quoted are the variables of a quote of so many lines.
+func quoted(lines int, name ...string) map[string]any {
+	items := make([]any, lines)
+	for i := range items {
+		items[i] = map[string]any{"sku": fmt.Sprint("p", i), "quantity": json.Number("1")}
+	}
+	return map[string]any{append(name, "i")[0]: items}
+}
+
 func TestCost(t *testing.T) {
 	e := unread(t, document.Limits{})
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
@@ -62,6 +71,12 @@ func TestCost(t *testing.T) {
 		{`{customers(first:3){nodes{orders(first:5){nodes{id}}}}}`, nil, 1 + 10 + 1 + 3*(1+1+10+1+5*2)},
 		{`{customers(first:3){...F}} fragment F on CustomerConnection{pageInfo{hasNextPage} ...G} fragment G on CustomerConnection{nodes{id}}`, nil, page(3) + 2},
 		{`{a:customers(first:3){...F} b:customers(first:5){...F}} fragment F on CustomerConnection{nodes{id}}`, nil, page(3) + page(5)},
+		{`{quote(input:{items:[{sku:"a",quantity:1},{sku:"b",quantity:2}]}){lines{sku subtotal{amount}} total{amount}}}`, nil, 1 + 1 + 2*4 + 2},
+		{`{quote(input:{items:{sku:"a",quantity:1}}){lines{sku}}}`, nil, 1 + 1 + 1*2},
+		{`query($n:Int!){quote(input:{items:[{sku:"a",quantity:$n},{sku:"b",quantity:$n}]}){lines{sku}}}`, map[string]any{"n": json.Number("3")}, 1 + 1 + 2*2},
+		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(3), 1 + 1 + 3*2},
+		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(100), 1 + 1 + 45*2},
+		{`query($q:QuoteInput!){quote(input:$q){lines{sku}}}`, map[string]any{"q": quoted(3, "items")}, 1 + 1 + 3*2},
 		{`{customer(id:"1"){id id name @skip(if:true)}}`, nil, 2},
 		{`mutation{confirmOrder(input:{orderId:"1"}){order{id} userErrors{code}}}`, nil, 10 + 1 + 2 + 1 + 50*2},
 		{`mutation{placeOrder(input:{customerId:"1",items:[]}){userErrors{code ... on PriceChanged{lines{sku subtotal{amount}}}}}}`, nil, 10 + 1 + 1 + 50*2 + 1 + 45*4},

@@ -157,6 +157,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: productEdgeImplementors, Field: numberProductEdge}
 	case "Query":
 		return operation.ObjectType{Satisfies: queryImplementors, Field: numberQuery}
+	case "Quote":
+		return operation.ObjectType{Satisfies: quoteImplementors, Field: numberQuote}
 	case "QuotedLine":
 		return operation.ObjectType{Satisfies: quotedLineImplementors, Field: numberQuotedLine}
 	case "RemoveOrderItemPayload":
@@ -4814,28 +4816,30 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 11, readQueryProductArguments
 	case "productsBySku":
 		return 12, readQueryProductsBySkuArguments
+	case "quote":
+		return 13, readQueryQuoteArguments
 	case "products":
-		return 13, readQueryProductsArguments
+		return 14, readQueryProductsArguments
 	case "categories":
-		return 14, readQueryCategoriesArguments
+		return 15, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 15, readQueryInventoryLevelArguments
+		return 16, readQueryInventoryLevelArguments
 	case "employee":
-		return 16, readQueryEmployeeArguments
+		return 17, readQueryEmployeeArguments
 	case "employees":
-		return 17, readQueryEmployeesArguments
+		return 18, readQueryEmployeesArguments
 	case "employeesByName":
-		return 18, readQueryEmployeesByNameArguments
+		return 19, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 19, readQueryEmployeesByJobTitleArguments
+		return 20, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 20, readQueryWarehouseArguments
+		return 21, readQueryWarehouseArguments
 	case "warehouses":
-		return 21, readQueryWarehousesArguments
+		return 22, readQueryWarehousesArguments
 	case "_entities":
-		return 22, readQueryEntitiesArguments
+		return 23, readQueryEntitiesArguments
 	case "_service":
-		return 23, nil
+		return 24, nil
 	default:
 		return 0, nil
 	}
@@ -4978,7 +4982,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 13: // products
+	case 13: // quote
+		v, ok := x.resolveQueryQuote(f)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.enter(f)
+		written := x.objectQuote(f.Set, v)
+		x.leave()
+		return written || x.null()
+	case 14: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -4990,7 +5006,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 14: // categories
+	case 15: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -5002,7 +5018,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 15: // inventoryLevel
+	case 16: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.null()
@@ -5014,7 +5030,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 16: // employee
+	case 17: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.null()
@@ -5026,7 +5042,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 17: // employees
+	case 18: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -5038,7 +5054,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 18: // employeesByName
+	case 19: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -5050,7 +5066,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 19: // employeesByJobTitle
+	case 20: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -5062,7 +5078,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 20: // warehouse
+	case 21: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.null()
@@ -5074,7 +5090,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.null()
-	case 21: // warehouses
+	case 22: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -5086,13 +5102,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 22: // _entities
+	case 23: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 23: // _service
+	case 24: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -5413,6 +5429,32 @@ func (x *execution) resolveQueryProductsBySku(f *operation.Field) (v []*commerce
 	return v, x.resolved(f, err)
 }
 
+type queryQuoteArguments struct {
+	input input.QuoteInput
+}
+
+func readQueryQuoteArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_quote_args(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	return &queryQuoteArguments{
+		input: read["input"].(input.QuoteInput),
+	}, nil
+}
+
+func (x *execution) resolveQueryQuote(f *operation.Field) (v *commerce.Quote, ok bool) {
+	defer x.caught(f, &ok)
+	given, ok := x.argumentsOf(f)
+	if !ok {
+		return v, false
+	}
+	a := given.(*queryQuoteArguments)
+	x.resolving = f
+	v, err := x.queryResolvers.Quote(x.resolverCtx, a.input)
+	return v, x.resolved(f, err)
+}
+
 type queryProductsArguments struct {
 	category   *string
 	namePrefix *string
@@ -5730,6 +5772,57 @@ func (x *execution) resolveQueryService(f *operation.Field) (v Subgraph, ok bool
 	defer x.caught(f, &ok)
 	v, err := x.generated.__resolve__service(x.fieldContext(f))
 	return v, x.resolved(f, err)
+}
+
+func numberQuote(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "lines":
+		return 1, nil
+	case "total":
+		return 2, nil
+	case "userErrors":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectQuote writes an object. It returns false where the object is null, and nothing of it is left.
+func (x *execution) objectQuote(set *operation.SelectionSet, obj *commerce.Quote) bool {
+	from, valid := x.open(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldQuote(f, obj) {
+			valid = false
+		}
+	}
+	return x.close(from, valid)
+}
+
+// fieldQuote writes the value of a field. It returns false where the value is null and must not be.
+func (x *execution) fieldQuote(f *operation.Field, obj *commerce.Quote) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"Quote"`...)
+		return true
+	case 1: // lines
+		return x.listQuotedLine(f, obj.Lines)
+	case 2: // total
+		if obj.Total == nil {
+			return x.null()
+		}
+		x.enter(f)
+		written := x.objectMoney(f.Set, obj.Total)
+		x.leave()
+		return written || x.null()
+	case 3: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("Quote has no field of the number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberQuotedLine(name string) (int, operation.ArgumentsReader) {

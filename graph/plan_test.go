@@ -36,6 +36,7 @@ var argumentValues = map[string][]string{
 	"category":    {`"Electronics"`, `"Eyewear"`, `"None"`},
 	"name":        {`"John Smith"`, `"Nobody"`},
 	"jobTitle":    {`"Associate"`, `"Manager"`},
+	"input":       {`{items: [{sku: "prod_100", quantity: 1}, {sku: "prod_def", quantity: 2}, {sku: "prod_100", quantity: 3}]}`, `{items: {sku: "nothing", quantity: 1000}}`, `{items: [{sku: "", quantity: 0}]}`},
 	"first":       {`1`, `2`, `5`, `0`},
 	"last":        {`1`, `3`},
 }
@@ -55,7 +56,7 @@ func drawSelections(t *rapid.T, d *ast.Definition, depth int) string {
 	for i := range rapid.IntRange(1, 3).Draw(t, "fields") {
 		f := rapid.SampledFrom(d.Fields).Draw(t, "field")
 		of := parsedSchema.Types[f.Type.Name()]
-		composite := of.Kind == ast.Object || of.Kind == ast.Union
+		composite := of.IsCompositeType()
 		if strings.HasPrefix(f.Name, "__") || depth == 0 && composite {
 			continue
 		}

@@ -552,27 +552,27 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.list("Query.ordersByStatus")
 			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.Beyond)
 			addList(p, &ordersByStatus, f, &q)
-		case 13: // products
+		case 14: // products
 			q := p.resolver.list("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.Beyond)
 			addList(p, &products, f, &q)
-		case 14: // categories
+		case 15: // categories
 			q := p.resolver.list("Query.categories")
 			argumentsOf[queryCategoriesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &categories, f, &q)
-		case 17: // employees
+		case 18: // employees
 			q := p.resolver.list("Query.employees")
 			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employees, f, &q)
-		case 18: // employeesByName
+		case 19: // employeesByName
 			q := p.resolver.list("Query.employeesByName")
 			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByName, f, &q)
-		case 19: // employeesByJobTitle
+		case 20: // employeesByJobTitle
 			q := p.resolver.list("Query.employeesByJobTitle")
 			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.Beyond)
 			addList(p, &employeesByJobTitle, f, &q)
-		case 21: // warehouses
+		case 22: // warehouses
 			q := p.resolver.list("Query.warehouses")
 			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.Beyond)
 			addList(p, &warehouses, f, &q)
@@ -608,15 +608,15 @@ func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 		}
 	case 12: // productsBySku
 		addBatch(&to.products, f, argumentsOf[queryProductsBySkuArguments](p, f))
-	case 15: // inventoryLevel
+	case 16: // inventoryLevel
 		if key, ok := argumentsOf[queryInventoryLevelArguments](p, f).key(); ok {
 			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
-	case 16: // employee
+	case 17: // employee
 		if key, ok := argumentsOf[queryEmployeeArguments](p, f).key(); ok {
 			to.employees.add(key, f.Path, f.Records)
 		}
-	case 20: // warehouse
+	case 21: // warehouse
 		if key, ok := argumentsOf[queryWarehouseArguments](p, f).key(); ok {
 			to.warehouses.add(key, f.Path, f.Records)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/paging"
 )
 
@@ -91,6 +92,10 @@ func (r *queryResolver) OrderCounts(ctx context.Context) ([]*commerce.StatusCoun
 
 func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
 	return r.customerByEmail(ctx, email)
+}
+
+func (r *queryResolver) Quote(ctx context.Context, in input.QuoteInput) (*commerce.Quote, error) {
+	return in.Quote(ctx, of(ctx).Quote)
 }
 
 func (r *queryResolver) OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error) {

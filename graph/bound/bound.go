@@ -166,8 +166,8 @@ func (b *bounding) fields(c *cost, set *operation.SelectionSet, from origin) {
 			}
 			continue
 		}
-		if operation.BatchArgument(f.Definition) != nil {
-			b.batch(c, set.Type, f, ways)
+		if size := f.MaxKeys(); size > 0 {
+			b.batch(c, set.Type, f, ways, size)
 			continue
 		}
 		if own := b.lookUp(set.Type, ways[0]); len(f.Selections) == 0 && slices.Equal(ways[0], []int{own}) && (!from.partial || shared[own]) {
@@ -177,12 +177,8 @@ func (b *bounding) fields(c *cost, set *operation.SelectionSet, from origin) {
 	}
 }
 
-// batch adds a field that looks up records by a list of keys.
-func (b *bounding) batch(c *cost, typ *ast.Definition, f *operation.Field, ways [][]int) {
-	size := operation.MaxBatch
-	if a := f.Arguments.ForName(operation.BatchArgument(f.Definition).Name); a != nil && a.Value.Kind != ast.Variable {
-		size = min(size, max(1, len(a.Value.Children))) // one value stands for a list of one
-	}
+// batch adds a field that looks up so many records by a list of keys.
+func (b *bounding) batch(c *cost, typ *ast.Definition, f *operation.Field, ways [][]int, size int) {
 	each := newCost(b)
 	b.field(&each, typ, f, ways, nil, origin{via: none, single: size == 1}, map[int]bool{})
 	c.below(each, float64(size), 1)

@@ -3,6 +3,7 @@
 package input
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -216,20 +217,51 @@ func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
 func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
 	order := commerce.NewOrder{
 		CustomerID:    check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+		Lines:         orderLines(c, in.Items),
 		ExpectedTotal: expectedTotal(c, in.ExpectedTotal),
-	}
-	if len(in.Items) > maxLinesGiven {
-		c.refuse(commerce.TooLong(commerce.Path("items"), len(in.Items), commerce.MaxLines))
-	} else {
-		for i, line := range in.Items {
-			order.Lines = append(order.Lines, orderLine(c, line, strconv.Itoa(i)))
-		}
 	}
 	if in.ShippingAddress != nil {
 		a := shippingAddress(c, in.ShippingAddress)
 		order.ShippingAddress = &a
 	}
 	return order
+}
+
+// Lines checks the input and returns the lines that it has. Their products are at most
+// commerce.MaxLines.
+//
+// Errors: commerce.Refusals of InvalidInput and TooManyLines.
+func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
+	c := NewChecks("")
+	lines := orderLines(c, in.Items)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := commerce.Merged(lines); err != nil {
+		return nil, err
+	}
+	return lines, nil
+}
+
+// Quote returns the quote of the lines, or of none where the input is wrong. price quotes lines.
+func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
+	lines, err := in.Lines()
+	if err != nil {
+		return new(commerce.RefusedQuote(commerce.RefusalsOf(err))), nil
+	}
+	return price(ctx, lines)
+}
+
+func orderLines(c *Checks, items []*OrderLineInput) []commerce.OrderLine {
+	if len(items) > maxLinesGiven {
+		c.refuse(commerce.TooLong(commerce.Path("items"), len(items), commerce.MaxLines))
+		return nil
+	}
+	lines := make([]commerce.OrderLine, len(items))
+	for i, item := range items {
+		lines[i] = orderLine(c, item, strconv.Itoa(i))
+	}
+	return lines
 }
 
 func orderLine(c *Checks, in *OrderLineInput, at string) commerce.OrderLine {

@@ -173,7 +173,7 @@ type MoneyInput struct {
 type Mutation struct {
 }
 
-// A line of an order to place.
+// A line of an order to place or to quote.
 type OrderLineInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
@@ -200,6 +200,12 @@ type PlaceOrderInput struct {
 
 // Where to begin reading. Every field says which access pattern (AP) of the table serves it.
 type Query struct {
+}
+
+// Items to quote.
+type QuoteInput struct {
+	// What, and how many. Lines of one product are added up.
+	Items []*OrderLineInput `json:"items"`
 }
 
 // A product to take off an order.

@@ -51,9 +51,11 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 // more.
 const MaxUserErrors = 50
 
-// quotedLine is the type whose lists have up to commerce.MaxLines elements. singleMember is the type
-// of user error that has such a list, and that an answer contains once at most.
+// quote is the type whose "lines" have at most one element for each item of the field's input. Other
+// lists of quotedLine have up to commerce.MaxLines elements. singleMember is the type of user error
+// that has such a list: an answer contains it once at most.
 const (
+	quote        = "Quote"
 	quotedLine   = "QuotedLine"
 	singleMember = "PriceChanged"
 )
@@ -113,6 +115,8 @@ const (
 	recordPricing
 	// batchPricing: the same for each record that is looked up by a list of keys.
 	batchPricing
+	// quotePricing: the same for each line of the quote.
+	quotePricing
 )
 
 // pricing returns the pricing of a field that is selected at a place of the schema, or anywhere.
@@ -124,6 +128,8 @@ func (c Costs) pricing(f *Field, in place) pricing {
 	switch {
 	case IsPage(f.Field):
 		p.kind, p.base = pagePricing, p.base+ListCost
+	case f.Definition.Type.NamedType == quote:
+		p.kind = quotePricing
 	case f.Definition.Type.Elem == nil:
 	case isRecords(f.Field):
 		p.kind = recordPricing
@@ -149,9 +155,9 @@ func (c Costs) pricing(f *Field, in place) pricing {
 	return p
 }
 
-// isRecords reports whether a field lists the records of a page.
+// isRecords reports whether a field lists the records of a page, or the lines of a quote.
 func isRecords(f *ast.Field) bool {
-	return (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
+	return f.ObjectDefinition.Name == quote && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
 // Cost returns the cost of an operation with these variables, which are coerced. It does not depend
@@ -187,6 +193,8 @@ func (f *Field) cost(variables map[string]any) amount {
 	switch f.pricing.kind {
 	case pagePricing:
 		return amount{once: f.pricing.base + below.once + float64(f.PageSize(variables))*below.perRecord}
+	case quotePricing:
+		return amount{once: f.pricing.base + below.once + float64(f.quotedLines(variables))*below.perRecord}
 	case recordPricing:
 		return amount{once: f.pricing.base, perRecord: 1 + below.once}
 	case batchPricing:
@@ -204,7 +212,7 @@ func (f *Field) sized() bool {
 			if (a.Name == "first" || a.Name == "last") && isVariable(a.Value) {
 				return true
 			}
-		case batchPricing:
+		case batchPricing, quotePricing:
 			if isVariable(a.Value) {
 				return true
 			}
@@ -240,4 +248,37 @@ func (f *Field) PageSize(variables map[string]any) int {
 func (f *Field) batchSize(variables map[string]any) float64 {
 	keys := f.ArgumentMap(variables)[BatchArgument(f.Definition).Name]
 	return float64(max(1, len(graphql.CoerceList(keys))))
+}
+
+// quotedLines returns the most lines that a quote can have. Items in a variable that is not known can
+// be any number.
+func (f *Field) quotedLines(variables map[string]any) int {
+	items := f.Arguments[0].Value
+	if items.Kind == ast.ObjectValue {
+		items = items.Children.ForName("items")
+	}
+	if items.Kind == ast.Variable && variables == nil {
+		return commerce.MaxLines
+	}
+	value, _ := items.Value(variables)
+	if input, ok := value.(map[string]any); ok && input["items"] != nil {
+		value = input["items"]
+	}
+	return min(commerce.MaxLines, max(1, len(graphql.CoerceList(value))))
+}
+
+// MaxKeys returns the most records that a field looks up by a list of keys, whatever the variables;
+// 0 for a field that has no such list.
+func (f *Field) MaxKeys() int {
+	if f.pricing.kind == quotePricing {
+		return f.quotedLines(nil)
+	}
+	keys := BatchArgument(f.Definition)
+	if keys == nil {
+		return 0
+	}
+	if a := f.Arguments.ForName(keys.Name); a != nil && a.Value.Kind != ast.Variable {
+		return min(MaxBatch, max(1, len(a.Value.Children))) // one value stands for a list of one
+	}
+	return MaxBatch
 }

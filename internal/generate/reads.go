@@ -384,7 +384,7 @@ func (g *generator) readArguments(f *codegen.Field) {
 		g.listArguments(f, all)
 	case isBatch(f):
 		g.batchArguments(f, all[0].key)
-	case f.Object.Root && all[0].key != nil && named(all[0].key) != nil:
+	case f.Object.Root && all[0].key != nil && named(all[0].key) != nil && g.name(f.Args[0].TypeReference.GO) == "string":
 		g.keyArguments(f, all[0].key)
 	}
 }

@@ -389,7 +389,7 @@ type userError struct {
 	Allowed          []string
 	SKU              string
 	Available, Limit int
-	CurrentTotal     struct{ Amount, CurrencyCode string }
+	CurrentTotal     amount
 	Lines            json.RawMessage
 }
 

@@ -1,0 +1,109 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// amount is an amount of money as its fields show it.
+type amount struct{ Amount, CurrencyCode string }
+
+// quoteView is a quote as its fields show it.
+type quoteView struct {
+	Lines      json.RawMessage
+	Total      *amount
+	UserErrors []userError
+}
+
+// quote asks what items cost. It writes nothing.
+func (s *shop) quote(t testing.TB, items any) quoteView {
+	t.Helper()
+	variables, err := json.Marshal(in{"input": in{"items": items}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.records(t)
+	got := s.ask(t, `query($input: QuoteInput!) { quote(input: $input) {
+		lines { sku name quantity unitPrice { amount } subtotal { amount } available inStock } total { amount currencyCode } `+userErrors+` } }`, variables)
+	var data struct{ Quote *quoteView }
+	if err := json.Unmarshal(got.Data, &data); err != nil || len(got.Errors) > 0 || data.Quote == nil {
+		t.Fatalf("the quote is %s, %+v, %v", got.Data, got.Errors, err)
+	}
+	if diff := changes(before, s.records(t)); diff != "" {
+		t.Errorf("a quote writes\n%s", diff)
+	}
+	return *data.Quote
+}
+
+// A quote has the user errors, the lines and the total that placing the same items has a moment
+// later.
+func TestAQuoteIsWhatPlacingSays(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, longBook(t))
+		s.do(t, "createProduct", in{"sku": "max", "name": "Max", "category": "Kitchen", "unitPrice": in{"amount": "9999999999999.99"}})
+		s.do(t, "setInventoryLevel", in{"sku": "max", "warehouseId": "north", "quantity": 10})
+		line := func(sku string, quantity int) in { return in{"sku": sku, "quantity": quantity} }
+		for _, c := range []struct {
+			name     string
+			items    []in
+			total    string
+			requests int
+		}{
+			{"two lines of one product", []in{line("mug", 2), line("plate", 1), line("mug", 3)}, "49.50 USD", 1},
+			{"yen", lines("yen"), "500 JPY", 1},
+			{"as many lines as an order can have", lines(skus(commerce.MaxLines)...), "45.00 USD", 1},
+			{"too few pieces", []in{line("mug", 103), line("none", 1), line("plate", 50)}, "1373.50 USD", 1},
+			{"too few pieces in two lines", []in{line("mug", 100), line("mug", 3)}, "772.50 USD", 1},
+			{"unknown products", lines("mug", "spoon", "fork"), "", 1},
+			{"two currencies", lines("mug", "yen", "plate"), "", 1},
+			{"two currencies, and too few pieces", []in{line("none", 1), line("yen", 11)}, "", 1},
+			{"too large a total", []in{line("max", 2)}, "", 1},
+			{"too many lines", lines(skus(commerce.MaxLines + 1)...), "", 0},
+			{"far too many lines", slices.Repeat(lines("mug"), 1000), "", 0},
+			{"too many pieces in two lines", []in{line("mug", 1_000_000), line("mug", 1)}, "", 0},
+			{"no items", []in{}, "", 0},
+			{"bad SKU and quantity", []in{line("a#b", 0)}, "", 0},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				s.wire.forget()
+				quote := s.quote(t, c.items)
+				if made := s.wire.seen(); len(made) != c.requests || c.requests == 1 && made[0] != "BatchGetItem" && made[0] != "GetItem" {
+					t.Errorf("requests are %q, want %d", made, c.requests)
+				}
+				total := ""
+				if quote.Total != nil {
+					total = quote.Total.Amount + " " + quote.Total.CurrencyCode
+				}
+				if total != c.total {
+					t.Errorf("the total is %q, want %q", total, c.total)
+				}
+				// No total is -1, so that placing is refused, and shows the lines that it would have.
+				placed := s.try(t, "placeOrder", in{"customerId": "ann", "items": c.items, "expectedTotal": in{"amount": "-1"}})
+				reasons := placed.UserErrors
+				if i := slices.IndexFunc(reasons, func(e userError) bool { return e.Code == "PRICE_CHANGED" }); i >= 0 {
+					if string(reasons[i].Lines) != string(quote.Lines) || *quote.Total != reasons[i].CurrentTotal {
+						t.Errorf("the quote is %+v of\n%s; placing says %+v of\n%s", quote.Total, quote.Lines, reasons[i].CurrentTotal, reasons[i].Lines)
+					}
+					reasons = slices.Delete(reasons, i, i+1)
+				} else if quote.Total != nil {
+					t.Errorf("placing is refused without a total: %+v", reasons)
+				}
+				if fmt.Sprint(quote.UserErrors) != fmt.Sprint(reasons) {
+					t.Errorf("the quote has the user errors\n%+v, placing\n%+v", quote.UserErrors, reasons)
+				}
+				if quote.Total == nil || len(quote.UserErrors) > 0 {
+					return
+				}
+				s.do(t, "placeOrder", in{"customerId": "ann", "items": c.items, "expectedTotal": in{"amount": quote.Total.Amount, "currencyCode": quote.Total.CurrencyCode}})
+			})
+		}
+	})
+}

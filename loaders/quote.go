@@ -1,0 +1,25 @@
+package loaders
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
+
+// Quote returns the price of an order of these lines.
+//
+// Errors: those of dynamo.ReadRecords.
+func (l *Loaders) Quote(ctx context.Context, lines []commerce.OrderLine) (*commerce.Quote, error) {
+	products := make(map[commerce.SKU]*commerce.Product, len(lines))
+	for _, line := range lines {
+		product, err := Records(l, model.ProductBySKU).Load(ctx, line.SKU)
+		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
+			return nil, err
+		}
+		products[line.SKU] = product
+	}
+	q := commerce.NewQuote(lines, products)
+	return &q, nil
+}
