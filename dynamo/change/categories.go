@@ -38,9 +38,15 @@ func (c *change) leaveCategory(name string) {
 	}
 }
 
-// countCategory adds to the number of products of a category.
+// countCategory adds to the number of products of a category, and to the version unless it cannot be
+// read.
 func (c *change) countCategory(r model.Record, by int, when table.Condition) {
+	deltas := map[string]int{model.AttrProductCount: by}
+	if known := c.known[model.KeyOf(r)]; known[model.AttrVersion] == nil || table.IsCounted(known, model.AttrVersion) {
+		deltas[model.AttrVersion] = 1
+		when = table.AllOf(when, table.Either(table.Lacks(model.AttrVersion), table.Counted(model.AttrVersion)))
+	}
 	var e table.Expression
-	text := e.Adding(map[string]int{model.AttrProductCount: by, model.AttrVersion: 1}, model.Record{"entity": r["entity"], model.AttrCategory: r[model.AttrCategory]})
+	text := e.Adding(deltas, model.Record{"entity": r["entity"], model.AttrCategory: r[model.AttrCategory]})
 	c.set(model.KeyOf(r), text, &e, units.Write(c.known[model.KeyOf(r)], r), when)
 }

@@ -151,7 +151,7 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 				}
 			}
 			for _, k := range storetest.Differing(healthy, repaired) {
-				if pk, _, _ := strings.Cut(k, " "); !touched[pk] && pk != "ORDER_COUNTS" && healthy[k] != nil {
+				if pk, _, _ := strings.Cut(k, " "); !touched[pk] && pk != "ORDER_COUNTS" && pk != "CATEGORIES" && healthy[k] != nil {
 					rt.Errorf("%s was changed, and had nothing to do with it", k)
 				}
 			}

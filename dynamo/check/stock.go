@@ -181,6 +181,7 @@ func (u *productUnit) judge(c *check) *repair.Verdict {
 	if v.Has(repair.DriftStockTotal) || v.Has(repair.DriftStockAvailable) {
 		v.Fixes[len(v.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}
+	v.Source = u.primary
 	u.judgeEdges(v, wanted)
 	return v
 }
