@@ -23,7 +23,7 @@ const order = 'type Order @key(fields: "id") @access(permission: READ_ORDER) {\n
 for (const [what, from, to, message] of [
   ['a field that is gone', '  "When the customer joined."\n  createdAt: DateTime!\n', '', "Field 'createdAt' was removed from object type 'Customer'"],
   ['a field that may be null', '  hasNextPage: Boolean!', '  hasNextPage: Boolean', "Field 'PageInfo.hasNextPage' changed type from 'Boolean!' to 'Boolean'"],
-  ['a field of another type', '  currencyCode: CurrencyCode!\n}\n\n"A span of time', '  currencyCode: String!\n}\n\n"A span of time', "Field 'Money.currencyCode' changed type from 'CurrencyCode!' to 'String!'"],
+  ['a field of another type', '  currencyCode: CurrencyCode!\n}\n', '  currencyCode: String!\n}\n', "Field 'Money.currencyCode' changed type from 'CurrencyCode!' to 'String!'"],
   ['an argument that has to be given', '    email: String!\n  ): Customer', '    email: String!\n    country: String!\n  ): Customer', "Argument 'country: String!' added to field 'Query.customerByEmail'"],
   ['an enum value that is gone', '  "The order was brought in from elsewhere, in the status that `to` tells."\n  IMPORTED\n', '', "Enum value 'IMPORTED' was removed from enum 'OrderEventType'"],
   ['an interface that is gone', 'type NotFound implements UserError', 'type NotFound', "'NotFound' object type no longer implements 'UserError' interface"],
