@@ -104,7 +104,7 @@ type Executor struct {
 	// followed are the documents that subscriptions hold.
 	eventTime time.Duration
 	events    *rate.Quota
-	followed  *followedDocuments
+	followed  *document.Held
 }
 
 // admittedOperation is an operation that can be executed.
@@ -150,7 +150,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		documents:      document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
 		eventTime:      opts.EventTime,
 		events:         rate.NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
-		followed:       &followedDocuments{left: followedBytes, by: map[*document.Document]int{}},
+		followed:       document.NewHeld(followedBytes),
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
+// followedBytes is how much memory the documents and variables of subscriptions can take together.
+const followedBytes = 16 << 20
+
 // Stream is a subscription that is being followed. It is for one goroutine, which has to close it.
 //
 // Between events it holds its operation and what it follows, and no goroutine. gqlgen's own streams
@@ -56,12 +59,12 @@ const beginningReads = 2
 
 // follow opens the source of a subscription's events.
 func (e *Executor) follow(ctx context.Context, operation *admittedOperation, opened *opening) (*Stream, Result) {
-	if !e.followed.take(operation) {
+	if !e.followed.Take(operation.document, operation.Variables) {
 		return nil, Result{Response: e.refusal(ctx, errcode.New(nil, errcode.TooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
 	}
 	defer func() {
 		if opened.changes == nil {
-			e.followed.give(operation)
+			e.followed.Give(operation.document, operation.Variables)
 		}
 	}()
 	x := e.begin(context.WithValue(ctx, openingKey{}, opened), operation)
@@ -112,7 +115,7 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 // Close ends the subscription and gives back what it holds.
 func (s *Stream) Close() {
 	s.changes.Close()
-	s.executor.followed.give(s.operation)
+	s.executor.followed.Give(s.operation.document, s.operation.Variables)
 }
 
 // deliver executes the operation for one event: in a context of its own, with loaders, a budget and

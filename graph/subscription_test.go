@@ -51,7 +51,7 @@ func following(t *testing.T, e *Executor, query string, from *scripted) *Stream 
 	if refused != nil {
 		t.Fatal(refused.Errors)
 	}
-	if !e.followed.take(operation) {
+	if !e.followed.Take(operation.document, operation.Variables) {
 		t.Fatal("no room")
 	}
 	return &Stream{executor: e, operation: operation, changes: from}
@@ -123,8 +123,8 @@ func TestEventsAreAnswers(t *testing.T) {
 				}
 			}
 			s.Close()
-			if from.closed != 1 || len(e.followed.by) != 0 || e.followed.left != followedBytes {
-				t.Errorf("closed %d times, %d documents held, %d bytes left", from.closed, len(e.followed.by), e.followed.left)
+			if from.closed != 1 || e.followed.Left() != followedBytes {
+				t.Errorf("closed %d times, %d bytes left of %d", from.closed, e.followed.Left(), followedBytes)
 			}
 		})
 	}
@@ -306,7 +306,7 @@ func TestSubscriptionsNeedAFeed(t *testing.T) {
 	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.Unavailable || len(reported) != 1 {
 		t.Errorf("%s, reported %v", text(t, got), reported)
 	}
-	if e.followed.left != followedBytes {
+	if e.followed.Left() != followedBytes {
 		t.Error("what was not begun holds memory")
 	}
 }
@@ -323,24 +323,27 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	}
 	const query = `subscription($id: ID!) { orderUpdated(id: $id) { id } }`
 	first := admitted(query, map[string]any{"id": "a"})
-	if !e.followed.take(first) {
+	take := func(o *admittedOperation) bool { return e.followed.Take(o.document, o.Variables) }
+	if !take(first) {
 		t.Fatal("no room from the start")
 	}
-	one := followedBytes - e.followed.left
+	one := followedBytes - e.followed.Left()
 	same := admitted(query, map[string]any{"id": "a"})
-	if !e.followed.take(same) || followedBytes-e.followed.left >= 2*one {
-		t.Errorf("a document takes %d bytes, twice %d", one, followedBytes-e.followed.left)
+	if !take(same) || followedBytes-e.followed.Left() >= 2*one {
+		t.Errorf("a document takes %d bytes, twice %d", one, followedBytes-e.followed.Left())
 	}
-	e.followed.left = one - 1
+	if e.followed = document.NewHeld(2*one - 1); !take(first) {
+		t.Fatal("no room for the first")
+	}
 	other := admitted(query+" ", map[string]any{"id": "a"})
-	if e.followed.take(other) {
+	if take(other) {
 		t.Error("there was room for what is too large")
 	}
 	long := admitted(query, map[string]any{"id": strings.Repeat("a", one)})
-	if e.followed.take(long) {
+	if take(long) {
 		t.Error("there was room for variables that are too large")
 	}
-	e.followed.left = 0
+	e.followed = document.NewHeld(0)
 	if stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`}); stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TooManySubscriptions {
 		t.Errorf("%s", text(t, got))
 	}

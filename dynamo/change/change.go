@@ -428,7 +428,7 @@ func (c *change) commit(ctx context.Context) error {
 			units += w.units
 		}
 		// A transaction that is cancelled is charged as well.
-		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: model.Describe(ks), Items: len(ks), WriteUnits: units})
+		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.Describe(ks), Items: len(ks), WriteUnits: units})
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
 		stale, learning := c.learn(ctx, cancelled.CancellationReasons)

@@ -34,7 +34,7 @@ func (u *categoryUnit) add(_ *model.Entity, rec model.Record) { u.record = rec }
 // category's record. So the number is right if the record is the same before and after, and the
 // index has caught up in between with what was written before.
 func (u *categoryUnit) read(ctx context.Context, c *check) error {
-	before, err := u.readRecord(ctx, c)
+	before, err := c.client.Record(ctx, u.key(c.table))
 	if err != nil {
 		return err
 	}
@@ -54,15 +54,9 @@ func (u *categoryUnit) read(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	u.record, err = u.readRecord(ctx, c)
+	u.record, err = c.client.Record(ctx, u.key(c.table))
 	u.changed = !model.SameRecord(before, u.record)
 	return err
-}
-
-func (u *categoryUnit) readRecord(ctx context.Context, c *check) (model.Record, error) {
-	k := u.key(c.table)
-	found, err := c.client.Get(ctx, repair.Consistent, k)
-	return found[k], err
 }
 
 // doubt requires that the record stood still.

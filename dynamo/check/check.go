@@ -220,7 +220,7 @@ type check struct {
 	scanned   bool
 	// toSettle is how many suspects are being verified.
 	toSettle int
-	reported recently
+	reported repair.Recently
 
 	// held is what pending and confirmed orders hold of each product, as they were when they were
 	// read.
@@ -617,10 +617,10 @@ func (c *check) report(found, last *repair.Verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range found.Findings {
-		if !c.reported.add(f.Class + " " + f.Key.Text()) {
+		if !c.reported.Add(f.Class + " " + f.Key.Text()) {
 			continue
 		}
-		c.reported.add(f.Key.Text())
+		c.reported.Add(f.Key.Text())
 		d := Drift{
 			Class: f.Class, PK: f.Key.PK, SK: f.Key.SK, Detail: f.Detail, Repaired: !last.HasAt(f.Class, f.Key),
 			ByHand: f.By == repair.ByHand, StandIn: f.By == repair.ByStandIn,
@@ -644,7 +644,7 @@ func (c *check) report(found, last *repair.Verdict) {
 func (c *check) foundAlready(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.reported.has(k.Text())
+	return c.reported.Has(k.Text())
 }
 
 func (c *check) progressLocked() {
@@ -687,22 +687,3 @@ func (c *check) toCome(id commerce.CustomerID) int {
 	defer c.mu.Unlock()
 	return c.ordersToCome[id]
 }
-
-// recently remembers the last texts that were added, at least maxRecently of them.
-type recently struct{ now, before map[string]bool }
-
-const maxRecently = 100_000
-
-// add reports whether the text is new.
-func (r *recently) add(s string) bool {
-	if r.has(s) {
-		return false
-	}
-	if r.now == nil || len(r.now) >= maxRecently {
-		r.now, r.before = map[string]bool{}, r.now
-	}
-	r.now[s] = true
-	return true
-}
-
-func (r *recently) has(s string) bool { return r.now[s] || r.before[s] }

@@ -303,7 +303,7 @@ func (u *customerUnit) settled(c *check, v, _ *repair.Verdict) {
 	if u.claim != nil && v.Has(repair.DriftCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.reported.add(model.KeyOf(u.claim).Text())
+		c.reported.Add(model.KeyOf(u.claim).Text())
 	}
 }
 

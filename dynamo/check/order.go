@@ -570,22 +570,22 @@ func (u *orderUnit) tellStatus(c *check, v, last *repair.Verdict) {
 
 // holds returns what the order holds, as judge found with verdict v. known is false if the order
 // may hold something, and cannot be read.
-func (u *orderUnit) holds(v *repair.Verdict) (held holding, known bool) {
+func (u *orderUnit) holds(v *repair.Verdict) (held counting.Holding, known bool) {
 	switch {
 	case u.truth != nil && !u.truth.Status.Reserves():
 		return nil, true
 	case u.truth != nil && u.known:
-		return linesHolding(u.lines), true
+		return counting.LinesHolding(u.lines), true
 	}
 	return nil, !v.Has(repair.DriftUnreadable)
 }
 
 // misleads reports whether a recount, which believes the index and the order's own record, would
 // not come to held. v is what is wrong with the order.
-func (u *orderUnit) misleads(t *table.Table, held holding, v *repair.Verdict) bool {
-	told, listed := listedHolding(t, u.main)
+func (u *orderUnit) misleads(t *table.Table, held counting.Holding, v *repair.Verdict) bool {
+	told, listed := counting.ListedHolding(t, u.main)
 	if !listed {
-		told = itemsHolding(u.items)
+		told = counting.ItemsHolding(u.items)
 	}
 	return !maps.Equal(told, held) || len(held) > 0 && v.HasAt(repair.DriftIndexKeys, u.key(t))
 }

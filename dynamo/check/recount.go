@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -108,7 +109,7 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	var mu sync.Mutex
-	err = c.openOrders(ctx, func(id commerce.OrderID, held holding) {
+	err = c.openOrders(ctx, func(id commerce.OrderID, held counting.Holding) {
 		mu.Lock()
 		defer mu.Unlock()
 		for sku, quantity := range held {
@@ -156,7 +157,7 @@ func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce
 // Misleading orders are read as a whole.
 //
 // Errors: those of failed.
-func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, holding)) error {
+func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
 	// An order moves from list to list as statuses follow each other, so the lists are read in that
 	// order.
 	for _, status := range commerce.Statuses() {
@@ -210,7 +211,7 @@ func (c *check) misleadingOrders() []*orderUnit {
 // orders, and records of other software.
 //
 // Errors: those of failed.
-func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, holding)) error {
+func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Holding)) error {
 	var ids []commerce.OrderID
 	var wanted []model.Keys
 	c.mu.Lock()
@@ -232,7 +233,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 	// Few orders do not list their items. Each of those takes a request.
 	var unlisted []int
 	for i, k := range wanted {
-		held, listed := listedHolding(c.table, found[k])
+		held, listed := counting.ListedHolding(c.table, found[k])
 		if !listed {
 			unlisted = append(unlisted, i)
 			continue
@@ -251,44 +252,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		if err != nil {
 			return err
 		}
-		add(ids[at], itemsHolding(items))
+		add(ids[at], counting.ItemsHolding(items))
 		return nil
 	})
-}
-
-// holding is how much an order holds of each product.
-type holding map[commerce.SKU]int
-
-// listedHolding returns what an order holds according to its own record. listed is false if the
-// order holds something and the record does not list it.
-func listedHolding(t *table.Table, order model.Record) (held holding, listed bool) {
-	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
-	if err != nil || !status.Reserves() {
-		return nil, true
-	}
-	at := model.Reader{Record: order}
-	lines, err := repair.DecodeLines(order["items"], at.Currency(t.Currency))
-	if err != nil {
-		return nil, false
-	}
-	return linesHolding(lines), true
-}
-
-func linesHolding(lines []commerce.LineItem) holding {
-	held := holding{}
-	for _, line := range lines {
-		held[line.SKU] += line.Quantity
-	}
-	return held
-}
-
-// itemsHolding returns what an order that reserves stock holds according to the records of its
-// items.
-func itemsHolding(items []model.Record) holding {
-	held := holding{}
-	for _, rec := range items {
-		at := model.Reader{Record: rec}
-		held[commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, at.Text(model.AttrSK)))] += at.Number("qty")
-	}
-	return held
 }

@@ -189,9 +189,7 @@ func Key(t *table.Table, part string) model.Keys {
 //
 // Errors: those of repair.Client.Get.
 func (o *Orders) Record(ctx context.Context, part string) (model.Record, error) {
-	k := Key(o.client.Table, part)
-	found, err := o.client.Get(ctx, repair.Consistent, k)
-	return found[k], err
+	return o.client.Record(ctx, Key(o.client.Table, part))
 }
 
 // Changed is the Doubt of a part that another pass can count.

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Unnamed is the key for messages that end in a log: without what belongs to persons or is a secret
 // of theirs.
@@ -14,33 +11,6 @@ func (k Keys) Unnamed() string {
 		}
 	}
 	return k.PK + " " + k.SK
-}
-
-// DescribeUnnamed is Describe for messages that end in a log: see Keys.Unnamed.
-func DescribeUnnamed(ks []Keys) string {
-	texts := make([]string, len(ks))
-	for i, k := range ks {
-		texts[i] = k.Unnamed()
-	}
-	return shorten(texts)
-}
-
-// Describe names the keys of a batch for people: a few of them, and how many more.
-func Describe(ks []Keys) string {
-	texts := make([]string, len(ks))
-	for i, k := range ks {
-		texts[i] = k.PK + " " + k.SK
-	}
-	return shorten(texts)
-}
-
-// shorten is the first few of a list, and how many more there are.
-func shorten(texts []string) string {
-	const shown = 3
-	if more := len(texts) - shown; more > 0 {
-		return fmt.Sprintf("%s, and %d more", strings.Join(texts[:shown], ", "), more)
-	}
-	return strings.Join(texts, ", ")
 }
 
 // Text is the text of a key.

@@ -65,7 +65,7 @@ func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 	}
 	for from, attempt := 0, 0; from < len(wanted); {
 		if err := table.BackOff(ctx, attempt); err != nil {
-			return nil, table.Failed("BatchGetItem", model.Describe(ks), err)
+			return nil, table.Failed("BatchGetItem", table.Describe(ks), err)
 		}
 		batch := wanted[from:min(from+table.BatchSize, len(wanted))]
 		out, err := r.Table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
@@ -73,7 +73,7 @@ func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		}, r.Table.Bulk)
 		if err != nil {
-			return nil, table.Failed("BatchGetItem", model.Describe(ks), err)
+			return nil, table.Failed("BatchGetItem", table.Describe(ks), err)
 		}
 		r.count(out.ConsumedCapacity...)
 		for _, item := range out.Responses[r.Table.Name] {
@@ -87,6 +87,14 @@ func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 		}
 	}
 	return found, nil
+}
+
+// Record reads a record consistently. It returns nil if there is none.
+//
+// Errors: those of failed.
+func (r *Client) Record(ctx context.Context, k model.Keys) (model.Record, error) {
+	found, err := r.Get(ctx, Consistent, k)
+	return found[k], err
 }
 
 // Query gives take every page of a list, from the table consistently, from the index as it is.

@@ -188,12 +188,12 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 	wanted := ks
 	for attempt := 0; len(wanted) > 0; attempt++ {
 		if err := BackOff(ctx, attempt); err != nil {
-			return nil, Failed("BatchGetItem", model.DescribeUnnamed(ks), err)
+			return nil, Failed("BatchGetItem", describeUnnamed(ks), err)
 		}
 		timed := StartTimer(ctx)
 		a, err := t.batchGetItem(ctx, wanted, timed.On())
 		if err != nil {
-			return nil, Failed("BatchGetItem", model.DescribeUnnamed(ks), err)
+			return nil, Failed("BatchGetItem", describeUnnamed(ks), err)
 		}
 		if attempt == 0 {
 			found = a.Records
@@ -202,7 +202,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 		}
 		if timed.On() {
 			processed := len(wanted) - len(a.left)
-			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: model.Describe(ks), Items: len(a.Records),
+			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: Describe(ks), Items: len(a.Records),
 				ReadUnits: t.reported(units.Batch(a.Records, processed), processed, a)})
 		}
 		wanted = a.left
