@@ -114,7 +114,7 @@ func Permissions() []Permission {
 	return all
 }
 
-// ParsePermission returns the permission of a name, false where there is none.
+// ParsePermission returns the permission of a name, and false if there is no such permission.
 func ParsePermission(name string) (Permission, bool) {
 	i := slices.Index(permissionNames[1:], name)
 	return Permission(i + 1), i >= 0

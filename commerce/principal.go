@@ -35,7 +35,7 @@ func (r Role) String() string {
 // TokenRoles returns the roles that tokens can have.
 func TokenRoles() []Role { return Roles()[1:] }
 
-// ParseRole returns the role that a token names, false where there is none.
+// ParseRole returns the role that a token names, and false if there is no such role.
 func ParseRole(name string) (Role, bool) {
 	for _, role := range TokenRoles() {
 		if role.String() == name {

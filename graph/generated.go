@@ -4307,7 +4307,7 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
     "Only the months that these days are in."
     placed: DateRange
   ): [Spending!] @access(permission: READ_ORDER)
-    @reads(pattern: "AP6", byHand: "The customer's record tells whether the orders are added up.")
+    @reads(pattern: "AP6", byHand: "The customer's record says whether the orders are added up.")
     @reads(pattern: "AP35")
   "One of this customer's orders, or null where the id is another customer's or nobody's. AP29: one GetItem."
   order(

@@ -94,8 +94,8 @@ func TestNullability(t *testing.T) {
 }
 
 // Every list of records is a connection with the four arguments that choose a page, unless it is of
-// records that are looked up by their keys, or has a small number of elements: statuses, months, lines of
-// an order.
+// records that are looked up by their keys, or has a small number of elements: statuses, months,
+// lines of an order.
 func TestListsOfRecordsAreConnections(t *testing.T) {
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
@@ -115,8 +115,8 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 	}
 }
 
-// A field that looks up records by a list of keys says how many it takes, and one BatchGetItem reads
-// them.
+// A field that looks up records by a list of keys says how many it takes, and one BatchGetItem
+// reads them.
 func TestBatchesFitOneRequest(t *testing.T) {
 	if operation.MaxBatch > dynamo.KeysPerRequest {
 		t.Errorf("a batch has up to %d keys, a BatchGetItem %d", operation.MaxBatch, dynamo.KeysPerRequest)

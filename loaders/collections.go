@@ -216,8 +216,8 @@ func (l *Loaders) TimelineAtHand(id commerce.OrderID, page dynamo.Page) (dynamo.
 	return dynamo.PageOf(whole.Events, byEvent, page), true
 }
 
-// Stocked returns a product with its stock, which a list by name lacks. It returns the product as it
-// is if its record is gone, or cannot be read.
+// Stocked returns a product with its stock, which a list by name lacks. It returns the product as
+// it is if its record is gone, or cannot be read.
 //
 // Errors: those of dynamo.ReadRecords.
 func (l *Loaders) Stocked(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
@@ -273,8 +273,8 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
-// SpendingOf is the page of what a customer has spent in the months that some days are in; nil for all
-// months.
+// SpendingOf is the page of what a customer has spent in the months that some days are in; nil for
+// all months.
 //
 // Errors: commerce.InvalidError for a range that runs backwards.
 func SpendingOf(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.ListRequest, error) {
@@ -286,7 +286,8 @@ func SpendingOf(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.List
 	return r, commerce.For("placed", placed.Check())
 }
 
-// Spending returns what a customer has spent in the months that some days are in; nil for all months.
+// Spending returns what a customer has spent in the months that some days are in; nil for all
+// months.
 //
 // Errors: table.ErrNotAddedUp; commerce.InvalidError for a wrong range, and if there are more than
 // commerce.MaxSpending; those of dynamo.ReadRecords and dynamo.ReadPage.

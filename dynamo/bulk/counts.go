@@ -95,9 +95,9 @@ func (t Transfers) countRecords(counts partCounts, complete bool) []model.Record
 	return records
 }
 
-// loadedCounts counts orders while they are loaded. Meanwhile the table counts none, so that loading
-// that ends early leaves no wrong numbers: `ordergraph check -repair` counts the orders then. It is
-// safe for concurrent use.
+// loadedCounts counts orders while they are loaded. Meanwhile the table counts none, so that
+// loading that ends early leaves no wrong numbers: `ordergraph check -repair` counts the orders
+// then. It is safe for concurrent use.
 type loadedCounts struct {
 	t Transfers
 

@@ -4,17 +4,11 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// enterCategory counts a product more in a category, which begins with its first product. A number
-// that cannot be read stays.
+// enterCategory counts a product more in a category, which begins with its first product.
 func (c *change) enterCategory(name string) {
-	r := model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name})
-	if known := c.known[model.KeyOf(r)]; known[model.AttrProductCount] != nil && !table.IsCounted(known, model.AttrProductCount) {
-		return
-	}
-	c.countCategory(r, 1, table.Either(table.Lacks(model.AttrProductCount), table.Counted(model.AttrProductCount)))
+	c.countCategory(model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name}), 1, nil)
 }
 
 // leaveCategory counts a product less in a category, which ends with its last product. A category
@@ -38,15 +32,7 @@ func (c *change) leaveCategory(name string) {
 	}
 }
 
-// countCategory adds to the number of products of a category, and to the version unless it cannot be
-// read.
+// countCategory adds to the number of products of a category, if a condition holds; nil for none.
 func (c *change) countCategory(r model.Record, by int, when table.Condition) {
-	deltas := map[string]int{model.AttrProductCount: by}
-	if known := c.known[model.KeyOf(r)]; known[model.AttrVersion] == nil || table.IsCounted(known, model.AttrVersion) {
-		deltas[model.AttrVersion] = 1
-		when = table.AllOf(when, table.Either(table.Lacks(model.AttrVersion), table.Counted(model.AttrVersion)))
-	}
-	var e table.Expression
-	text := e.Adding(deltas, model.Record{"entity": r["entity"], model.AttrCategory: r[model.AttrCategory]})
-	c.set(model.KeyOf(r), text, &e, units.Write(c.known[model.KeyOf(r)], r), when)
+	c.tally(r, model.Record{model.AttrProductCount: model.Num(by), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
 }

@@ -255,8 +255,9 @@ func createAll[V model.Value](c *change, v V) {
 	}
 }
 
-// rewrite changes the record and the edges of before into those of after, if the condition holds for
-// the record. stands is the record as it is in the table, and b builds the keys of after's records.
+// rewrite changes the record and the edges of before into those of after, if the condition holds
+// for the record. stands is the record as it is in the table, and b builds the keys of after's
+// records.
 func rewrite[V model.Value](c *change, b *model.KeyBuilder, stands model.Record, before, after V, when table.Condition) {
 	was, is := model.Records(c.former(), before), model.Records(b, after)
 	c.update(was[0], is[0], when)
@@ -364,7 +365,32 @@ func (c *change) adjust(k model.Keys, deltas map[string]int, when table.Conditio
 		deltas[model.AttrStockRevision] = 1
 	}
 	var e table.Expression
-	c.set(k, e.Adding(deltas, nil), &e, units.Adjust(c.known[k.Primary()]), when)
+	c.set(k, e.Adding(deltas), &e, units.Adjust(c.known[k.Primary()]), when)
+}
+
+// tally adds to numbers of a record without reading it, if a condition holds; nil for none. It
+// makes the record if it is missing, with the other attributes that are named. Numbers start at 0.
+// One that cannot be read stays as it is.
+func (c *change) tally(record, deltas model.Record, when table.Condition, others ...string) {
+	k := model.KeyOf(record)
+	set := model.Record{"entity": record["entity"]}
+	for _, name := range others {
+		set[name] = record[name]
+	}
+	readable := model.Record{}
+	for _, name := range table.AttributeNames(deltas) {
+		if known := c.known[k]; known[name] != nil && !table.IsCounted(known, name) {
+			continue
+		}
+		readable[name] = deltas[name]
+		is := table.Either(table.Lacks(name), table.Counted(name))
+		if when != nil {
+			is = table.AllOf(when, is)
+		}
+		when = is
+	}
+	var e table.Expression
+	c.set(k, e.Counting(readable, set), &e, units.Write(c.known[k], record), when)
 }
 
 func (c *change) set(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {

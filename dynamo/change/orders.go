@@ -7,7 +7,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // PlaceOrder places an order of today's prices and reserves its stock (WP4).
@@ -97,7 +96,7 @@ func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 		deltas[from.String()] = model.Num(-1)
 	}
 	record := model.OrderCountsRecord(&c.KeyBuilder, commerce.OrderCounts{Part: model.OrderCountPart(id)})
-	c.tally(record, deltas, "part")
+	c.tally(record, deltas, nil, "part")
 }
 
 // spend adds to the spending of an order's customer what the order costs more than before. Where
@@ -109,19 +108,8 @@ func (c *change) spend(before, after commerce.Order) error {
 		return err
 	}
 	deltas := model.Record{model.AttrSpent: model.Amount(more.Total), model.AttrOrders: model.Num(more.Orders)}
-	c.tally(model.SpendingRecord(&c.KeyBuilder, more), deltas, model.AttrCustomerID, "month", "currency")
+	c.tally(model.SpendingRecord(&c.KeyBuilder, more), deltas, nil, model.AttrCustomerID, "month", "currency")
 	return nil
-}
-
-// tally adds to numbers of a record, which it makes if it is missing, with the other attributes that
-// are named. It does not read the record.
-func (c *change) tally(record, deltas model.Record, others ...string) {
-	kept := model.Record{"entity": record["entity"]}
-	for _, name := range others {
-		kept[name] = record[name]
-	}
-	var e table.Expression
-	c.set(model.KeyOf(record), e.Counting(deltas, kept), &e, units.Check(nil), nil)
 }
 
 // expect refuses a change of a record of another version than the caller expects.

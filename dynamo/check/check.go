@@ -126,9 +126,9 @@ func (s Summary) Left() int {
 type unitKind int
 
 // The kinds, in the order in which suspicious units are verified: what orders need before
-// customers, what customers claim before claims, the stock when all orders are right, and categories
-// when all products are. Warehouses come behind all that refer to them, and the numbers of orders
-// last.
+// customers, what customers claim before claims, the stock when all orders are right, and
+// categories when all products are. Warehouses come behind all that refer to them, and the numbers
+// of orders last.
 const (
 	unitOrder unitKind = iota
 	unitCustomer

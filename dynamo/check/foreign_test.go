@@ -72,8 +72,8 @@ func withoutCounts(drifts []check.Drift) []check.Drift {
 	return slices.DeleteFunc(drifts, func(d check.Drift) bool { return d.Class == "order-counts" || d.Class == "spending" })
 }
 
-// Records of other software that say all they must are clean, whatever they leave out. A repair adds
-// nothing but the counts of the orders and what they cost.
+// Records of other software that say all they must are clean, whatever they leave out. A repair
+// adds nothing but the counts of the orders and what they cost.
 func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {

@@ -42,8 +42,8 @@ func (u *customerUnit) readSpending(ctx context.Context, c *check) error {
 }
 
 // judgeSpending finds records of spending that are not what the orders cost. Where the orders have
-// not been added up before, only a repair does. It leaves a customer alone one of whose orders cannot
-// be read, or has an inconsistency that is not repaired.
+// not been added up before, only a repair does. It leaves a customer alone one of whose orders
+// cannot be read, or has an inconsistency that is not repaired.
 func (u *customerUnit) judgeSpending(c *check, v *repair.Verdict, customer *commerce.Customer) {
 	if u.unsummed || c.isUnread(u.id) || c.hasDriftedOrders(u.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return

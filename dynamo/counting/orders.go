@@ -19,15 +19,15 @@ import (
 )
 
 // Orders counts the orders of a table by status: first as a scan reads them, one after the other,
-// then, for parts whose record says something else, in passes that serve all of these parts. It takes
-// about a hundred bytes for each order that is not delivered or cancelled. It is safe for concurrent
-// use.
+// then, for parts whose record says something else, in passes that serve all of these parts. It
+// takes about a hundred bytes for each order that is not delivered or cancelled. It is safe for
+// concurrent use.
 //
 // An order that has ended does not change, so the scan has counted it. A pass reads the others, and
 // those that are new, between two readings of the part's record. If these are the same, no order of
 // the part changed its status meanwhile, as every such change writes the record in its transaction.
-// The index, which tells of new orders, lags behind. The pass asks it after the lag, and if it tells
-// of one more order of the part, the next pass counts anew.
+// The index, which tells of new orders, lags behind. The pass asks it after the lag, and if it
+// tells of one more order of the part, the next pass counts anew.
 type Orders struct {
 	client *repair.Client
 	// lag is how long the index may lag behind the table.
@@ -259,8 +259,8 @@ func (o *Orders) pass(ctx context.Context) error {
 	return nil
 }
 
-// count adds orders to counts by their statuses. It returns one whose status cannot be read, empty
-// if there is none.
+// count adds orders to counts by their statuses. It returns the ID of an order whose status cannot
+// be read, or an empty ID.
 func (o *Orders) count(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
 	for some := range slices.Chunk(ids, table.BatchSize) {
 		b := o.client.Table.KeyBuilder()

@@ -123,23 +123,19 @@ func (e *Expression) Setting(before, after model.Record) string {
 	return Clauses(sets, removes)
 }
 
-// Adding is the update expression that adds to numbers and sets other attributes. Versions, stock
-// revisions and numbers of products start at 0 where they are absent; the other numbers have to be
-// there.
-func (e *Expression) Adding(deltas map[string]int, set model.Record) string {
+// Adding is the update expression that adds to numbers. Versions and stock revisions start at 0
+// where they are absent; the other numbers have to be there.
+func (e *Expression) Adding(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		switch {
-		case a == model.AttrVersion, a == model.AttrStockRevision, a == model.AttrProductCount:
+		case a == model.AttrVersion, a == model.AttrStockRevision:
 			sets = append(sets, e.addingFrom0(a, model.Num(deltas[a])))
 		case deltas[a] < 0:
 			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.name(a), e.name(a), e.Value(model.Num(-deltas[a]))))
 		default:
 			sets = append(sets, fmt.Sprintf("%s = %s + %s", e.name(a), e.name(a), e.Value(model.Num(deltas[a]))))
 		}
-	}
-	for _, a := range AttributeNames(set) {
-		sets = append(sets, e.name(a)+" = "+e.Value(set[a]))
 	}
 	return Clauses(sets, nil)
 }

@@ -23,11 +23,11 @@ import (
 // partOfCounts finds the key of a part of the counts of orders in a request.
 var partOfCounts = regexp.MustCompile(`PART#[0-9]+`)
 
-// BenchmarkConflictsOfCounts places 50 orders a second, each of which is then confirmed, shipped and
-// delivered, and reports how many transactions a second DynamoDB would turn away because they write
-// the same part of the counts as another one at that time. A transaction is taken to hold its records
-// for 10 ms. An order fails whose transaction is turned away 50 times. With one part, all orders are
-// counted in one record.
+// BenchmarkConflictsOfCounts places 50 orders a second, each of which is then confirmed, shipped
+// and delivered, and reports how many transactions a second DynamoDB would turn away because they
+// write the same part of the counts as another one at that time. A transaction is taken to hold its
+// records for 10 ms. An order fails whose transaction is turned away 50 times. With one part, all
+// orders are counted in one record.
 func BenchmarkConflictsOfCounts(b *testing.B) {
 	const hold, every = 10 * time.Millisecond, 20 * time.Millisecond
 	for _, spread := range []bool{true, false} {

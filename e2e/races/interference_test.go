@@ -190,8 +190,8 @@ func (w *workshop) options(table string, seed byte) dynamo.Options {
 var ulids = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
 
 // text is what a shop holds and what was answered, without the ids that were made meanwhile. These
-// decide where an order is counted, so the counts are left out. The audit has compared them with the
-// orders.
+// decide where an order is counted, so the counts are left out. The audit has compared them with
+// the orders.
 func (w *workshop) text(a *storetest.Audited, answers ...string) string {
 	lines := slices.Clone(answers)
 	for k, r := range a.Records {

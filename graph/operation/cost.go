@@ -34,8 +34,8 @@ const EntitiesField = "_entities"
 // page has that they come from.
 const MaxRepresentations = 1000
 
-// MaxBatch is the maximum number of keys of a field that looks up records by a list of keys, such as
-// productsBySku. One BatchGetItem reads them all.
+// MaxBatch is the maximum number of keys of a field that looks up records by a list of keys, such
+// as productsBySku. One BatchGetItem reads them all.
 const MaxBatch = 100
 
 // BatchArgument returns the argument that lists the keys of the records that a field looks up; nil
@@ -51,9 +51,9 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 // more.
 const MaxUserErrors = 50
 
-// quote is the type whose "lines" have at most one element for each item of the field's input. Other
-// lists of quotedLine have up to commerce.MaxLines elements. singleMember is the type of user error
-// that has such a list: an answer contains it once at most.
+// quote is the type whose "lines" have at most one element for each item of the field's input.
+// Other lists of quotedLine have up to commerce.MaxLines elements. singleMember is the type of user
+// error that has such a list: an answer contains it once at most.
 const (
 	quote        = "Quote"
 	quotedLine   = "QuotedLine"
@@ -250,8 +250,8 @@ func (f *Field) batchSize(variables map[string]any) float64 {
 	return float64(max(1, len(graphql.CoerceList(keys))))
 }
 
-// quotedLines returns the most lines that a quote can have. Items in a variable that is not known can
-// be any number.
+// quotedLines returns the most lines that a quote can have. Items in a variable that is not known
+// can be any number.
 func (f *Field) quotedLines(variables map[string]any) int {
 	items := f.Arguments[0].Value
 	if items.Kind == ast.ObjectValue {

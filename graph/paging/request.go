@@ -84,8 +84,8 @@ func (q *Request) refuse(argument string, err error) {
 	}
 }
 
-// Text limits the list to the records with a text in their key. If the text is not allowed in a key,
-// the list is empty.
+// Text limits the list to the records with a text in their key. If the text is not allowed in a
+// key, the list is empty.
 func (q *Request) Text(text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {

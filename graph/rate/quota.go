@@ -10,7 +10,7 @@ import (
 type Quota struct {
 	most, free int64
 	left       *semaphore.Weighted
-	// whole is the quota that this one is a share of, nil if it is none.
+	// whole is the quota that this one is a share of, nil if it is not a share.
 	whole *Quota
 }
 

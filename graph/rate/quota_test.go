@@ -31,7 +31,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Whoever has a share takes from the whole, too, and no more than the share.
+// A share is also taken from the whole quota, and is not exceeded.
 func TestShare(t *testing.T) {
 	whole := NewQuota(10, 0)
 	half := whole.Share(2)

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,9 +185,9 @@ func TestCheckWithAnotherNumberOfShards(t *testing.T) {
 	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkFailed(t, 3, "shards")
 }
 
-// behind puts something between the commands and DynamoDB Local that is told each request before it
-// is sent, and may refuse it with the name of an error.
-func behind(t *testing.T, before func(operation string) (refusal string)) {
+// behind puts a proxy between the commands and DynamoDB Local. It calls before with each request,
+// which may refuse it with the name of an error.
+func behind(t *testing.T, before func(operation string, body []byte) (refusal string)) {
 	t.Helper()
 	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
 	if err != nil {
@@ -197,8 +198,13 @@ func behind(t *testing.T, before func(operation string) (refusal string)) {
 	var one sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the command has given up
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		one.Lock()
-		refusal := before(operation)
+		refusal := before(operation, body)
 		one.Unlock()
 		if refusal == "" {
 			proxy.ServeHTTP(w, r)
@@ -217,7 +223,7 @@ func TestCheckThatCouldNotVerify(t *testing.T) {
 	db, table, variables := seeded(t)
 	const order = "01HVMK3P2Q0000000000000001"
 	version := 100
-	behind(t, func(operation string) string {
+	behind(t, func(operation string, _ []byte) string {
 		if operation != "BatchGetItem" {
 			return ""
 		}
@@ -259,7 +265,7 @@ func TestCheckThatIsStopped(t *testing.T) {
 		damageSample(t, db, table)
 		ctx, stop := context.WithCancel(t.Context())
 		transactions := 0
-		behind(t, func(operation string) string {
+		behind(t, func(operation string, _ []byte) string {
 			if operation == "TransactWriteItems" {
 				if transactions++; transactions == 2 {
 					stop()
@@ -288,7 +294,7 @@ func TestCheckThatIsStopped(t *testing.T) {
 func TestCheckThatFails(t *testing.T) {
 	db, table, variables := seeded(t)
 	damageSample(t, db, table)
-	behind(t, func(operation string) string {
+	behind(t, func(operation string, _ []byte) string {
 		if operation == "TransactWriteItems" {
 			return "AccessDeniedException"
 		}

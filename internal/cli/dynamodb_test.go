@@ -113,6 +113,15 @@ func TestFromNoTableToTheFirstAnswer(t *testing.T) {
 	}
 }
 
+func TestANewTableCountsItsOrders(t *testing.T) {
+	_, _, variables := local(t)
+	run(t, "table create", variables...).checkDone(t)
+	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
+	if _, answer := post(t, url, `{"query":"{ orderCounts { count } }"}`); answer != `{"data":{"orderCounts":[{"count":0},{"count":0},{"count":0},{"count":0},{"count":0}]}}` {
+		t.Errorf("orderCounts is %s", answer)
+	}
+}
+
 func TestCreateTableTwice(t *testing.T) {
 	_, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t, table, "ready")

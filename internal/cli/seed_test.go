@@ -1,9 +1,11 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/ordergraph/ordergraph/internal/longtest"
@@ -54,6 +56,13 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 	interrupted(generate, ".BatchWriteItem", 1).checkFailed(t, 1, "seed: interrupted: a part is loaded; run the same command again")
 	c := interrupted(generate, ".BatchWriteItem", int64(orders*15/100))
 	c.checkFailed(t, 1, "seed: interrupted: a part is loaded; ")
+	ctx, stop := context.WithCancel(t.Context())
+	server := begin(ctx, "-addr 127.0.0.1:0", variables...)
+	if _, answer := post(t, "http://"+(<-server.listening).String(), `{"query":"{ orderCounts { count } }"}`); !strings.Contains(answer, `"orderCounts":null`) || !strings.Contains(answer, "check -repair") {
+		t.Errorf("after a part of the orders, orderCounts is %s", answer)
+	}
+	stop()
+	<-server.done
 	// Which orders are done by then nobody can tell: seldom, the first ones are not.
 	line := generate
 	if from := regexp.MustCompile(`go on with the same flags and( -from \d+)\n`).FindStringSubmatch(c.stderr.String()); from != nil {

@@ -214,7 +214,8 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	}
 }
 
-// Every principal can query viewer. It has the record of a customer; for other roles nothing is read.
+// Every principal can query viewer. It has the record of a customer; for other roles nothing is
+// read.
 func TestViewer(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {

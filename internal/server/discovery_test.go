@@ -190,7 +190,7 @@ func (s *shop) categories(t testing.TB) string {
 	return fmt.Sprint(data.Categories.Nodes)
 }
 
-// The categories follow their products, whoever moves them, and end with the last one.
+// A category counts its products through every mutation, and is deleted with its last product.
 func TestCategories(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))

@@ -148,6 +148,40 @@ func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
 	})
 }
 
+// A counter that cannot be read stays as it is, and fails no order.
+func TestCountersThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db, smallBook(t))
+		id := s.place(t, "ann", "mug")
+		damaged, kinds := map[string]map[string]attribute{}, map[string]bool{}
+		for key := range s.records(t) {
+			pk, sk, _ := strings.Cut(key, " ")
+			switch {
+			case pk == "ORDER_COUNTS":
+				damaged[key] = map[string]attribute{"pending": storetest.Str("many"), "cancelled": &types.AttributeValueMemberNULL{Value: true}}
+			case strings.HasPrefix(sk, "SPENDING#"):
+				damaged[key] = map[string]attribute{"spent": storetest.Str("much")}
+			default:
+				continue
+			}
+			kinds[pk] = true
+			s.change(t, pk, sk, damaged[key])
+		}
+		if !kinds["ORDER_COUNTS"] || !kinds["CUSTOMER#ann"] {
+			t.Fatalf("the counters are those of %v", kinds)
+		}
+		s.place(t, "ann", "mug")
+		s.do(t, "setOrderItem", in{"orderId": id, "sku": "mug", "quantity": 3})
+		s.do(t, "cancelOrder", in{"orderId": id})
+		for key, r := range s.records(t) {
+			if set, is := damaged[key]; is && (set["pending"] != nil && !strings.Contains(r, "pending=many") || set["spent"] != nil && !strings.Contains(r, "spent=much")) {
+				t.Errorf("%s is %s", key, r)
+			}
+		}
+	})
+}
+
 // Of a product whose stock is counted by half, the half goes on being counted, and the other is
 // left as it is. The stock revision goes up in any case.
 func TestHalfCountedProducts(t *testing.T) {

@@ -1,0 +1,178 @@
+package cli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// permission is an action on the table, its index or its stream, and whether it is allowed in
+// transactions only.
+type permission struct {
+	action, resource string
+	inTransactions   bool
+}
+
+// policy reads the permissions of a policy in deploy.
+func policy(t *testing.T, file string) map[permission]bool {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Statement []struct {
+			Action    []string
+			Resource  string
+			Condition map[string]any
+		}
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[permission]bool{}
+	for _, s := range document.Statement {
+		resource := "table"
+		for _, part := range []string{"index", "stream"} {
+			if strings.Contains(s.Resource, "/"+part+"/") {
+				resource = part
+			}
+		}
+		for _, action := range s.Action {
+			allowed[permission{strings.TrimPrefix(action, "dynamodb:"), resource, s.Condition != nil}] = true
+		}
+	}
+	return allowed
+}
+
+// needed are the permissions that a request needs.
+func needed(operation string, body []byte) (all []permission, err error) {
+	var request struct {
+		IndexName     string
+		TransactItems []map[string]any
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, err
+	}
+	for _, item := range request.TransactItems {
+		for action := range item {
+			all = append(all, permission{action + "Item", "table", true})
+		}
+	}
+	switch {
+	case len(all) > 0:
+		return all, nil
+	case request.IndexName != "":
+		return []permission{{operation, "index", false}}, nil
+	case slices.Contains([]string{"DescribeStream", "GetRecords", "GetShardIterator"}, operation):
+		return []permission{{operation, "stream", false}}, nil
+	}
+	return []permission{{operation, "table", false}}, nil
+}
+
+// under refuses what a policy does not allow, as DynamoDB does. After the commands, each of its
+// permissions must have been used.
+func under(t *testing.T, file string, commands func()) {
+	t.Helper()
+	allowed, used := policy(t, file), map[permission]bool{}
+	behind(t, func(operation string, body []byte) string {
+		all, err := needed(operation, body)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, p := range all {
+			used[p] = true
+			if !allowed[p] && !allowed[permission{p.action, p.resource, false}] {
+				t.Errorf("%s does not allow %+v", file, p)
+				return "AccessDeniedException"
+			}
+		}
+		return ""
+	})
+	commands()
+	for p := range allowed {
+		if !used[p] {
+			t.Errorf("%s allows %+v, which its commands do not need", file, p)
+		}
+	}
+}
+
+// Each policy allows what its commands need, and nothing else.
+func TestPolicies(t *testing.T) {
+	db, table, variables := local(t)
+	dir := t.TempDir()
+	under(t, "iam-policy-setup.json", func() {
+		run(t, "table create", variables...).checkDone(t)
+		off := false
+		if _, err := db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: &table, StreamSpecification: &types.StreamSpecification{StreamEnabled: &off}}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "table create", variables...).checkDone(t, "stream is on now")
+		run(t, "seed", variables...).checkDone(t)
+		// A category ends when its last product moves to another.
+		for _, category := range []string{"Cups", "Mugs"} {
+			book := filepath.Join(dir, category)
+			if err := os.WriteFile(book, []byte(`{"products": [{"sku": "cup", "name": "Cup", "category": "`+category+`", "unitPrice": "5", "currency": "EUR", "inventory": {}}]}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			run(t, "seed "+book, variables...).checkDone(t)
+		}
+	})
+	under(t, "iam-policy-transfer.json", func() {
+		file := filepath.Join(dir, "shop.jsonl")
+		run(t, "export "+file, variables...).checkDone(t)
+		run(t, "import -dry-run "+file, variables...).checkDone(t)
+		run(t, "import "+file, variables...).checkDone(t)
+	})
+	under(t, "iam-policy-check.json", func() {
+		damageSample(t, db, table)
+		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("EMAIL#alice@example.com", "#METADATA")}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "check -repair", variables...).checkDone(t)
+	})
+	under(t, "iam-policy.json", func() {
+		_, url := serve(t, "-addr 127.0.0.1:0", variables...)
+		askFirstQuery(t, url)
+		const placing = `mutation { placeOrder(input: {customerId: \"cust_01\", items: [{sku: \"prod_100\", quantity: 1}, {sku: \"prod_101\", quantity: 1}]}) { order { id } userErrors { message } } }`
+		_, answer := post(t, url, `{"query":"`+placing+`"}`)
+		var placed struct {
+			Data struct {
+				PlaceOrder struct{ Order struct{ ID string } }
+			}
+		}
+		if err := json.Unmarshal([]byte(answer), &placed); err != nil || placed.Data.PlaceOrder.Order.ID == "" {
+			t.Fatalf("%s, %v", answer, err)
+		}
+		id := placed.Data.PlaceOrder.Order.ID
+		listen, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+server.PathGraphQL+`?query=subscription{orderUpdated(id:"`+id+`"){orderId}}`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listen.Header.Set("Accept", "text/event-stream")
+		events, err := http.DefaultClient.Do(listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer events.Body.Close()
+		post(t, url, `{"query":"mutation { setInventoryLevel(input: {sku: \"prod_101\", warehouseId: \"wh_atl\", quantity: 1}) { userErrors { message } } }"}`)
+		post(t, url, `{"query":"mutation { removeOrderItem(input: {orderId: \"`+id+`\", sku: \"prod_100\"}) { userErrors { message } } }"}`)
+		for lines := bufio.NewScanner(events.Body); lines.Scan(); {
+			if strings.Contains(lines.Text(), id) {
+				return
+			}
+		}
+		t.Error("the subscription ended without an event")
+	})
+}
