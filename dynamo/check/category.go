@@ -84,8 +84,6 @@ func (u *categoryUnit) judge(c *check) *repair.Verdict {
 	return v
 }
 
-func (u *categoryUnit) settled(*check, *repair.Verdict, *repair.Verdict) {}
-
 // categorySeen is what the scan found of a category.
 type categorySeen struct {
 	// recorded is the number of products in the category's record, if nothing else is wrong with the

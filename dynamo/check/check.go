@@ -172,7 +172,8 @@ type unit interface {
 	rooted() bool
 }
 
-// selfContained is the part of units all of whose records are read at once: no reading is in doubt.
+// selfContained has the methods of units all of whose records are read at once: no reading is in
+// doubt, and nothing follows from the result.
 type selfContained struct{}
 
 func (selfContained) doubt(*repair.Verdict) string { return "" }
@@ -180,6 +181,8 @@ func (selfContained) doubt(*repair.Verdict) string { return "" }
 func (selfContained) repaired() {}
 
 func (selfContained) rooted() bool { return true }
+
+func (selfContained) settled(*check, *repair.Verdict, *repair.Verdict) {}
 
 // suspicion is why a unit is to be verified, and what its verification has to know.
 type suspicion struct {

@@ -11,6 +11,7 @@ import (
 
 // countsUnit is the record of how many orders of one part are in each status.
 type countsUnit struct {
+	selfContained
 	part   string
 	orders *counting.Orders
 	// pass is the number of the next pass, and counted the result of the last one.
@@ -65,5 +66,3 @@ func (u *countsUnit) doubt(*repair.Verdict) string { return u.counted.Doubt }
 // repaired ends the count: the numbers were set on condition that the record was the one that was
 // read when they were counted.
 func (u *countsUnit) repaired() { u.isRepaired = true }
-
-func (u *countsUnit) rooted() bool { return true }

@@ -371,7 +371,5 @@ func (u *claimUnit) judge(c *check) *repair.Verdict {
 	return v
 }
 
-func (u *claimUnit) settled(*check, *repair.Verdict, *repair.Verdict) {}
-
 // rooted reports whether the record of the claim's customer was read.
 func (u *claimUnit) rooted() bool { return u.customer.main() != nil }

@@ -270,5 +270,3 @@ func (u *warehouseUnit) judge(c *check) *repair.Verdict {
 	u.judgeEdges(v, wanted)
 	return v
 }
-
-func (u *warehouseUnit) settled(*check, *repair.Verdict, *repair.Verdict) {}
