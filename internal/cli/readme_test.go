@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -57,6 +58,60 @@ func TestReadmeAndGraphiQLPlaceOneOrder(t *testing.T) {
 	}
 	if ids[0] == "" || ids[0] != ids[1] {
 		t.Errorf("the orders are %q", ids)
+	}
+}
+
+// The products that examples name are in the sample data, and a quote of each product there, which examples may list, refuses
+// nothing.
+func TestExamplesNameProductsThatCanBeOrdered(t *testing.T) {
+	_, url := serve(t, "-addr 127.0.0.1:0")
+	ask := func(query string, data any) {
+		t.Helper()
+		body, err := json.Marshal(map[string]string{"query": query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, answer := post(t, url, string(body))
+		if err := json.Unmarshal([]byte(answer), &struct{ Data any }{data}); err != nil || status != http.StatusOK {
+			t.Fatalf("status %d, %s, %v", status, answer, err)
+		}
+	}
+	var listed struct {
+		Products struct{ Nodes []struct{ SKU string } }
+	}
+	ask("{ products(first: 100) { nodes { sku } } }", &listed)
+	orderable := map[string]bool{}
+	for _, p := range listed.Products.Nodes {
+		var got struct {
+			Quote struct{ UserErrors []struct{ Message string } }
+		}
+		ask(fmt.Sprintf("{ quote(input: {items: [{sku: %q, quantity: 1}]}) { userErrors { message } } }", p.SKU), &got)
+		if len(got.Quote.UserErrors) > 0 {
+			t.Errorf("%s cannot be ordered: %v", p.SKU, got.Quote.UserErrors)
+		}
+		orderable[p.SKU] = true
+	}
+	named := 0
+	for _, files := range []string{"README.md", "docs/clients.md", "docs/subscriptions.md", "internal/graphiql/ui/src/*.ts", "e2e/*/*.js"} {
+		paths, err := filepath.Glob("../../" + files)
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %d files, %v", files, len(paths), err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range regexp.MustCompile(`\bsku: \\?"([\w.-]+)\\?"`).FindAllSubmatch(text, -1) {
+				named++
+				if sku := string(match[1]); !orderable[sku] {
+					t.Errorf("%s names %s, which is not in the sample data", path, sku)
+				}
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no example names a product")
 	}
 }
 
