@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { after } from 'node:test'
+import { pathToFileURL } from 'node:url'
 
 const docs = join(import.meta.dirname, '../../docs')
 
@@ -16,3 +20,21 @@ export function writeSample(name, folder) {
   writeFileSync(path, found[0])
   return path
 }
+
+/** Makes a folder for samples, with the schema, that goes with the test file. */
+export function makeFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'ordergraph-samples-'))
+  after(() => rmSync(folder, { recursive: true }))
+  symlinkSync(join(import.meta.dirname, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  copyFileSync(join(import.meta.dirname, '../../deploy/subgraph.graphqls'), join(folder, 'subgraph.graphqls'))
+  return folder
+}
+
+/** Runs a tool of node_modules in a folder. */
+export function run(folder, tool, ...args) {
+  execFileSync(join(import.meta.dirname, 'node_modules/.bin', tool), args, { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
+}
+
+/** Imports a module by its path. */
+export const load = (path) => import(pathToFileURL(path).href)

@@ -1,39 +1,23 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { ApolloClient, HttpLink, InMemoryCache, gql } from '@apollo/client'
 import { print } from 'graphql'
 import WebSocket from 'ws'
-import { writeSample } from './samples.js'
+import { load, makeFolder, run, writeSample } from './samples.js'
 import { start } from './server.js'
 import { endpoint, openShop, send } from './shop.js'
 
 const limit = { timeout: 120_000 }
-const here = import.meta.dirname
-const scratch = mkdtempSync(join(tmpdir(), 'ordergraph-samples-'))
-symlinkSync(join(here, 'node_modules'), join(scratch, 'node_modules'))
-writeFileSync(join(scratch, 'package.json'), '{"type":"module"}')
-
-after(() => rmSync(scratch, { recursive: true }))
-
-/** Runs a tool of node_modules in the scratch folder. */
-function run(tool, ...args) {
-  execFileSync(join(here, 'node_modules/.bin', tool), args, { cwd: scratch, encoding: 'utf8', stdio: 'pipe' })
-}
-
-const load = (path) => import(pathToFileURL(path).href)
+const scratch = makeFolder()
 
 test('the generated types fit the samples, and each type of user error has its case', limit, async () => {
-  copyFileSync(join(here, '../../deploy/subgraph.graphqls'), join(scratch, 'subgraph.graphqls'))
   const config = writeSample('codegen.config.mjs', scratch)
   const place = writeSample('place.ts', scratch)
-  const compile = () => run('tsc', '--strict', '--module', 'nodenext', '--target', 'es2023', '--rootDir', '.', '--outDir', 'out', 'place.ts')
-  run('graphql-codegen', '--config', 'codegen.config.mjs')
+  const compile = () => run(scratch, 'tsc', '--strict', '--module', 'nodenext', '--target', 'es2023', '--rootDir', '.', '--outDir', 'out', 'place.ts')
+  run(scratch, 'graphql-codegen', '--config', 'codegen.config.mjs')
   compile()
 
   const { place: document, explain } = await load(join(scratch, 'out/place.js'))
@@ -58,7 +42,7 @@ test('the generated types fit the samples, and each type of user error has its c
   // The schema of a running server has one more scalar.
   writeFileSync(config, readFileSync(config, 'utf8').replace("'subgraph.graphqls'", JSON.stringify(endpoint)))
   writeFileSync(place, text)
-  run('graphql-codegen', '--config', 'codegen.config.mjs')
+  run(scratch, 'graphql-codegen', '--config', 'codegen.config.mjs')
   compile()
 })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { createInterface } from 'node:readline'
 
 /** The path of the server. */
@@ -20,4 +21,16 @@ export async function start(environment = {}) {
   }
   assert.ok(endpoint, 'the server starts')
   return { child, endpoint }
+}
+
+/** Whether the environment says where DynamoDB is. */
+export const hasDynamoDB = Boolean(process.env.AWS_ENDPOINT_URL_DYNAMODB)
+
+/** Starts a server with a new table in DynamoDB, which holds the sample data. */
+export async function startOnDynamoDB() {
+  const aws = Object.entries(process.env).filter(([name]) => name.startsWith('AWS_'))
+  const environment = { ...Object.fromEntries(aws), ORDERGRAPH_STORE: 'dynamodb', ORDERGRAPH_TABLE: `clients-${randomUUID()}`, ORDERGRAPH_AUTH: 'none' }
+  execFileSync(program, ['table', 'create'], { env: environment, stdio: 'pipe' })
+  execFileSync(program, ['seed'], { env: environment, stdio: 'pipe' })
+  return start(environment)
 }

@@ -24,6 +24,8 @@
 // minute: see keeper_unix.go. Each process has its own access key, and DynamoDB Local keeps the
 // tables of different access keys apart.
 //
+// Tests in other languages than Go have an instance of their own: see the command with.
+//
 // # How it ends
 //
 // A forgotten JVM of some hundred megabytes per test run is a nuisance that adds up, and a process

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { after, before, describe, test } from 'node:test'
+import { API } from 'typescript/unstable/sync'
+import { SyntaxKind } from 'typescript/unstable/ast'
+import { isBindingElement, isIdentifier, isParameterDeclaration, isVariableDeclaration } from 'typescript/unstable/ast/is'
+import WebSocket from 'ws'
+import { load, makeFolder, run, writeSample } from './samples.js'
+import { hasDynamoDB, start, startOnDynamoDB } from './server.js'
+import { send } from './shop.js'
+
+const limit = { timeout: 120_000 }
+const folder = makeFolder()
+cpSync(join(import.meta.dirname, 'shop-client'), folder, { recursive: true })
+writeSample('codegen.config.mjs', folder)
+run(folder, 'graphql-codegen', '--config', 'codegen.config.mjs')
+const compile = () => run(folder, 'tsc')
+compile()
+
+const compiled = (name) => load(join(folder, 'out', `${name}.js`))
+const { categories, products } = await compiled('catalog')
+const { checkout } = await compiled('checkout')
+const { dashboard, moveOrder } = await compiled('desk')
+const { follow } = await compiled('live')
+const { orderHistory, spendingOfYear } = await compiled('account')
+const { connect } = await compiled('request')
+
+test('nothing in the sources and the generated types is any', limit, () => {
+  const api = new API({ cwd: folder })
+  try {
+    const [{ program, checker }] = api.updateSnapshot({ openProject: join(folder, 'tsconfig.json') }).getProjects()
+    const any = checker.getAnyType().flags
+    const own = program.getSourceFileNames().filter((name) => name.startsWith(folder))
+    assert.ok(own.includes(join(folder, 'gql/graphql.ts')))
+    for (const name of own) {
+      const visit = (node) => {
+        assert.notEqual(node.kind, SyntaxKind.AnyKeyword, `${name} has the word any at ${node.pos}`)
+        const declares = isVariableDeclaration(node) || isParameterDeclaration(node) || isBindingElement(node)
+        if (declares && isIdentifier(node.name)) {
+          assert.ok(!(checker.getTypeAtLocation(node.name).flags & any), `${name}: ${node.name.text} at ${node.pos} is any`)
+        }
+        node.forEachChild(visit)
+      }
+      program.getSourceFile(name).forEachChild(visit)
+    }
+  } finally {
+    api.close()
+  }
+})
+
+test('a type of user error without a case is a compile error', limit, () => {
+  const path = join(folder, 'refusals.ts')
+  const source = readFileSync(path, 'utf8')
+  writeFileSync(path, source.replace("    case 'EmailTaken':\n", ''))
+  assert.throws(compile, (error) => /TS1360/.test(error.stdout))
+  writeFileSync(path, source)
+})
+
+/** Everything of all pages. */
+async function all(pages) {
+  const found = []
+  for await (const page of pages) {
+    found.push(...page)
+  }
+  return found
+}
+
+const cents = (amount) => Math.round(Number(amount) * 100)
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0)
+
+const engines = [
+  { name: 'the embedded store', open: start },
+  { name: 'DynamoDB', open: startOnDynamoDB, skip: !hasDynamoDB && process.env.CI !== 'true' && 'AWS_ENDPOINT_URL_DYNAMODB is not set' },
+]
+for (const { name, open, skip } of engines) {
+  describe(`the shop's client, on ${name}`, { ...limit, skip }, () => {
+    const customerId = 'cust_01'
+    const shippingAddress = { recipient: 'Alice Chen', line1: '1 Pine Street', city: 'Seattle', region: 'WA', postalCode: '98101', countryCode: 'US' }
+    let child, endpoint, request
+    before(async () => {
+      ;({ child, endpoint } = await open())
+      request = connect(endpoint)
+    })
+    after(() => child?.kill())
+
+    const ask = (query, variables) => send(query, variables, endpoint)
+    const cart = (sku, quantity) => ({ customerId, items: [{ sku, quantity }], shippingAddress })
+    const place = async (sku, quantity) => {
+      const placed = await checkout(request, cart(sku, quantity), async () => true)
+      assert.equal(placed.kind, 'placed', JSON.stringify(placed))
+      return placed.order
+    }
+    const setQuantity = (order, sku, quantity) =>
+      ask('mutation ($input: SetOrderItemInput!) { setOrderItem(input: $input) { userErrors { message } } }', { input: { orderId: order.id, sku, quantity } })
+
+    test('finds products by category, by the beginning of the name, and by both', async () => {
+      const catalog = await all(products(request, {}, 2))
+      for (const { name: category, productCount } of await all(categories(request, 1))) {
+        const found = await all(products(request, { category }, 2))
+        assert.deepEqual(found, catalog.filter((p) => p.category === category).sort((a, b) => (a.sku < b.sku ? -1 : 1)), category)
+        assert.equal(found.length, productCount, category)
+      }
+      const [{ category, ...first }] = catalog
+      const namePrefix = first.name.slice(0, 3).toLowerCase()
+      for (const filter of [{ namePrefix }, { namePrefix, category }]) {
+        assert.equal((await all(products(request, filter)))[0].sku, first.sku)
+      }
+    })
+
+    test('asks again when a price changes between quote and order', async () => {
+      const [product] = await all(products(request, { namePrefix: 'wireless' }))
+      const amount = '31.50'
+      const totals = []
+      const placed = await checkout(request, cart(product.sku, 2), async ({ total }) => {
+        totals.push(cents(total.amount))
+        if (totals.length === 1) {
+          await ask('mutation ($input: UpdateProductInput!) { updateProduct(input: $input) { userErrors { message } } }', { input: { sku: product.sku, unitPrice: { amount } } })
+        }
+        return true
+      })
+      assert.deepEqual(totals, [2 * cents(product.unitPrice.amount), 2 * cents(amount)])
+      assert.equal(placed.kind, 'placed')
+      assert.equal(cents(placed.order.total.amount), totals[1])
+    })
+
+    test('orders nothing when the customer does not agree, or when there are too few pieces', async () => {
+      const [{ sku, available }] = await all(products(request, { namePrefix: 'keyboard' }))
+      assert.deepEqual(await checkout(request, cart(sku, 1), async () => false), { kind: 'abandoned' })
+      const refused = await checkout(request, cart(sku, available + 1), async () => assert.fail('nobody is asked'))
+      assert.deepEqual(refused, { kind: 'refused', reactions: [{ kind: 'lowerQuantity', sku, available }] })
+    })
+
+    test('orders once where the answer is lost', async () => {
+      const proxy = createServer(async (asked, answer) => {
+        const body = await text(asked)
+        const response = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+        const data = await response.text()
+        if (body.includes('placeOrder') && ++attempts === 1) {
+          asked.socket.destroy()
+        } else {
+          answer.end(data)
+        }
+      })
+      let attempts = 0
+      await once(proxy.listen(0, '127.0.0.1'), 'listening')
+      try {
+        const count = async () => (await all(orderHistory(request, customerId))).length
+        const before = await count()
+        const lossy = connect(`http://127.0.0.1:${proxy.address().port}`, {}, async () => {})
+        const placed = await checkout(lossy, cart('prod_100', 1), async () => true)
+        assert.equal(placed.kind, 'placed')
+        assert.deepEqual([attempts, await count()], [2, before + 1])
+      } finally {
+        proxy.close()
+        proxy.closeAllConnections()
+      }
+    })
+
+    test('moves an order, which somebody else has changed, and the dashboard follows', async () => {
+      const before = await dashboard(request)
+      const order = await place('prod_100', 1)
+      await setQuantity(order, 'prod_100', 2)
+      const seen = []
+      const look = (answer) => async (now) => {
+        seen.push(now.version)
+        return answer
+      }
+      const givenUp = await moveOrder(request, order, { to: 'CONFIRMED' }, look(false))
+      assert.deepEqual([givenUp.kind, givenUp.order.status, givenUp.order.version], ['givenUp', 'PENDING', order.version + 1])
+      const confirmed = await moveOrder(request, order, { to: 'CONFIRMED' }, look(true))
+      assert.deepEqual([confirmed.kind, confirmed.order.status], ['moved', 'CONFIRMED'])
+      assert.deepEqual(seen, [order.version + 1, order.version + 1])
+      const shipped = await moveOrder(request, confirmed.order, { to: 'SHIPPED', parcel: { warehouseId: 'wh_sea', carrier: 'UPS' } }, look(true))
+      const delivered = await moveOrder(request, shipped.order, { to: 'DELIVERED' }, look(true))
+      assert.deepEqual([delivered.kind, delivered.order.status], ['moved', 'DELIVERED'])
+      const again = await moveOrder(request, delivered.order, { to: 'CONFIRMED' }, look(true))
+      assert.deepEqual(again, { kind: 'refused', reactions: [{ kind: 'otherMove', allowed: [] }] })
+      assert.equal(seen.length, 2)
+      assert.deepEqual(await dashboard(request), { ...before, DELIVERED: before.DELIVERED + 1 })
+    })
+
+    test('follows orders past a cut connection and misses nothing', async () => {
+      const sku = 'prod_100'
+      const order = await place(sku, 1)
+      const sockets = []
+      class Watched extends WebSocket {
+        constructor(...args) {
+          super(...args)
+          sockets.push(this)
+        }
+      }
+      const whileCut = async () => {
+        await setQuantity(order, sku, 3)
+        await setQuantity(order, sku, 4)
+      }
+      const updates = follow({ url: endpoint.replace(/^http/, 'ws'), webSocketImpl: Watched }, customerId, order.timeline.nodes[0].id, whileCut)
+      const ids = []
+      const next = async () => {
+        const { value } = await updates.next()
+        ids.push(value.id)
+      }
+      await setQuantity(order, sku, 2)
+      await next()
+      sockets[0].terminate()
+      await next()
+      await next()
+      await setQuantity(order, sku, 5)
+      await next()
+      await updates.return()
+      const timeline = await ask('query ($id: ID!) { order(id: $id) { timeline { nodes { id } } } }', { id: order.id })
+      assert.deepEqual(ids, timeline.order.timeline.nodes.map(({ id }) => id).slice(1), 'each update once')
+      assert.equal(sockets.length, 2)
+      await assert.rejects(follow({ url: endpoint.replace(/^http/, 'ws'), webSocketImpl: WebSocket }, 'nobody', null).next(), ({ codes }) => codes[0] === 'NOT_FOUND')
+    })
+
+    test('pages through the orders of a customer, whose spending of each year is their sum', async () => {
+      await place('prod_100', 1)
+      const orders = await all(orderHistory(request, customerId, 2))
+      assert.deepEqual(orders.map(({ id }) => id), orders.map(({ id }) => id).sort().reverse(), 'the newest first, each once')
+      assert.deepEqual(orders, await all(orderHistory(request, customerId, 100)))
+      const years = new Map(orders.map(({ placedAt }) => [Number(placedAt.slice(0, 4)), []]))
+      assert.equal(years.size, 2)
+      for (const order of orders) {
+        if (order.status !== 'CANCELLED') {
+          years.get(Number(order.placedAt.slice(0, 4))).push(cents(order.total.amount))
+        }
+      }
+      for (const [year, totals] of years) {
+        const [{ amount, currencyCode }, ...others] = await spendingOfYear(request, customerId, year)
+        assert.deepEqual([cents(amount), currencyCode, others], [sum(totals), 'USD', []])
+      }
+      assert.deepEqual(await spendingOfYear(request, customerId, 1999), [])
+    })
+  })
+}

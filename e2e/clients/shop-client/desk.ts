@@ -1,0 +1,49 @@
+import { ConfirmOrderDocument, DashboardDocument, DeliverOrderDocument, ShipOrderDocument, type ConfirmOrderMutation, type OrderStateFragment, type OrderStatus, type ShipOrderInput } from './gql/graphql.js'
+import { reaction, type Reaction } from './refusals.js'
+import { present, type Request } from './request.js'
+
+/** The number of orders in each status. */
+export async function dashboard(request: Request): Promise<Record<OrderStatus, number>> {
+  const counts: Record<OrderStatus, number> = { PENDING: 0, CONFIRMED: 0, SHIPPED: 0, DELIVERED: 0, CANCELLED: 0 }
+  for (const { status, count } of present((await request(DashboardDocument, {})).orderCounts)) {
+    counts[status] = count
+  }
+  return counts
+}
+
+export type Move = { to: 'CONFIRMED' } | { to: 'SHIPPED'; parcel: Pick<ShipOrderInput, 'warehouseId' | 'carrier' | 'trackingNumber'> } | { to: 'DELIVERED' }
+export type Moved = { kind: 'moved'; order: OrderStateFragment } | { kind: 'givenUp'; order: OrderStateFragment } | { kind: 'refused'; reactions: Reaction[] }
+
+/**
+ * Moves an order that an employee has read. If somebody has changed it since, the employee sees the order as it is now, and
+ * decides whether to move it still.
+ */
+export async function moveOrder(request: Request, order: OrderStateFragment, move: Move, still: (now: OrderStateFragment) => Promise<boolean>): Promise<Moved> {
+  for (;;) {
+    const { order: now, userErrors } = present(await send(request, order, move))
+    if (now && userErrors.length === 0) {
+      return { kind: 'moved', order: now }
+    }
+    const reactions = userErrors.map(reaction)
+    if (!now || !reactions.some(({ kind }) => kind === 'readAgain')) {
+      return { kind: 'refused', reactions }
+    }
+    if (!(await still(now))) {
+      return { kind: 'givenUp', order: now }
+    }
+    order = now
+  }
+}
+
+/** The mutations have one alias in operations.graphql, so their payloads are of one type. */
+async function send(request: Request, order: OrderStateFragment, move: Move): Promise<ConfirmOrderMutation['move']> {
+  const input = { orderId: order.id, expectedVersion: order.version, idempotencyKey: crypto.randomUUID() }
+  switch (move.to) {
+    case 'CONFIRMED':
+      return (await request(ConfirmOrderDocument, { input })).move
+    case 'SHIPPED':
+      return (await request(ShipOrderDocument, { input: { ...input, ...move.parcel } })).move
+    case 'DELIVERED':
+      return (await request(DeliverOrderDocument, { input })).move
+  }
+}

@@ -1,0 +1,46 @@
+// Command with runs a command with a DynamoDB Local of its own, which ends with the command:
+//
+//	with <command> [argument]...
+//
+// The AWS_ variables of the command's environment lead to it. Tests in other languages than Go run
+// on it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: with <command> [argument]...")
+		os.Exit(2)
+	}
+	err := run(exec.Command(os.Args[1], os.Args[2:]...))
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		os.Exit(exit.ExitCode())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "with:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs a command to its end.
+//
+// Errors: those of dynamolocal.Start and of the command.
+func run(cmd *exec.Cmd) error {
+	instance, err := dynamolocal.Start(context.Background())
+	if err != nil {
+		return err
+	}
+	defer instance.Stop()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(append(os.Environ(), dynamolocal.Environment()...), "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint())
+	return cmd.Run()
+}
