@@ -42,6 +42,8 @@ type ChangeBound struct {
 	// names; the rest is the write pattern's.
 	Items        ReadBound
 	ItemsPattern string
+	// WriteUnits are those of the transaction, which may be made twice.
+	WriteUnits float64
 }
 
 // KeysPerRequest is how many keys one look-up can have.
@@ -102,7 +104,7 @@ func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 // before, the transaction, and where that fails because of what was not read, what stands there
 // instead and a second attempt, or the memory of the request.
 func (b Bounds) Change(p model.WritePattern) ChangeBound {
-	bound := ChangeBound{ItemsPattern: model.OrderItems.ID}
+	bound := ChangeBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
 			bound.ReadUnits += float64(each) * 2 * units.Read(b.sizes[e.Name])
@@ -137,6 +139,26 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	}
 	bound.RoundTrips = bound.Requests
 	return bound
+}
+
+// WriteUnits returns the most write units that the transaction of a mutation takes for an order of
+// so many lines; 0 for a mutation that has no write pattern.
+func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
+	i := slices.IndexFunc(model.WritePatterns(), func(p model.WritePattern) bool { return p.Mutation == mutation })
+	if i < 0 {
+		return 0
+	}
+	p := model.WritePatterns()[i]
+	write := func(each int, entities ...model.Entity) {
+		for _, e := range entities {
+			most += float64(each) * units.MostWrite(b.sizes[e.Name], e.IndexPK != "")
+		}
+	}
+	write(1, p.Writes...)
+	write(1, p.Maybe...)
+	write(lines, p.Each...)
+	write(lines, p.MaybeEach...)
+	return most
 }
 
 func (b Bounds) largest(of []model.Entity) int {

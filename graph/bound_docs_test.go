@@ -20,19 +20,19 @@ func TestGoldenBoundDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table strings.Builder
-	table.WriteString("| operation | budget | requests | round trips | read units | with 4 shards |\n|---|---|---|---|---|---|\n")
+	table.WriteString("| operation | budget | requests | round trips | read units | write units | with 4 shards |\n|---|---|---|---|---|---|---|\n")
 	lines := regexp.MustCompile("(?m)^\\| `(\\{.*?\\})`[^|]*\\| (\\S+(?: \\+ \\d+)*)").FindAllStringSubmatch(string(budgets), -1)
 	if len(lines) < 10 {
 		t.Fatalf("%d queries in the table of budgets", len(lines))
 	}
 	for _, line := range lines {
 		one, four := bounded(t, line[1], 1), bounded(t, line[1], 4)
-		fmt.Fprintf(&table, "| `%s` | %s | %d | %d | %v | %s |\n", line[1], line[2], one.Requests, one.RoundTrips, one.ReadUnits, sharded(one, four))
+		fmt.Fprintf(&table, "| `%s` | %s | %d | %d | %v |  | %s |\n", line[1], line[2], one.Requests, one.RoundTrips, one.ReadUnits, sharded(one, four))
 	}
 	for _, p := range model.WritePatterns() {
 		input := strings.ToUpper(p.Mutation[:1]) + p.Mutation[1:] + "Input!"
 		most := bounded(t, fmt.Sprintf("mutation($i: %s) { %s(input: $i) { userErrors { message } } }", input, p.Mutation), 1)
-		fmt.Fprintf(&table, "| `%s` |  | %d | %d | %v |  |\n", p.Mutation, most.Requests, most.RoundTrips, most.ReadUnits)
+		fmt.Fprintf(&table, "| `%s` |  | %d | %d | %v | %v |  |\n", p.Mutation, most.Requests, most.RoundTrips, most.ReadUnits, most.WriteUnits)
 	}
 	golden.Section(t, "../docs/bounds.md", "bounds", table.String())
 }

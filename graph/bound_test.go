@@ -244,6 +244,9 @@ func exceeded(e explanation, most bound.Bound) string {
 	if e.Totals.RoundTrips > most.RoundTrips {
 		over = append(over, fmt.Sprintf("%d round trips, the bound is %d", e.Totals.RoundTrips, most.RoundTrips))
 	}
+	if e.Totals.WriteUnits > most.WriteUnits {
+		over = append(over, fmt.Sprintf("%v write units, the bound is %v", e.Totals.WriteUnits, most.WriteUnits))
+	}
 	if e.Totals.ReadUnits > most.ReadUnits {
 		over = append(over, fmt.Sprintf("%v read units, the bound is %v", e.Totals.ReadUnits, most.ReadUnits))
 	}

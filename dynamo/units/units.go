@@ -66,6 +66,15 @@ func Write(before, after model.Record) float64 {
 	return units
 }
 
+// MostWrite is the most that any action of a transaction costs on a record of at most so many bytes:
+// one that is in the index can get another key there.
+func MostWrite(bytes int, indexed bool) float64 {
+	if indexed {
+		return 4 * kilobytes(bytes)
+	}
+	return 2 * kilobytes(bytes)
+}
+
 // Adjust is what it costs, in a transaction, to change a number of a record that is in the index;
 // nil is a small one.
 func Adjust(r model.Record) float64 { return 3 * kilobytes(model.SizeOf(r)) }

@@ -17,10 +17,11 @@ import (
 // hold, for records that this program wrote and as far as dynamo.Bounds says. A subscription's is
 // that of each event.
 type Bound struct {
-	// Requests, RoundTrips and ReadUnits are what the explain output counts.
+	// Requests, RoundTrips, ReadUnits and WriteUnits are what the explain output counts.
 	Requests   int     `json:"requests"`
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
+	WriteUnits float64 `json:"writeUnits"`
 	// Patterns tell where they come from, by access pattern in the model's order, then by write
 	// pattern. Where it depends on a variable which one of several patterns is read by, each of
 	// them is there.
@@ -53,11 +54,12 @@ func Of(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) 
 		b.findWhole(operation.Root)
 		return b.bound(b.selection(operation.Root, origin{via: none, single: true}))
 	case ast.Mutation:
-		c := newCost(b)
+		c, units := newCost(b), 0.0
 		for i := range operation.Root.Fields {
-			b.mutation(&c, &operation.Root.Fields[i])
+			units += b.mutation(&c, &operation.Root.Fields[i])
 		}
 		bound := b.bound(c)
+		bound.WriteUnits = units
 		// The requests of a change may wait for one another, and the payload waits for the change.
 		bound.RoundTrips = bound.Requests
 		return bound
@@ -313,11 +315,12 @@ func (b *bounding) step(typ *ast.Definition, f *operation.Field, pattern int, be
 	return demand{each: 100 * float64(bound.Requests), units: bound.ReadUnits}, bound.RoundTrips
 }
 
-// mutation adds a mutation and its payload.
-func (b *bounding) mutation(c *cost, f *operation.Field) {
+// mutation adds a mutation and its payload, and returns its write units.
+func (b *bounding) mutation(c *cost, f *operation.Field) (writeUnits float64) {
 	for i, w := range b.writes {
 		if w.Mutation == f.Name {
 			bound := b.bounds.Change(w)
+			writeUnits = bound.WriteUnits
 			items := demand{each: 100 * float64(bound.Items.Requests), units: bound.Items.ReadUnits}
 			c.read(slices.IndexFunc(b.patterns, func(p model.AccessPattern) bool { return p.ID == bound.ItemsPattern }), items)
 			c.read(len(b.patterns)+i, demand{each: 100*float64(bound.Requests) - items.each, units: bound.ReadUnits - items.units})
@@ -326,4 +329,5 @@ func (b *bounding) mutation(c *cost, f *operation.Field) {
 	if len(f.Selections) > 0 {
 		c.below(b.below(f, origin{via: none, single: true}), 1, 1)
 	}
+	return writeUnits
 }

@@ -68,7 +68,7 @@ func TestDocumentsAreWrittenForPrograms(t *testing.T) {
 	fine := writeDocumentsAsJSON(&out, []graph.CheckedOperation{
 		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 2, RoundTrips: 1, ReadUnits: 1.5, Patterns: []bound.Pattern{{AccessPattern: "AP1", Requests: 2, ReadUnits: 1.5}}}},
 	}, budget{1, 2})
-	const want = `{"id":"b","name":"Large","type":"query","bound":{"requests":2,"roundTrips":1,"readUnits":1.5,"patterns":[{"accessPattern":"AP1","requests":2,"readUnits":1.5}]},"overBudget":["2 requests, 1 more than 1"]}
+	const want = `{"id":"b","name":"Large","type":"query","bound":{"requests":2,"roundTrips":1,"readUnits":1.5,"writeUnits":0,"patterns":[{"accessPattern":"AP1","requests":2,"readUnits":1.5}]},"overBudget":["2 requests, 1 more than 1"]}
 {"summary":{"fine":false,"operations":1,"invalid":0,"overBudget":1}}
 `
 	if fine || out.String() != want {

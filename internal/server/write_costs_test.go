@@ -182,7 +182,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 				if made := len(s.wire.seen()); made != totals.Requests {
 					t.Errorf("%d requests were made, explain tells of %d", made, totals.Requests)
 				}
-				if most := dynamo.NewBounds(1).Change(patternOf(t, c.mutation)); totals.Requests > most.Requests || totals.RoundTrips > most.RoundTrips || totals.ReadUnits > most.ReadUnits {
+				if most := dynamo.NewBounds(1).Change(patternOf(t, c.mutation)); totals.Requests > most.Requests || totals.RoundTrips > most.RoundTrips || totals.ReadUnits > most.ReadUnits || totals.WriteUnits > most.WriteUnits/2 {
 					t.Errorf("it took %+v, more than its bound %+v", totals, most)
 				}
 				rows = append(rows, []string{"`" + c.mutation + "`", c.variant, fmt.Sprint(totals.Requests), fmt.Sprint(totals.RoundTrips),
