@@ -144,20 +144,19 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 // WriteUnits returns the most write units that the transaction of a mutation takes for an order of
 // so many lines; 0 for a mutation that has no write pattern.
 func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
-	i := slices.IndexFunc(model.WritePatterns(), func(p model.WritePattern) bool { return p.Mutation == mutation })
-	if i < 0 {
-		return 0
-	}
-	p := model.WritePatterns()[i]
 	write := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
 			most += float64(each) * units.MostWrite(b.sizes[e.Name], e.IndexPK != "")
 		}
 	}
-	write(1, p.Writes...)
-	write(1, p.Maybe...)
-	write(lines, p.Each...)
-	write(lines, p.MaybeEach...)
+	for _, p := range model.WritePatterns() {
+		if p.Mutation == mutation {
+			write(1, p.Writes...)
+			write(1, p.Maybe...)
+			write(lines, p.Each...)
+			write(lines, p.MaybeEach...)
+		}
+	}
 	return most
 }
 

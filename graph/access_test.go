@@ -177,7 +177,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	for i := range 100 {
 		doubling += fmt.Sprintf(" fragment F%d on Query{...F%d ...F%d}", i, i+1, i+1)
 	}
-	document, _ := e.documents.Find("", doubling+` fragment F100 on Query{orders{__typename}}`, nil, true)
+	document, _, _ := e.documents.Find("", doubling+` fragment F100 on Query{orders{__typename}}`, nil, true)
 	if len(document.Errors(true)) > 0 && document.Errors(true)[0].Extensions["code"] == errcode.BadUserInput {
 		t.Fatal(document.Errors(true))
 	}
@@ -186,7 +186,8 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	if errs := validator.ValidateWithRules(e.schema.Schema(), parsed, rules.NewRules(rules.LoneAnonymousOperationRule)); parsed == nil || len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if errs := e.resolver.access.Check(ann, e.preparer.Prepare(document, parsed.Operations[0], nil), nil); len(errs) != 1 {
+	prepared, _ := e.preparer.Prepare(document, parsed.Operations[0], nil)
+	if errs := e.resolver.access.Check(ann, prepared, nil); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	result, _ := heardBy(t, e, ann, Request{Query: `{` + numbered(25, "a%d:customers{__typename} ") + `}`})
@@ -403,7 +404,7 @@ func TestFollowingNeedsTheOrders(t *testing.T) {
 // A mutation whose gate was left open is refused all the same.
 func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	e := guarded(t, Options{})
-	document, _ := e.documents.Find("", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
+	document, _, _ := e.documents.Find("", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
 	ctx := WithPrincipal(withReported(t.Context()), ann)
 	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.Text})
 	if len(errs) > 0 {
@@ -468,7 +469,8 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 		}
 		come(parsed.Operations[0].SelectionSet, "Query")
 		got := map[int]bool{}
-		for _, err := range e.resolver.access.Check(ann, e.preparer.Prepare(&document.Document{}, parsed.Operations[0], operation.Variables), operation.Variables) {
+		prepared, _ := e.preparer.Prepare(&document.Document{}, parsed.Operations[0], operation.Variables)
+		for _, err := range e.resolver.access.Check(ann, prepared, operation.Variables) {
 			got[err.Locations[0].Column-1] = true // the text has one line
 		}
 		if len(got) < errcode.MaxErrors && !maps.Equal(got, want) {

@@ -218,7 +218,7 @@ type failer interface {
 
 // anyVariables prepares an operation for whatever variables.
 func anyVariables(o *ast.OperationDefinition) *operation.Prepared {
-	return operation.NewPreparer(parsedSchema, operation.Access{}, operation.Costs{}, objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).PrepareAny(o)
+	return operation.NewPreparer(parsedSchema, operation.Access{}, operation.NewCosts(parsedSchema, document.Limits{}, dynamo.NewBounds(1).WriteUnits), objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).PrepareAny(o)
 }
 
 // newExecutableSchema is a schema without resolvers.

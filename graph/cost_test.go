@@ -14,7 +14,10 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/internal/golden"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
@@ -30,7 +33,8 @@ func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int
 	if len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
-	return e.preparer.Prepare(document, document.Parsed.Operations[0], coerced).Cost(coerced)
+	prepared, _ := e.preparer.Prepare(document, document.Parsed.Operations[0], coerced)
+	return prepared.Cost(coerced)
 }
 
 // quoted are the variables of a quote of so many lines.
@@ -46,6 +50,9 @@ func TestCost(t *testing.T) {
 	e := unread(t, document.Limits{})
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
 	page := func(size int) int { return 1 + 10 + 1 + size*2 }
+	// The most write units of the mutations, half of what docs/bounds.md has for two transactions,
+	// and those of each line of an order: an item and a product.
+	const confirming, each, placing = 224 / 2, 4 + 4, 964/2 - 45*(4+4)
 	for _, c := range []struct {
 		query     string
 		variables map[string]any
@@ -71,17 +78,18 @@ func TestCost(t *testing.T) {
 		{`{customers(first:3){nodes{orders(first:5){nodes{id}}}}}`, nil, 1 + 10 + 1 + 3*(1+1+10+1+5*2)},
 		{`{customers(first:3){...F}} fragment F on CustomerConnection{pageInfo{hasNextPage} ...G} fragment G on CustomerConnection{nodes{id}}`, nil, page(3) + 2},
 		{`{a:customers(first:3){...F} b:customers(first:5){...F}} fragment F on CustomerConnection{nodes{id}}`, nil, page(3) + page(5)},
-		{`{quote(input:{items:[{sku:"a",quantity:1},{sku:"b",quantity:2}]}){lines{sku subtotal{amount}} total{amount}}}`, nil, 1 + 1 + 2*4 + 2},
-		{`{quote(input:{items:{sku:"a",quantity:1}}){lines{sku}}}`, nil, 1 + 1 + 1*2},
-		{`query($n:Int!){quote(input:{items:[{sku:"a",quantity:$n},{sku:"b",quantity:$n}]}){lines{sku}}}`, map[string]any{"n": json.Number("3")}, 1 + 1 + 2*2},
-		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(3), 1 + 1 + 3*2},
-		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(100), 1 + 1 + 45*2},
-		{`query($q:QuoteInput!){quote(input:$q){lines{sku}}}`, map[string]any{"q": quoted(3, "items")}, 1 + 1 + 3*2},
+		{`{quote(input:{items:[{sku:"a",quantity:1},{sku:"b",quantity:2}]}){lines{sku subtotal{amount}} total{amount}}}`, nil, 1 + 2 + 1 + 2*4 + 2},
+		{`{quote(input:{items:{sku:"a",quantity:1}}){lines{sku}}}`, nil, 1 + 1 + 1 + 1*2},
+		{`query($n:Int!){quote(input:{items:[{sku:"a",quantity:$n},{sku:"b",quantity:$n}]}){lines{sku}}}`, map[string]any{"n": json.Number("3")}, 1 + 2 + 1 + 2*2},
+		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(3), 1 + 3 + 1 + 3*2},
+		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(100), 1 + 45 + 1 + 45*2},
+		{`query($q:QuoteInput!){quote(input:$q){lines{sku}}}`, map[string]any{"q": quoted(3, "items")}, 1 + 3 + 1 + 3*2},
 		{`{customer(id:"1"){id id name @skip(if:true)}}`, nil, 2},
-		{`mutation{confirmOrder(input:{orderId:"1"}){order{id} userErrors{code}}}`, nil, 10 + 1 + 2 + 1 + 50*2},
-		{`mutation{placeOrder(input:{customerId:"1",items:[]}){userErrors{code ... on PriceChanged{lines{sku subtotal{amount}}}}}}`, nil, 10 + 1 + 1 + 50*2 + 1 + 45*4},
-		{`mutation{...F ...F} fragment F on Mutation{confirmOrder(input:{orderId:"1"}){order{id}}}`, nil, 10 + 3},
-		{`mutation{confirmOrder(input:{orderId:"1"}){userErrors{... on NotFound{code} ... on VersionConflict{code currentVersion}}}}`, nil, 10 + 1 + 1 + 50*3},
+		{`mutation{confirmOrder(input:{orderId:"1"}){order{id} userErrors{code}}}`, nil, confirming + 10 + 1 + 2 + 1 + 50*2},
+		{`mutation{placeOrder(input:{customerId:"1",items:[]}){userErrors{code ... on PriceChanged{lines{sku subtotal{amount}}}}}}`, nil, placing + each + 1 + 10 + 1 + 1 + 50*2 + 1 + 45*4},
+		{`mutation($i:[OrderLineInput!]!){placeOrder(input:{customerId:"1",items:$i}){__typename}}`, quoted(7), placing + 7*(each+1) + 10 + 1 + 1},
+		{`mutation{...F ...F} fragment F on Mutation{confirmOrder(input:{orderId:"1"}){order{id}}}`, nil, confirming + 10 + 3},
+		{`mutation{confirmOrder(input:{orderId:"1"}){userErrors{... on NotFound{code} ... on VersionConflict{code currentVersion}}}}`, nil, confirming + 10 + 1 + 1 + 50*3},
 		{`subscription{orderStatusChanged{id}}`, nil, 2},
 		{`subscription{orderUpdated(id:"1"){id event{type at} order{status items(first:3){nodes{name}}}}}`, nil, 1 + 1 + 3 + 2 + 1 + 10 + 1 + 3*2},
 	} {
@@ -238,6 +246,19 @@ func TestDocumentedCosts(t *testing.T) {
 	if plain := strings.ReplaceAll(string(text), ",", ""); !strings.Contains(plain, fmt.Sprintf("costs %d and", heavy)) {
 		t.Errorf("the last example costs %d", heavy)
 	}
+}
+
+// docs/limits.md says what a point pays for.
+func TestGoldenPoints(t *testing.T) {
+	golden.Section(t, "../docs/limits.md", "points", markdown.Table([][]string{
+		{"resource", "one point pays for"},
+		{"processor time", fmt.Sprintf("%d µs, about what the smallest request takes", operation.PointCPU.Microseconds())},
+		{"bytes of a request, and of an answer's `data`", fmt.Sprint(operation.PointBytes)},
+		{"read units of DynamoDB", fmt.Sprint(operation.PointReadUnits)},
+		{"write units of DynamoDB", fmt.Sprint(operation.PointWriteUnits)},
+		{"nodes of a document that are parsed", fmt.Sprint(operation.PointParsed)},
+		{"nodes of a document that are visited, with every fragment in place of its spreads", fmt.Sprint(operation.PointVisited)},
+	}))
 }
 
 // A gateway pays for each record that it asks for, as much as the type costs of which most is

@@ -45,6 +45,8 @@ type execution struct {
 	// values is the number of values in the response, pages the number of pages that were
 	// requested, mutations the number of mutations that were made.
 	values, pages, mutations int
+	// written are the write units of mutations.
+	written table.Written
 	boundedResponse
 }
 
@@ -67,6 +69,9 @@ func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
 		x.trace = &table.Trace{}
 		ctx = x.trace.Begin(ctx)
 	}
+	if o.Operation != nil && o.Operation.Operation == ast.Mutation {
+		ctx = x.written.On(ctx)
+	}
 	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), e.resolver.present, recovered)
 	x.arguments = o.prepared.VaryingArguments(x.ctx, x.generated, o.Variables)
 	return x
@@ -85,7 +90,15 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 		data = x.query()
 	}
 	o.prepared.ResponseBytes.Store(int64(min(len(data), operation.MaxResponseHint)))
-	return x.respond(data), x.values + x.pages*operation.ListCost + x.mutations*operation.MutationCost
+	return x.respond(data), x.spent(len(data) + x.dropped)
+}
+
+// spent returns what the execution costs whose data have so many bytes. A read costs a point where
+// nothing of the answer does: the lists of a record that does not exist are read beside it, and a
+// sharded list is read in parts.
+func (x *execution) spent(bytes int) int {
+	answer := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
+	return max(answer, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Left())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.Units))
 }
 
 // respond returns the response with these data, with all errors and the explanation.
@@ -343,23 +356,7 @@ func (x *execution) introspect(f *operation.Field) bool {
 		marshal = generated._Query___type
 	}
 	value := marshal(ctx, field)
-	x.values += countValues(value) - 1
+	x.values += operation.CountValues(value) - 1
 	value.MarshalGQL(x)
 	return true // both are nullable
-}
-
-// countValues returns the number of values in a value that was marshaled: itself, and those in it.
-func countValues(value graphql.Marshaler) int {
-	n := 1
-	switch value := value.(type) {
-	case *graphql.FieldSet:
-		for _, field := range value.Values {
-			n += countValues(field)
-		}
-	case graphql.Array:
-		for _, element := range value {
-			n += countValues(element)
-		}
-	}
-	return n
 }

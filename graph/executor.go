@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
@@ -30,6 +31,8 @@ type Request struct {
 	Extensions map[string]any
 	// ReadOnly refuses mutations.
 	ReadOnly bool
+	// Paid is what Charge has taken for the request; 0 where it was not called.
+	Paid int
 }
 
 // Outcome tells how far a request came.
@@ -113,6 +116,8 @@ type admittedOperation struct {
 	document *document.Document
 	prepared *operation.Prepared
 	cost     int
+	// work is what finding and preparing it took.
+	work document.Work
 	// paid is what was taken for it; nil where there are no rate limits.
 	paid *rate.Reservation
 }
@@ -133,7 +138,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		limits.Cost = min(limits.Cost, opts.Rates.Burst) // what never fits is not told to wait
 	}
 	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
-	costs := operation.NewCosts(served, limits)
+	costs := operation.NewCosts(served, limits, dynamo.NewBounds(1).WriteUnits)
 	load := rate.NewQuota(limits.ConcurrentCost, smallCost)
 	return &Executor{
 		resolver:       r,
@@ -187,10 +192,15 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 // the answer that tells why not.
 func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
-	if wait, ok := rates.Take(principal, rate.RefusedCost, 0); !ok {
-		return nil, &Result{Response: rates.Refuse(principal, nil, rate.RefusedCost, 0, wait), Outcome: RateLimited, RetryAfter: wait}
+	if r.Paid == 0 {
+		var limited *Result
+		if r.Paid, limited = e.Charge(ctx, 0); limited != nil {
+			return nil, limited
+		}
 	}
-	operation, outcome, errs := e.prepare(ctx, r)
+	o, outcome, errs := e.prepare(ctx, r)
+	worked := operation.WorkPoints(o.work)
+	rates.Deduct(principal, worked)
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
 		for _, err := range errs[:min(len(errs), errcode.MaxErrors)] {
@@ -198,12 +208,24 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 		}
 		return nil, &refused
 	}
-	paid, wait := rates.Reserve(principal, operation.cost, rate.RefusedCost)
+	paid, wait := rates.Reserve(principal, o.cost, r.Paid+worked)
 	if wait > 0 {
-		return nil, &Result{Response: rates.Refuse(principal, operation.Operation.Position, operation.cost, rate.RefusedCost, wait), Outcome: RateLimited, RetryAfter: wait}
+		return nil, &Result{Response: rates.Refuse(principal, o.Operation.Position, o.cost, r.Paid+worked, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
-	operation.paid = paid
-	return operation, nil
+	o.paid = paid
+	return o, nil
+}
+
+// Charge takes the points of a request of so many bytes, which has arrived and is not yet decoded:
+// the least that a request costs, and its bytes. They are for Request.Paid. A caller who does not
+// have as many is refused. The points are kept whatever becomes of the request.
+func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, limited *Result) {
+	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
+	paid, wait := rates.Charge(principal, bytes/operation.PointBytes)
+	if wait > 0 {
+		return 0, &Result{Response: rates.Refuse(principal, nil, paid, 0, wait), Outcome: RateLimited, RetryAfter: wait}
+	}
+	return paid, nil
 }
 
 // ratesOf returns the limiter that has the caller's bucket.
@@ -240,44 +262,46 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.present(ctx, err)}}
 }
 
-// prepare makes an operation that can be executed of a request, or tells what is wrong with it.
+// prepare makes an operation that can be executed of a request, or tells what is wrong with it;
+// then there is only the work that it took.
 func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
-	start := graphql.Now()
+	start, o := graphql.Now(), &admittedOperation{}
 	who, access := e.resolver.principal(ctx), e.resolver.access
 	if who.Role == 0 {
-		return nil, Refused, gqlerror.List{unauthenticated()}
+		return o, Refused, gqlerror.List{unauthenticated()}
 	}
 	quiet := access.Quiet(who)
-	doc, missing := e.documents.Find(r.DocumentID, r.Query, r.Extensions, quiet)
-	if missing != nil {
-		return nil, Refused, gqlerror.List{missing}
+	doc, work, missing := e.documents.Find(r.DocumentID, r.Query, r.Extensions, quiet)
+	if o.work = work; missing != nil {
+		return o, Refused, gqlerror.List{missing}
 	}
 	chosen := doc.Operation(r.OperationName)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// Whatever else is wrong with it.
-		return nil, NotReadOnly, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
+		return o, NotReadOnly, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
 	case len(doc.Errors(quiet)) > 0:
-		return nil, Refused, doc.Errors(quiet)
+		return o, Refused, doc.Errors(quiet)
 	case chosen == nil:
-		return nil, Refused, gqlerror.List{notFound(doc.Parsed, r.OperationName)}
+		return o, Refused, gqlerror.List{doc.NoOperation(r.OperationName)}
 	}
 	variables, errs := e.documents.Variables(doc, chosen, r.Variables, quiet)
 	if len(errs) > 0 {
-		return nil, Refused, errs
+		return o, Refused, errs
 	}
-	prepared := e.preparer.Prepare(doc, chosen, variables)
+	prepared, work := e.preparer.Prepare(doc, chosen, variables)
+	o.work.Visited += work.Visited
 	if prepared.TooLarge {
-		return nil, Refused, gqlerror.List{errcode.New(chosen.Position, document.Codes.Cost, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, document.MaxExpanded)}
+		return o, Refused, gqlerror.List{errcode.New(chosen.Position, document.Codes.Cost, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, document.MaxExpanded)}
 	}
 	if errs := access.Check(who, prepared, variables); len(errs) > 0 {
-		return nil, Refused, errs
+		return o, Refused, errs
 	}
 	cost := prepared.Cost(variables)
 	if err := e.costs.Check(chosen, cost); err != nil {
-		return nil, Refused, gqlerror.List{err}
+		return o, Refused, gqlerror.List{err}
 	}
-	return &admittedOperation{document: doc, prepared: prepared, cost: cost, OperationContext: &graphql.OperationContext{
+	o.document, o.prepared, o.cost, o.OperationContext = doc, prepared, cost, &graphql.OperationContext{
 		RawQuery:           doc.Text,
 		Variables:          variables,
 		OperationName:      r.OperationName,
@@ -286,17 +310,6 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 		RecoverFunc:        recovered,
 		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
 		Stats:              graphql.Stats{OperationStart: start},
-	}}, Executed, nil
-}
-
-// notFound tells which operations there are.
-func notFound(document *ast.QueryDocument, name string) *gqlerror.Error {
-	if name == "" {
-		return gqlerror.Errorf("the request has several operations: name the one to execute with operationName")
 	}
-	err := gqlerror.Errorf("the document has no operation of the name that operationName gives")
-	if len(document.Operations) == 1 && document.Operations[0].Name == "" {
-		err.Message += ": its one operation has no name, so leave operationName out"
-	}
-	return err
+	return o, Executed, nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
 
@@ -26,7 +27,13 @@ import (
 // changes that are made to it.
 func reproducible(t testing.TB, clock *handClock) *dynamo.Store {
 	t.Helper()
-	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{
+	return reproducibleOn(t, storetest.Engines()[0].Client(t), clock)
+}
+
+// reproducibleOn is the same on an engine.
+func reproducibleOn(t testing.TB, db *dynamodb.Client, clock *handClock) *dynamo.Store {
+	t.Helper()
+	store := storetest.NewTable(t, db, dynamo.Options{
 		Clock:   clock.Now,
 		Entropy: &locked{from: rand.NewChaCha8([32]byte{1})},
 	})

@@ -53,7 +53,7 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 	}
 	executed.RootResolverMiddleware = func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		if executed.Operation.Operation == ast.Mutation {
-			spent.Add(operation.MutationCost)
+			x.mutations++
 			alias := graphql.GetRootFieldContext(ctx).Field.Alias
 			x.load(o.resolver.store.Consistent(), alias)
 			ctx = context.WithValue(table.SpanOf(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
@@ -85,6 +85,7 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 	} else {
 		response.Data = o.schema.Exec(ctx)(ctx).Data
 	}
+	written := len(response.Data)
 	if string(response.Data) != "null" && len(response.Data) > o.limits.Answer {
 		response.Data, response.Errors = nil, gqlerror.List{tooLong(executed.Operation, o.limits.Answer)}
 	}
@@ -92,7 +93,8 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 	if x.trace != nil {
 		response.Extensions = map[string]any{"explain": explain(x.trace)}
 	}
-	return response, int(spent.Load() + pages.Load()*operation.ListCost)
+	x.values, x.pages = int(spent.Load()), int(pages.Load())
+	return response, x.spent(written)
 }
 
 // event executes the operation of a subscription.

@@ -52,14 +52,16 @@ func TestActualCosts(t *testing.T) {
 		{`{ __typename }`, 1},
 		{`{ a: __typename ...F } fragment F on Query { b: __typename }`, 2},
 		{`{ __typename @skip(if: true) }`, rate.RefusedCost},
-		{`{ customer(id: "nobody") { name email orders { nodes { id } } } }`, 1},
+		{`{ customer(id: "nobody") { name email } }`, 1},
+		{`{ customer(id: "nobody") { name email orders { nodes { id } } } }`, 2}, // the list is read beside the record
 		{`{ customer(id: "cust_01") { name email } }`, 3},
 		{`{ customer(id: "cust_01") { name name @include(if: true) email @skip(if: true) } }`, 2},
 		{`{ customer(id: "cust_01") { phoneNumbers } }`, 2},
 		{`{ order(id: "01HVNR4Q3R0000000000000002") { availableTransitions } }`, 2 + 2},
 		{`{ customer(id: "cust_01") { orders(first: 1) { nodes { id } pageInfo { hasNextPage } } } }`, 1 + 1 + 10 + 1 + 2 + 2},
 		{`{ customers(first: 0) { nodes { id } } }`, 1 + 10},
-		{`mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } userErrors { code } } }`, 10 + 1 + 2 + 1},
+		{`mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } userErrors { code } } }`, 10 + 12 + 1 + 2 + 1},
+		{`{ quote(input: {items: [{sku: "prod_100", quantity: 1}, {sku: "prod_101", quantity: 1}]}) { __typename } }`, 2 + 2},
 		{`mutation { a: __typename confirmOrder(input: {orderId: "nothing"}) { order { status } userErrors { code } } }`, 1 + 10 + 1 + 1 + 1 + 2},
 		{`{ _entities(representations: [{__typename: "Customer", id: "cust_01"}, {__typename: "Customer", id: "x"}]) { ... on Customer { name } } }`, 1 + 2 + 1},
 		{`{ __type(name: "OrderStatus") { name enumValues { name } } }`, 1 + 1 + 1 + 5*2},
@@ -69,6 +71,53 @@ func TestActualCosts(t *testing.T) {
 		want := rate.Cost{Requested: max(costOf(t, e, c.query, nil), 1), Actual: c.actual, Available: 10_000 - c.actual, Maximum: 10_000, RestoreRate: 1}
 		if got := toldOf(t, result); result.Outcome != Executed || got != want {
 			t.Errorf("%s\ncosts %+v, want %+v (%s, %v)", c.query, got, want, result.Data, result.Errors)
+		}
+	}
+}
+
+// A long answer costs its bytes, also where that is more than was taken before, as far as there is
+// anything left.
+func TestLongAnswersPayForTheirBytes(t *testing.T) {
+	e, _ := rated(t, 100, 1, Options{Limits: document.Limits{Cost: 10_000}})
+	sdl := Request{Query: `{ _service { sdl } }`}
+	first := e.Execute(t.Context(), sdl)
+	bytes := len(first.Data) / operation.PointBytes
+	if got, want := toldOf(t, first), (rate.Cost{Requested: 2, Actual: bytes, Available: 100 - bytes, Maximum: 100, RestoreRate: 1}); bytes < 51 || got != want {
+		t.Fatalf("%d bytes cost %+v, want %+v", len(first.Data), got, want)
+	}
+	if got := toldOf(t, e.Execute(t.Context(), sdl)); got.Actual != bytes || got.Available != 0 {
+		t.Errorf("with %d points left it cost %+v", 100-bytes, got)
+	}
+}
+
+// A document pays for being parsed, validated and prepared, whether it is refused or not. One that
+// is kept does not. What it pays counts towards the cost of the operation.
+func TestDocumentsPayForTheirWork(t *testing.T) {
+	// 725 nodes are parsed. Those of C are visited 61 times: below the operation, A, B and by itself.
+	// A tree is built of each set of conditions, which visits every fragment once.
+	nested := func(field string, yes bool) Request {
+		return Request{
+			Query:     `query($yes: Boolean!) {customer(id: "x") {...A ...B @include(if: $yes)}}` + strings.ReplaceAll(fan("AB", 5), "Query", "Customer") + `fragment C on Customer{` + strings.Repeat(field+" ", 700) + `}`,
+			Variables: map[string]any{"yes": yes},
+		}
+	}
+	for _, c := range []struct {
+		name     string
+		requests []Request
+		costs    []int
+	}{
+		{"small", []Request{{Query: `{ __typename }`}, {Query: `{ __typename }`}}, []int{1, 1}},
+		{"refused", []Request{nested("nonsense", true), nested("nonsense", true)}, []int{1 + 14 + 171, 1 + 14 + 171}},
+		{"accepted", []Request{nested("name", true), nested("name", true), nested("name", false), nested("name", true)}, []int{1 + 14 + 173, 1, 1 + 2, 1}},
+		{"syntax", []Request{{Query: `{` + strings.Repeat(" a", 1000)}}, []int{1 + 1000/operation.PointParsed}},
+	} {
+		e, _ := rated(t, 10_000, 1, Options{Limits: document.Limits{Cost: 10_000}})
+		for i, r := range c.requests {
+			before := e.rates.Available("anonymous")
+			e.Execute(t.Context(), r)
+			if paid := before - e.rates.Available("anonymous"); paid != c.costs[i] {
+				t.Errorf("%s, request %d costs %d, want %d", c.name, i, paid, c.costs[i])
+			}
 		}
 	}
 }
@@ -96,7 +145,7 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		}
 		held := values(data) - 1
 		largest = max(largest, held)
-		if held > spent || spent > operation.cost {
+		if held > spent || spent > max(operation.cost, len(response.Data)/1024) {
 			rt.Fatalf("%s can cost %d, has %d values and cost %d", query, operation.cost, held, spent)
 		}
 		paid.Settle(spent, response)

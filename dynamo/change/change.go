@@ -441,19 +441,20 @@ func (c *change) commit(ctx context.Context) error {
 	if len(c.writes) > table.MaxActions {
 		return fmt.Errorf("%s: %d actions, a transaction has at most %d", c.pattern.Mutation, len(c.writes), table.MaxActions)
 	}
-	items := make([]types.TransactWriteItem, len(c.writes))
+	items, units := make([]types.TransactWriteItem, len(c.writes)), 0.0
 	for i, w := range c.writes {
 		items[i] = w.action
+		units += w.units
 	}
 	t := table.StartTimer(ctx)
 	err := c.table.TransactWrite(ctx, items)
+	// A transaction that is cancelled is charged as well.
+	table.Wrote(ctx, units)
 	if t.On() {
-		ks, units := make([]model.Keys, len(c.writes)), 0.0
+		ks := make([]model.Keys, len(c.writes))
 		for i, w := range c.writes {
 			ks[i] = w.key
-			units += w.units
 		}
-		// A transaction that is cancelled is charged as well.
 		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.Describe(ks), Items: len(ks), WriteUnits: units})
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {

@@ -88,7 +88,7 @@ func TestDocumentsHaveTheirOwnText(t *testing.T) {
 func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewStore(cachedSchema(), Options{})
-		kept, err := d.Find("", "{ __typename }", nil, false)
+		kept, _, err := d.Find("", "{ __typename }", nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,12 +96,12 @@ func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
 			d.parsing <- struct{}{}
 		}
 		var found *Document
-		go func() { found, _ = d.Find("", "{ a: __typename }", nil, false) }()
+		go func() { found, _, _ = d.Find("", "{ a: __typename }", nil, false) }()
 		synctest.Wait()
 		if found != nil {
 			t.Error("one more is parsed")
 		}
-		if again, err := d.Find("", kept.Text, nil, false); again != kept || err != nil {
+		if again, _, err := d.Find("", kept.Text, nil, false); again != kept || err != nil {
 			t.Error(again, err)
 		}
 		<-d.parsing
@@ -127,7 +127,7 @@ func TestTrustedOnlyKeepsNothing(t *testing.T) {
 	sum := sha256.Sum256([]byte(cachedQuery))
 	hash := hex.EncodeToString(sum[:])
 	for _, extensions := range []map[string]any{nil, {"persistedQuery": map[string]any{"version": 1.0, "sha256Hash": hash}}} {
-		if found, err := d.Find("", cachedQuery, extensions, false); found != nil || err == nil {
+		if found, _, err := d.Find("", cachedQuery, extensions, false); found != nil || err == nil {
 			t.Errorf("%v finds %v", extensions, found)
 		}
 	}

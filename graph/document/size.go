@@ -52,10 +52,10 @@ type measuring struct {
 	// levels is how deep the recursion is: it stops at maxNesting, so that no document can use up
 	// the stack.
 	levels int
-	// nodes is the number of nodes of the syntax tree. conditions are the variables of @skip and
-	// @include.
-	nodes      int
-	conditions []string
+	// nodes is the number of nodes of the syntax tree, and expanded the number with every spread
+	// replaced by its fragment. conditions are the variables of @skip and @include.
+	nodes, expanded int
+	conditions      []string
 	// directives are how many there are; overDirectives is the first that is over the limit.
 	directives     int
 	overDirectives *ast.Position
@@ -90,10 +90,9 @@ func (m *measuring) refuse(position *ast.Position, code, format string, args ...
 }
 
 func (m *measuring) document() {
-	whole := 0
 	for _, o := range m.doc.Operations {
 		s := m.operation(o)
-		whole = min(whole+s.nodes, many)
+		m.expanded = min(m.expanded+s.nodes, many)
 		if s.below > m.limits.Depth {
 			m.refuse(o.Position, Codes.Depth, "the %s has fields %d deep inside one another, and the limit is %d: ask for the inner records with a request of their own", o.Operation, s.below, m.limits.Depth)
 		}
@@ -105,12 +104,12 @@ func (m *measuring) document() {
 		}
 	}
 	for _, f := range m.doc.Fragments {
-		whole = min(whole+m.fragment(f).nodes, many)
+		m.expanded = min(m.expanded+m.fragment(f).nodes, many)
 	}
 	if m.overDirectives != nil {
 		m.refuse(m.overDirectives, Codes.Directives, "the document has %d directives, and the limit is %d: put fields that come and go together into one fragment, or into documents of their own", m.directives, m.limits.Directives)
 	}
-	if whole > MaxExpanded {
+	if m.expanded > MaxExpanded {
 		m.refuse(m.doc.Operations[0].Position, Codes.Cost, "the document's fragments make it longer than %d fields and values: spread them less often inside one another, or send fewer operations", MaxExpanded)
 	}
 }

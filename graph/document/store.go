@@ -51,6 +51,16 @@ type Document struct {
 	// nodes of its syntax tree.
 	conditions []string
 	nodes      int
+	// work is what making the document took.
+	work Work
+}
+
+// Work is how much there was to do for a document: deterministic, where time is not.
+type Work struct {
+	// Parsed is the number of nodes of syntax trees that were made.
+	Parsed int
+	// Visited is the number of nodes that were visited with every spread replaced by its fragment.
+	Visited int
 }
 
 // Errors are the errors as somebody may see them.
@@ -67,6 +77,18 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 		return nil
 	}
 	return d.Parsed.Operations.ForName(name)
+}
+
+// NoOperation is the error where Operation finds none: it tells which operations there are.
+func (d *Document) NoOperation(name string) *gqlerror.Error {
+	if name == "" {
+		return gqlerror.Errorf("the request has several operations: name the one to execute with operationName")
+	}
+	err := gqlerror.Errorf("the document has no operation of the name that operationName gives")
+	if len(d.Parsed.Operations) == 1 && d.Parsed.Operations[0].Name == "" {
+		err.Message += ": its one operation has no name, so leave operationName out"
+	}
+	return err
 }
 
 // documentHash is the SHA-256 of a document's text.
@@ -144,15 +166,18 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 // Errors: BAD_USER_INPUT for a request that names no document, or two, or names it in another form
 // than those that are known; PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and
 // DOCUMENT_NOT_TRUSTED.
-func (d *Store) Find(id, text string, extensions map[string]any, quiet bool) (*Document, *gqlerror.Error) {
+//
+// work is what parsing the document took, nothing for a document that was kept.
+func (d *Store) Find(id, text string, extensions map[string]any, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
 	hash, given, err := persistedQuery(extensions)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, work, err
 	case id != "" && (given || text != ""):
-		return nil, errcode.New(nil, errcode.BadUserInput, "the request names a document with documentId and gives another in query or extensions.persistedQuery: send one of them")
+		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request names a document with documentId and gives another in query or extensions.persistedQuery: send one of them")
 	case id != "":
-		return d.withID(id)
+		found, err = d.withID(id)
+		return found, work, err
 	case given:
 		return d.withHash(hash, text, quiet)
 	default:
@@ -170,57 +195,58 @@ func (d *Store) withID(id string) (*Document, *gqlerror.Error) {
 
 // withHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a
 // hash, or one that was registered. A text that comes with the hash is registered.
-func (d *Store) withHash(name, text string, quiet bool) (*Document, *gqlerror.Error) {
+func (d *Store) withHash(name, text string, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {
-			return nil, mismatch()
+			return nil, work, mismatch()
 		}
-		return trusted, nil
+		return trusted, work, nil
 	}
 	if d.trustedOnly {
-		return nil, untrusted()
+		return nil, work, untrusted()
 	}
 	hash, ok := parseHash(name)
 	switch {
 	case !ok:
-		return nil, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.sha256Hash is neither the id of a trusted document nor a SHA-256: write it as 64 hexadecimal digits")
+		return nil, work, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.sha256Hash is neither the id of a trusted document nor a SHA-256: write it as 64 hexadecimal digits")
 	case text != "" && sha256.Sum256([]byte(text)) != hash:
-		return nil, mismatch()
+		return nil, work, mismatch()
 	}
-	found := d.registered.get(hash)
+	found = d.registered.get(hash)
 	if found == nil && text == "" {
 		// Clients know this answer by its message or by its code, and send the text.
-		return nil, errcode.New(nil, errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
+		return nil, work, errcode.New(nil, errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
 	}
 	if found == nil {
 		if found = d.recent.get(hash); found == nil {
 			found = d.Parse(text, quiet)
+			work = found.work
 		}
 		d.registered.add(hash, found)
 	}
-	return found, nil
+	return found, work, nil
 }
 
 // withText finds a document by its text.
-func (d *Store) withText(text string, quiet bool) (*Document, *gqlerror.Error) {
+func (d *Store) withText(text string, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
-		return nil, untrusted()
+		return nil, work, untrusted()
 	case text == "":
-		return nil, errcode.New(nil, errcode.BadUserInput, "the request has no document: send its text as query, or its name as documentId")
+		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request has no document: send its text as query, or its name as documentId")
 	}
 	hash := documentHash(sha256.Sum256([]byte(text)))
 	if trusted := d.byHash[hash]; trusted != nil {
-		return trusted, nil
+		return trusted, work, nil
 	}
 	for _, cache := range []*cache{d.registered, d.recent} {
 		if found := cache.get(hash); found != nil {
-			return found, nil
+			return found, work, nil
 		}
 	}
 	parsed := d.Parse(text, quiet)
 	d.recent.add(hash, parsed)
-	return parsed, nil
+	return parsed, parsed.work, nil
 }
 
 // untrusted is an answer that no client takes for a miss, so none sends the text.
@@ -248,14 +274,16 @@ func (d *Store) Parse(text string, quiet bool) *Document {
 	text = strings.Clone(text)
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {
-		return &Document{Text: text, errs: gqlerror.List{d.limits.parseError(text, err)}}
+		// A token takes two bytes, with what separates it from the next.
+		return &Document{Text: text, errs: gqlerror.List{d.limits.parseError(text, err)}, work: Work{Parsed: min(len(text)/2, d.limits.Tokens)}}
 	}
 	if len(parsed.Operations) == 0 {
 		return &Document{Text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}}
 	}
 	measured := d.limits.measure(parsed)
-	made := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions}
+	made := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: Work{Parsed: measured.nodes}}
 	if len(made.errs) == 0 {
+		made.work.Visited = measured.expanded
 		made.errs = validate(d.schema, parsed, d.introspection, quiet, made.strictUses())
 	}
 	return made

@@ -15,6 +15,8 @@ type FieldVisitor struct {
 	Conditions func(ast.DirectiveList) (in, optional bool)
 	// Satisfies are the types whose fragments are visited; nil visits all.
 	Satisfies []string
+	// Visited is the number of selections that were visited, those that were left out included.
+	Visited int
 	// certain and optional are the names of the fragments that were spread, without and with a
 	// condition.
 	certain, optional []string
@@ -22,6 +24,7 @@ type FieldVisitor struct {
 
 // Visit visits the fields of a selection set. With optional, a condition decides about all of them.
 func (v *FieldVisitor) Visit(set ast.SelectionSet, optional bool) {
+	v.Visited += len(set)
 	for _, s := range set {
 		switch s := s.(type) {
 		case *ast.Field:

@@ -18,8 +18,10 @@ import (
 const (
 	// ListCost is the cost of each page of a list, which can be a Query of DynamoDB.
 	ListCost = 10
-	// MutationCost is the cost of each mutation, which is a transaction.
+	// MutationCost is the cost of each mutation beside its write units: it reads before it writes.
 	MutationCost = 10
+	// lineCost is the cost of each line in the input of a mutation or a quote: the product is read.
+	lineCost = 1
 	// plainList is the number of elements of a list that is not a connection: phone numbers, the
 	// path of a user error. None has more, except phone numbers that other software wrote. A list
 	// of an enum has as many as the enum has values, and user errors have a limit of their own,
@@ -53,31 +55,39 @@ const MaxUserErrors = 50
 
 // quote is the type whose "lines" have at most one element for each item of the field's input.
 // Other lists of quotedLine have up to commerce.MaxLines elements. singleMember is the type of user
-// error that has such a list: an answer contains it once at most.
+// error that has such a list: an answer contains it once at most. linesField is the field of an
+// input that lists the lines of an order.
 const (
 	quote        = "Quote"
 	quotedLine   = "QuotedLine"
 	singleMember = "PriceChanged"
+	linesField   = "items"
 )
 
 // Costs limits what operations cost.
 type Costs struct {
 	limit int
+	// writeUnits returns the most write units of a mutation for an order of so many lines.
+	writeUnits func(mutation string, lines int) float64
 	// enums are how many values the enums have.
 	enums map[string]float64
+	// lined are the inputs that list the lines of an order.
+	lined map[string]bool
 	// lists are the lengths of the schema's own lists, for introspection.
 	lists schemaSizes
 }
 
-// NewCosts returns the costs of the operations of a schema.
-func NewCosts(schema *ast.Schema, limits document.Limits) Costs {
-	enums := map[string]float64{}
+// NewCosts returns the costs of the operations of a schema. writeUnits returns the most write units
+// that the transaction of a mutation takes for an order of so many lines.
+func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) Costs {
+	enums, lined := map[string]float64{}, map[string]bool{}
 	for name, d := range schema.Types {
 		if d.Kind == ast.Enum {
 			enums[name] = float64(len(d.EnumValues))
 		}
+		lined[name] = d.Kind == ast.InputObject && d.Fields.ForName(linesField) != nil
 	}
-	return Costs{limits.Cost, enums, sizesOf(schema)}
+	return Costs{limits.Cost, writeUnits, enums, lined, sizesOf(schema)}
 }
 
 // Check returns the error for an operation that costs more than the limit; nil for others.
@@ -102,6 +112,8 @@ type pricing struct {
 	kind pricingKind
 	// base is the cost of the field itself, elements the number of list elements at most.
 	base, elements float64
+	// line is the cost of each line in the field's input, 0 if the input has no lines.
+	line float64
 }
 
 type pricingKind int
@@ -122,8 +134,17 @@ const (
 // pricing returns the pricing of a field that is selected at a place of the schema, or anywhere.
 func (c Costs) pricing(f *Field, in place) pricing {
 	p := pricing{kind: elementPricing, base: 1, elements: 1}
+	if len(f.Definition.Arguments) > 0 && c.lined[f.Definition.Arguments[0].Type.Name()] {
+		p.line = lineCost
+	}
 	if f.ObjectDefinition.Name == "Mutation" {
 		p.base += MutationCost
+		if p.line > 0 {
+			p.base += WritePoints(c.writeUnits(f.Name, 0))
+			p.line += WritePoints(c.writeUnits(f.Name, 1) - c.writeUnits(f.Name, 0))
+		} else {
+			p.base += WritePoints(c.writeUnits(f.Name, commerce.MaxLines))
+		}
 	}
 	switch {
 	case IsPage(f.Field):
@@ -190,29 +211,36 @@ func (f *Field) cost(variables map[string]any) amount {
 		}
 		below.once = max(below.once, cost) // an object is of one type
 	}
+	lines := 0.0
+	if f.pricing.line > 0 {
+		lines = f.pricing.line * float64(f.lines(variables))
+	}
 	switch f.pricing.kind {
 	case pagePricing:
 		return amount{once: f.pricing.base + below.once + float64(f.PageSize(variables))*below.perRecord}
 	case quotePricing:
-		return amount{once: f.pricing.base + below.once + float64(f.quotedLines(variables))*below.perRecord}
+		return amount{once: f.pricing.base + lines + below.once + float64(f.lines(variables))*below.perRecord}
 	case recordPricing:
 		return amount{once: f.pricing.base, perRecord: 1 + below.once}
 	case batchPricing:
 		return amount{once: f.pricing.base + f.batchSize(variables)*(1+below.once)}
 	default:
-		return amount{once: f.pricing.base + f.pricing.elements*below.once + max(0, single-below.once)}
+		return amount{once: f.pricing.base + lines + f.pricing.elements*below.once + max(0, single-below.once)}
 	}
 }
 
 // sized reports whether the cost of a field depends on variables.
 func (f *Field) sized() bool {
 	for _, a := range f.Field.Arguments {
+		if f.pricing.line > 0 && isVariable(a.Value) {
+			return true
+		}
 		switch f.pricing.kind {
 		case pagePricing:
 			if (a.Name == "first" || a.Name == "last") && isVariable(a.Value) {
 				return true
 			}
-		case batchPricing, quotePricing:
+		case batchPricing:
 			if isVariable(a.Value) {
 				return true
 			}
@@ -250,19 +278,29 @@ func (f *Field) batchSize(variables map[string]any) float64 {
 	return float64(max(1, len(graphql.CoerceList(keys))))
 }
 
-// quotedLines returns the most lines that a quote can have. Items in a variable that is not known
-// can be any number.
-func (f *Field) quotedLines(variables map[string]any) int {
+// LinePoints returns the points for the lines in the inputs of the root fields.
+func (p *Prepared) LinePoints(variables map[string]any) (points int) {
+	for i := range p.Root.Fields {
+		if f := &p.Root.Fields[i]; f.pricing.line > 0 {
+			points += lineCost * f.lines(variables)
+		}
+	}
+	return points
+}
+
+// lines returns the most lines of an order that the input of a field can have. Items in a variable
+// that is not known can be any number.
+func (f *Field) lines(variables map[string]any) int {
 	items := f.Arguments[0].Value
 	if items.Kind == ast.ObjectValue {
-		items = items.Children.ForName("items")
+		items = items.Children.ForName(linesField)
 	}
 	if items.Kind == ast.Variable && variables == nil {
 		return commerce.MaxLines
 	}
 	value, _ := items.Value(variables)
-	if input, ok := value.(map[string]any); ok && input["items"] != nil {
-		value = input["items"]
+	if input, ok := value.(map[string]any); ok && input[linesField] != nil {
+		value = input[linesField]
 	}
 	return min(commerce.MaxLines, max(1, len(graphql.CoerceList(value))))
 }
@@ -271,7 +309,7 @@ func (f *Field) quotedLines(variables map[string]any) int {
 // 0 for a field that has no such list.
 func (f *Field) MaxKeys() int {
 	if f.pricing.kind == quotePricing {
-		return f.quotedLines(nil)
+		return f.lines(nil)
 	}
 	keys := BatchArgument(f.Definition)
 	if keys == nil {

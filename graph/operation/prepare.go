@@ -35,6 +35,8 @@ type Prepared struct {
 	// MaxExpanded: the tree is not complete.
 	fields   int
 	TooLarge bool
+	// visited is the number of selections that were visited to build the tree.
+	visited int
 	// bytes estimates the memory that the tree takes.
 	bytes int
 	// ResponseBytes is the size of the latest response, at most MaxResponseHint.
@@ -144,21 +146,22 @@ func (p *Prepared) VaryingArguments(ctx context.Context, generated any, variable
 }
 
 // Prepare returns the prepared form of an operation of a document, decided by the variables. The
-// document keeps it while it has room.
-func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) *Prepared {
+// document keeps it while it has room. work is what making it took, nothing if it was kept.
+func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.Work) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
 		if kept, ok := d.Prepared(key).(*Prepared); ok {
-			return kept
+			return kept, work
 		}
 	}
-	prepared := p.build(operation, func(directives ast.DirectiveList) (in, optional bool) {
+	prepared = p.build(operation, func(directives ast.DirectiveList) (in, optional bool) {
 		return included(directives, variables), false
 	})
+	work.Visited = prepared.visited
 	if cacheable && !prepared.TooLarge {
-		return d.KeepPrepared(key, prepared).(*Prepared)
+		prepared = d.KeepPrepared(key, prepared).(*Prepared)
 	}
-	return prepared
+	return prepared, work
 }
 
 // included reports whether @skip and @include let a selection in. The variables are coerced, so
@@ -316,6 +319,7 @@ func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path str
 	for _, set := range sets {
 		visit.Visit(set, false)
 	}
+	b.out.visited += visit.Visited
 	if b.out.fields += len(m.fields); b.out.fields > document.MaxExpanded {
 		b.out.TooLarge = true
 		return &SelectionSet{Type: typ}

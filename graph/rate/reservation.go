@@ -13,22 +13,34 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// RefusedCost is what a request costs that is not executed: it was read, and its document perhaps
-// parsed.
+// RefusedCost is the least that a request costs, whatever becomes of it.
 const RefusedCost = 1
+
+// Charge takes RefusedCost and more points for a request, at most what a bucket holds; paid is how
+// many that is. Where there is not enough, nothing is taken, and wait tells how long it takes until
+// there is.
+func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
+	if r == nil {
+		return 0, 0
+	}
+	paid = min(RefusedCost+more, r.Burst)
+	wait, _ = r.Take(principal, paid, 0)
+	return paid, wait
+}
 
 // Reservation is what a principal has paid for one execution, before it begins: what it can cost at
 // most. Settled, what it did not cost is given back. That is counted of the answer that was made
-// and of nothing else, so it tells nothing that the answer does not: a record that the principal
-// may not see costs what one costs that does not exist. One that is nil is for nothing.
+// and of what was written, so it tells nothing of records that the principal may not see: each
+// costs what one costs that does not exist. One that is nil is for nothing.
 type Reservation struct {
 	rates     *Limiter
 	principal string
-	requested int
+	// requested is what was taken. paid is the part of it that is never given back.
+	requested, paid int
 }
 
-// Reserve takes what an operation costs. paid is what was taken for it before. Where there is not
-// enough, nothing is taken, and wait tells how long it takes until there is.
+// Reserve takes what an operation costs. paid is what was taken for its request before. Where there
+// is not enough, nothing is taken, and wait tells how long it takes until there is.
 func (r *Limiter) Reserve(principal string, cost, paid int) (p *Reservation, wait time.Duration) {
 	if r == nil {
 		return nil, 0
@@ -37,7 +49,7 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (p *Reservation, wai
 	if wait, ok := r.Take(principal, cost-paid, paid); !ok {
 		return nil, wait
 	}
-	return &Reservation{rates: r, principal: principal, requested: cost}, 0
+	return &Reservation{rates: r, principal: principal, requested: cost, paid: max(paid, RefusedCost)}, 0
 }
 
 // Wait is pay for an event of a subscription, which waits until there is enough: events are late,
@@ -55,14 +67,18 @@ func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reserv
 	return nil, ctx.Err()
 }
 
-// Settle refunds what was not spent, and adds the cost to the response; response is nil where there
-// is none.
+// Settle refunds what was not spent, or takes what was spent besides, as far as it is left. It adds
+// the cost to the response; response is nil where there is none.
 func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return
 	}
-	actual := min(max(spent, RefusedCost), p.requested)
-	p.rates.give(p.principal, p.requested-actual)
+	actual := max(spent, p.paid)
+	if actual > p.requested {
+		p.rates.Deduct(p.principal, actual-p.requested)
+	} else {
+		p.rates.give(p.principal, p.requested-actual)
+	}
 	if response != nil {
 		response.Extensions = p.rates.told(response.Extensions, p.principal, p.requested, actual)
 	}

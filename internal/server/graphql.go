@@ -184,23 +184,38 @@ func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool)
 	if refused != nil {
 		return nil, nil, refused
 	}
-	decode, refused := h.arrival(w, r)
-	return r, decode, refused
+	body, refused := h.arrival(w, r)
+	paid, limited := h.executor.Charge(r.Context(), len(body)+len(r.URL.RawQuery))
+	switch {
+	case limited != nil:
+		return nil, nil, rateLimited(limited)
+	case refused != nil:
+		return nil, nil, refused
+	}
+	return r, func() (request graph.Request, refused *refusal) {
+		if r.Method == http.MethodPost {
+			request, refused = readBody(body)
+		} else {
+			request, refused = readQuery(r)
+		}
+		request.Paid = paid
+		return request, refused
+	}, nil
 }
 
-// arrival waits until a request has arrived as a whole, and returns what decodes it.
-func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (func() (graph.Request, *refusal), *refusal) {
+// arrival waits until a request has arrived as a whole, and returns its body: of a request that is
+// refused, what has arrived of it.
+func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
 	if r.Method == http.MethodPost {
 		if refused := checkContent(r.Header); refused != nil {
 			return nil, refused
 		}
-		body, refused := h.arrivedBody(w, r)
-		return func() (graph.Request, *refusal) { return readBody(body) }, refused
+		return h.arrivedBody(w, r)
 	}
 	if forgeable(r.Header) {
 		return nil, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
 	}
-	return func() (graph.Request, *refusal) { return readQuery(r) }, nil
+	return nil, nil
 }
 
 // placed has a request that has arrived decoded and executed, if there is a place free. Nobody
@@ -335,10 +350,17 @@ type refusal struct {
 	challenge string
 	// requestID is set where the log has more to tell.
 	requestID string
+	// limited is the answer to a caller who has no points left, instead of code and message.
+	limited *graph.Result
 }
 
 func refuse(status int, code, format string, args ...any) *refusal {
 	return &refusal{status: status, code: code, message: fmt.Sprintf(format, args...)}
+}
+
+// rateLimited refuses a request whose caller has no points left.
+func rateLimited(result *graph.Result) *refusal {
+	return &refusal{status: http.StatusTooManyRequests, code: errcode.RateLimited, limited: result}
 }
 
 // retryAfter is how many seconds clients are told to wait where the server is busy.
@@ -353,8 +375,8 @@ func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
 		header.Set(challengeHeader, e.challenge)
 	}
 	switch e.status {
-	case http.StatusServiceUnavailable:
-		header.Set("Retry-After", retryAfter)
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		advise(header, e.result(), e.status)
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
 		// The rest of the body is not waited for.
 		header.Set("Connection", "close")
@@ -364,6 +386,9 @@ func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
 
 // result is the refusal as the result of a request.
 func (e *refusal) result() graph.Result {
+	if e.limited != nil {
+		return *e.limited
+	}
 	extensions := map[string]any{"code": e.code}
 	if e.requestID != "" {
 		extensions["requestId"] = e.requestID

@@ -21,7 +21,7 @@ type message struct {
 // operation repeats the ID.
 const maxOperationID = 256
 
-// readMessage parses a message from a client.
+// readMessage parses a message from a client, but not its payload.
 //
 // Errors: one that says in a few words how the message breaks the protocol. The socket must then be
 // closed with code 4400.
@@ -40,7 +40,10 @@ func readMessage(text []byte) (message, error) {
 		if err := checkID(m); err != nil {
 			return m, err
 		}
-		return m, checkSubscribe(m.Payload)
+		if !isObject(m.Payload) {
+			return m, errors.New("the payload of subscribe is not an object")
+		}
+		return m, nil
 	case messageComplete:
 		return m, checkID(m)
 	default:
@@ -58,9 +61,6 @@ func checkID(m message) error {
 // checkSubscribe reports how the payload of a subscribe message breaks the protocol. The query may
 // be missing where the request names its document in another way.
 func checkSubscribe(payload []byte) error {
-	if !isObject(payload) {
-		return errors.New("the payload of subscribe is not an object")
-	}
 	p, refused := readParameters(payload)
 	if refused == nil {
 		refused = p.mistyped()

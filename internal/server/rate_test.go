@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -100,4 +102,82 @@ func typenames(n int) string {
 		text += " a" + string(rune('a'+i/26)) + string(rune('a'+i%26)) + ": __typename"
 	}
 	return text
+}
+
+// What HTTP refuses pays a point and its bytes, like all other requests; with no point left it is
+// not even decoded, whatever is wrong with it.
+func TestWhatHTTPRefusesPays(t *testing.T) {
+	long := strings.Repeat(" ", 10<<10)
+	for name, c := range map[string]struct {
+		method, target, body string
+		header               []string
+		status, cost         int
+	}{
+		"JSON that breaks off":      {http.MethodPost, server.PathGraphQL, `{"query":`, nil, http.StatusBadRequest, 1},
+		"a long body of no JSON":    {http.MethodPost, server.PathGraphQL, long, nil, http.StatusBadRequest, 1 + 10},
+		"no Content-Type":           {http.MethodPost, server.PathGraphQL, post(alice), []string{"Content-Type", ""}, http.StatusUnsupportedMediaType, 1},
+		"a body that is too long":   {http.MethodPost, server.PathGraphQL, strings.Repeat(" ", 200<<10), nil, http.StatusRequestEntityTooLarge, 1},
+		"a GET that may be forged":  {http.MethodGet, get(alice), "", []string{"Origin", "https://evil.example"}, http.StatusForbidden, 1},
+		"a URL that is too long":    {http.MethodGet, get(`{` + strings.Repeat("a", 17<<10) + `}`), "", []string{"Apollo-Require-Preflight", "true"}, http.StatusRequestURITooLong, 1 + 17},
+		"a long document that fits": {http.MethodPost, server.PathGraphQL, post(`{ __typename #` + long + "\n}"), nil, http.StatusOK, 1 + 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _, _ := rated(t)
+			for points := 100; points > 0; points -= c.cost {
+				w := ask(h, c.method, c.target, c.body, c.header...)
+				if points < c.cost {
+					check(t, w, http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
+					if told := toldCost(t, w); told != (costTold{c.cost, 0, points, 100, 2}) || w.Header().Get("Retry-After") == "" {
+						t.Errorf("with %d points: %+v, Retry-After %q", points, told, w.Header().Get("Retry-After"))
+					}
+					return
+				}
+				if w.Code != c.status {
+					t.Fatalf("with %d points: status %d, want %d: %s", points, w.Code, c.status, w.Body)
+				}
+			}
+			check(t, ask(h, c.method, c.target, c.body, c.header...), http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
+		})
+	}
+}
+
+// On a socket each message that begins an operation pays before its payload is decoded, and a ping
+// pays for what comes with it.
+func TestMessagesPay(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	l := newLive(t, server.Limits{}, func(o *server.Options) {
+		o.Graph.Rates = rate.Options{Burst: 20, Restore: 1, Now: func() time.Time { return now }}
+	})
+	w, blanks := l.open(), strings.Repeat(" ", 5<<10)
+	available := 20
+	ping := func(answered bool) {
+		t.Helper()
+		w.send(frame{Type: "ping", Payload: json.RawMessage(`{"a":"` + blanks + `"}`)})
+		if got := w.want("pong", ""); answered != (len(got.Payload) > 0) {
+			t.Errorf("a pong has %d bytes", len(got.Payload))
+		}
+	}
+	ping(true)
+	available -= 1 + 5
+	for _, id := range []string{"a", "b"} {
+		w.subscribe(id, `{ __typename #`+blanks+"\n}")
+		got := w.want("next", id)
+		w.want("complete", id)
+		available -= 1 + 5
+		if want := fmt.Sprintf(`{"requested":6,"actual":6,"available":%d,"maximum":20,"restoreRate":1}`, available); !strings.Contains(string(got.Payload), want) {
+			t.Errorf("%s, want %s", got.Payload, want)
+		}
+	}
+	w.text(`{"id":"c","type":"subscribe","payload":{"query":1,"blanks":"` + blanks + `"}}`)
+	if got := codes(t, w.want("error", "c")); got != "RATE_LIMITED" {
+		t.Errorf("a message that cannot be decoded, without points: %s", got)
+	}
+	ping(false)
+	w.text(`{"id":"d","type":"subscribe","payload":{"query":1}}`)
+	w.closed(4400)
+	w = l.open()
+	w.subscribe("e", `{ __typename }`)
+	if got := w.want("next", "e"); !strings.Contains(string(got.Payload), `"available":0,`) {
+		t.Errorf("after one that could not be decoded: %s", got.Payload)
+	}
 }

@@ -76,7 +76,8 @@ func checkContent(h http.Header) *refusal {
 	return nil
 }
 
-// arrivedBody waits for a body and returns it, within the limits of size and time.
+// arrivedBody waits for a body and returns it, within the limits of size and time. Beyond them it
+// returns what has arrived.
 func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	if r.ContentLength > int64(h.limits.Body) {
 		return nil, h.tooLarge()
@@ -93,20 +94,21 @@ func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	if r.ContentLength >= 0 && expected <= free {
 		// Most bodies are short and declare their length.
 		body = make([]byte, expected)
-		_, err = io.ReadFull(r.Body, body)
+		expected, err = io.ReadFull(r.Body, body)
+		body = body[:expected]
 	} else {
 		var refused *refusal
 		if body, refused, err = h.arrivedLongBody(w, r, expected); refused != nil {
-			return nil, refused
+			return body, refused
 		}
 	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		return nil, h.tooLarge()
+		return body, h.tooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, refuse(http.StatusRequestTimeout, errcode.RequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
+		return body, refuse(http.StatusRequestTimeout, errcode.RequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
 	case err != nil:
-		return nil, badRequest("the body did not arrive as a whole")
+		return body, badRequest("the body did not arrive as a whole")
 	}
 	return body, nil
 }
@@ -121,7 +123,7 @@ func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expect
 	}
 	quota := h.capacity(r.Context()).arriving
 	if !quota.Take(expected) {
-		return nil, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one"), nil
+		return body, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one"), nil
 	}
 	defer quota.Give(expected)
 	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))

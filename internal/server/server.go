@@ -3,10 +3,11 @@
 // A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go);
 // without authentication, the check of its Host header (hosts.go); CORS; the choice of the answer's
 // type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go);
-// reading (request.go, parameters.go), where long bodies count against a quota; a place among those
-// that are worked on at once, and a limit of time (graphql.go). Long answers are compressed
-// (compression.go). Connections have limits of their own (connections.go). Subscriptions come over
-// sockets (websocket.go) or as streams of events (eventstream.go), which are counted (lasting.go).
+// reading (request.go, parameters.go), where long bodies count against a quota; the points of its
+// bytes (graph.Executor.Charge); a place among those that are worked on at once, and a limit of time
+// (graphql.go). Long answers are compressed (compression.go). Connections have limits of their own
+// (connections.go). Subscriptions come over sockets (websocket.go) or as streams of events
+// (eventstream.go), which are counted (lasting.go).
 package server
 
 import (

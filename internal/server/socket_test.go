@@ -416,7 +416,7 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 		"a list as init's payload":   {[]string{`{"type":"connection_init","payload":[]}`}, 4400},
 		"complete with an empty id":  {append(open, `{"type":"complete","id":""}`), 4400},
 		"null":                       {[]string{`null`}, 4400},
-		"an invalid one before init": {[]string{subscribing(`{"query":1}`)}, 4400},
+		"an invalid one before init": {[]string{subscribing(`{"query":1}`)}, 4401},
 		"complete without an id":     {append(open, `{"type":"complete"}`), 4400},
 		"subscribe first":            {following[1:], 4401},
 		"two Authorizations":         {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer a","authorization":"Bearer b"}}`}, 4403},

@@ -187,8 +187,10 @@ type socketOperation struct {
 	// payload is what the client has sent, until it is decoded: answers may wait for a client who
 	// does not read.
 	payload []byte
-	ctx     context.Context
-	cancel  context.CancelFunc
+	// paid is what was taken for the message.
+	paid   int
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
 // serve reads messages until the socket is closed, and leaves nothing behind.
@@ -432,7 +434,13 @@ func (s *socket) subscribe(m message) bool {
 	if !s.acknowledged.Load() {
 		return s.close(closeUnauthorized, "Unauthorized")
 	}
-	o := &socketOperation{id: m.ID, payload: m.Payload}
+	paid, limited := s.over.executor.Charge(s.asking, len(m.Payload))
+	if limited == nil {
+		if err := checkSubscribe(m.Payload); err != nil {
+			return s.close(closeBadMessage, "Invalid message: "+err.Error())
+		}
+	}
+	o := &socketOperation{id: m.ID, payload: m.Payload, paid: paid}
 	s.mu.Lock()
 	_, exists := s.operations[o.id]
 	full := len(s.operations) >= s.over.limits.SocketSubscriptions
@@ -444,6 +452,9 @@ func (s *socket) subscribe(m message) bool {
 	switch {
 	case exists:
 		return s.close(closeDuplicate, "Subscriber for "+errcode.Excerpt(o.id, shownID)+" already exists")
+	case limited != nil:
+		s.finish(o.id, o)
+		return s.send(messageError, o.id, marshal(limited.Errors))
 	case full:
 		full := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions)
 		return s.send(messageError, o.id, marshal(full.result().Errors))
@@ -499,7 +510,11 @@ func (s *socket) finish(id string, o *socketOperation) bool {
 
 // operate executes an operation until it is complete, or returns what it is to follow.
 func (s *socket) operate(o *socketOperation) (stream *graph.Stream) {
-	decode := func() (graph.Request, *refusal) { return readBody(o.payload) }
+	decode := func() (graph.Request, *refusal) {
+		request, refused := readBody(o.payload)
+		request.Paid = o.paid
+		return request, refused
+	}
 	result, refused := s.over.placed(o.ctx, decode, func(ctx context.Context, request graph.Request) (result graph.Result) {
 		stream, result = s.over.executor.Start(ctx, request)
 		return result
@@ -555,9 +570,14 @@ func (s *socket) next(o *socketOperation, result graph.Result) bool {
 	return s.send(messageNext, o.id, payload)
 }
 
-// pong answers a ping with what came with it, as far as there is room for that until the client has
-// read it.
+// pong answers a ping with what came with it, as far as the caller has points for that, and there is
+// room for it until the client has read it.
 func (s *socket) pong(payload []byte) bool {
+	if len(payload) > 0 && s.acknowledged.Load() {
+		if _, limited := s.over.executor.Charge(s.asking, len(payload)); limited != nil {
+			return s.send(messagePong, "", nil)
+		}
+	}
 	unread := s.over.capacity(s.asking).unread
 	if !unread.Take(len(payload)) {
 		return s.send(messagePong, "", nil)

@@ -1,0 +1,298 @@
+//go:build unix
+
+package graph
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/lexer"
+	"github.com/vektah/gqlparser/v2/parser"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/replay"
+	"github.com/ordergraph/ordergraph/internal/setting"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// mostUsed is how many times as much as its points pay for an operation may use of anything.
+const mostUsed = 3
+
+// usage is what one request cost and what it used.
+type usage struct {
+	points int
+	cpu    time.Duration
+	// body and answer are bytes. parsed and visited are nodes of the document.
+	body, answer, readUnits, writeUnits, parsed, visited float64
+}
+
+// No operation uses more than three times the bytes, units and work on its document that its points
+// pay for, whether it is accepted or refused. How far points follow the processor's time is logged:
+// a busy machine must not fail the test.
+func TestPointsPayForResources(t *testing.T) {
+	clock, now := &handClock{}, &handClock{now: hardStart.AddDate(1, 0, 0)}
+	db, _ := replay.Between(storetest.Engines()[0].Client(t))
+	opts := Options{Store: reproducibleOn(t, db, now), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: clock.rates(1<<31-1, 1), Report: func(_ context.Context, err error) { t.Error(err) }}
+	// A query is executed again to measure the processor's time: its document is parsed again, and
+	// the table's answers are replayed, once they have been given without an explanation.
+	e, warm, again := NewExecutor(opts), NewExecutor(opts), NewExecutor(opts)
+	stockFull(t, e)
+	requests := rapid.Custom(func(rt *rapid.T) Request { return Request{Query: rapid.SampledFrom(requestKinds).Draw(rt, "kind")(rt)} })
+	var all []usage
+	refused, kept := 0, map[string]bool{}
+	// Collections of garbage would be measured with the request that they fall upon.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	for i := range longtest.Size(150, 1000) {
+		if i%20 == 0 {
+			runtime.GC()
+		}
+		r := requests.Example(i)
+		now.forward(time.Second)
+		u, result := used(WithExplain(t.Context()), t, e, r)
+		if !result.Mutation {
+			warm.Execute(t.Context(), r)
+			last, _ := used(t.Context(), t, again, r)
+			u.cpu = last.cpu
+		}
+		if kept[r.Query] {
+			u.parsed, u.visited = 0, 0 // the document is remembered
+		}
+		kept[r.Query] = true
+		all = append(all, u)
+		if result.Outcome == Refused {
+			refused++
+		}
+		for what, times := range map[string]float64{
+			"bytes of its body": u.body / operation.PointBytes, "bytes of its answer": u.answer / operation.PointBytes,
+			"read units": u.readUnits / operation.PointReadUnits, "write units": u.writeUnits / operation.PointWriteUnits,
+			"parsed nodes": u.parsed / operation.PointParsed, "visited nodes": u.visited / operation.PointVisited,
+		} {
+			if times /= float64(u.points); times > mostUsed {
+				t.Errorf("it uses %.1f times the %s that its %d points pay for: %+v\n%.1000s\n%.300s %v", times, what, u.points, u, r.Query, result.Data, result.Errors)
+			}
+		}
+	}
+	points := func(u usage) float64 { return float64(u.points) }
+	cpu := func(u usage) float64 { return float64(u.cpu) }
+	bytes := func(u usage) float64 { return u.body + u.answer }
+	units := func(u usage) float64 { return u.readUnits + u.writeUnits }
+	slices.SortFunc(all, func(a, b usage) int { return cmp.Compare(cpu(b)/points(b), cpu(a)/points(a)) })
+	over := slices.IndexFunc(all, func(u usage) bool { return u.cpu <= mostUsed*operation.PointCPU*time.Duration(u.points) })
+	t.Logf("%d requests, %d refused: rank correlation of points with the processor's time %.2f, bytes %.2f, units %.2f; %d took more than %d times the time that their points pay for, the worst %.1f times",
+		len(all), refused, spearman(all, points, cpu), spearman(all, points, bytes), spearman(all, points, units), over, mostUsed, cpu(all[0])/points(all[0])/float64(operation.PointCPU))
+	if refused < len(all)/20 || refused > len(all)/2 {
+		t.Errorf("%d of %d requests are refused", refused, len(all))
+	}
+}
+
+// stockFull creates products that there are enough of for the largest orders.
+func stockFull(t *testing.T, e *Executor) {
+	t.Helper()
+	for i := range commerce.MaxLines {
+		for _, mutation := range []string{
+			fmt.Sprintf(`createProduct(input: {sku: "p%d", name: "Product", category: "Kitchen", unitPrice: {amount: "1.50"}})`, i),
+			fmt.Sprintf(`setInventoryLevel(input: {sku: "p%d", warehouseId: "wh_sea", quantity: 1000000})`, i),
+		} {
+			if got := e.Execute(t.Context(), Request{Query: `mutation { ` + mutation + ` { userErrors { message } } }`}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
+				t.Fatalf("%s: %s %v", mutation, got.Data, got.Errors)
+			}
+		}
+	}
+}
+
+// used executes a request as the server does, and measures it.
+func used(ctx context.Context, t *testing.T, e *Executor, r Request) (usage, Result) {
+	t.Helper()
+	principal := commerce.Everybody().ID
+	body, err := json.Marshal(map[string]string{"query": r.Query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, began := e.rates.Available(principal), processorTime(t)
+	if r.Paid, _ = e.Charge(ctx, len(body)); r.Paid == 0 {
+		t.Fatal("nothing was charged")
+	}
+	result := e.Execute(ctx, r)
+	u := usage{cpu: processorTime(t) - began, points: before - e.rates.Available(principal), body: float64(len(body))}
+	u.answer = float64(len(result.Data))
+	for _, err := range result.Errors {
+		text, err := json.Marshal(err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.answer += float64(len(text))
+	}
+	if explained, ok := result.Extensions["explain"].(explanation); ok {
+		u.readUnits, u.writeUnits = explained.Totals.ReadUnits, explained.Totals.WriteUnits
+	}
+	u.parsed, u.visited = documentSize(r.Query)
+	if len(result.Errors) > 0 && result.Errors[0].Extensions["code"] != errcode.BadUserInput {
+		u.visited = 0 // most limits are found before
+	}
+	return u, result
+}
+
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// documentSize counts a text's tokens, two for each node about, up to the limit; and the nodes of
+// its operations with every spread replaced by its fragment.
+func documentSize(text string) (parsed, visited float64) {
+	tokens := 0
+	for l, most := lexer.New(&ast.Source{Input: text}), setting.OrDefaults(document.Limits{}).Tokens; tokens < most; tokens++ {
+		if token, err := l.ReadToken(); err != nil || token.Kind == lexer.EOF {
+			break
+		}
+	}
+	read, err := parser.ParseQuery(&ast.Source{Input: text})
+	if err != nil {
+		return float64(tokens) / 2, 0
+	}
+	var size func(ast.SelectionSet) float64
+	size = func(set ast.SelectionSet) (n float64) {
+		for _, s := range set {
+			n++
+			switch s := s.(type) {
+			case *ast.Field:
+				n += size(s.SelectionSet)
+			case *ast.InlineFragment:
+				n += size(s.SelectionSet)
+			case *ast.FragmentSpread:
+				if f := read.Fragments.ForName(s.Name); f != nil {
+					n += size(f.SelectionSet)
+				}
+			}
+		}
+		return n
+	}
+	for _, o := range read.Operations {
+		visited += size(o.SelectionSet)
+	}
+	return float64(tokens) / 2, visited
+}
+
+// spearman is the rank correlation of two figures.
+func spearman(all []usage, of, with func(usage) float64) float64 {
+	ranks := func(value func(usage) float64) []float64 {
+		values := make([]float64, len(all))
+		for i, u := range all {
+			values[i] = value(u)
+		}
+		sorted := slices.Sorted(slices.Values(values))
+		ranks := make([]float64, len(all))
+		for i, v := range values {
+			first, found := slices.BinarySearch(sorted, v)
+			last := first
+			for found && last < len(sorted) && sorted[last] == v {
+				last++
+			}
+			ranks[i] = float64(first+last-1) / 2 // equal values share their ranks
+		}
+		return ranks
+	}
+	a, b := ranks(of), ranks(with)
+	mean := float64(len(all)-1) / 2
+	var ab, aa, bb float64
+	for i := range a {
+		ab, aa, bb = ab+(a[i]-mean)*(b[i]-mean), aa+(a[i]-mean)*(a[i]-mean), bb+(b[i]-mean)*(b[i]-mean)
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// requestKinds draw requests of all kinds: as clients send them, and as somebody does who wants
+// much for little.
+var requestKinds = []func(*rapid.T) string{
+	func(t *rapid.T) string { return drawSelections(t, parsedSchema.Query, 4) },
+	func(t *rapid.T) string { return drawSelections(t, parsedSchema.Query, 2) },
+	func(t *rapid.T) string {
+		return "{__schema" + drawSelections(t, parsedSchema.Types["__Schema"], 3) + "}"
+	},
+	drawMutation,
+	drawMutation,
+	// Orders of any length, with their payload or without, which may be placed already.
+	func(t *rapid.T) string {
+		input := fmt.Sprintf(`customerId: %s, items: [%s]`, rapid.SampledFrom([]string{`"cust_01"`, `"cust_001"`, `"nobody"`}).Draw(t, "customer"), drawnLines(t))
+		if rapid.Bool().Draw(t, "key") {
+			input += fmt.Sprintf(`, idempotencyKey: "k%d"`, rapid.IntRange(1, 3).Draw(t, "keys"))
+		}
+		return `mutation { placeOrder(input: {` + input + `}) { ` + rapid.SampledFrom([]string{`__typename`, `order { id items(first: 50) { nodes { name product { available } } } }`, `userErrors { code }`}).Draw(t, "payload") + ` } }`
+	},
+	func(t *rapid.T) string {
+		return `{ quote(input: {items: [` + drawnLines(t) + `]}) { ` + rapid.SampledFrom([]string{`__typename`, `total { amount }`, `lines { sku name subtotal { amount } }`}).Draw(t, "payload") + ` } }`
+	},
+	// Long texts under many names.
+	func(t *rapid.T) string {
+		return fmt.Sprintf(`mutation { cancelOrder(input: {orderId: "01HVNR4Q3R0000000000000002", note: %q}) { order { timeline { nodes { %s } } } } }`,
+			strings.Repeat(rapid.SampledFrom([]string{"x", "\n", "é"}).Draw(t, "text"), size(t, "long", 0, commerce.MaxNote/2)), numbered(size(t, "aliases", 1, 97), "a%d: note "))
+	},
+	func(t *rapid.T) string {
+		return `{ order(id: "01HVNR4Q3R0000000000000002") { timeline(last: 1) { nodes { ` + numbered(size(t, "aliases", 1, 97), "a%d: note ") + ` } } } }`
+	},
+	func(*rapid.T) string { return `{ _service { sdl } }` },
+	// Many lists of a record that may not exist.
+	func(t *rapid.T) string {
+		return `{ customer(id: ` + rapid.SampledFrom([]string{`"nobody"`, `"cust_01"`}).Draw(t, "id") + `) { ` +
+			numbered(size(t, "lists", 1, 90), "a%d: orders(first: %d) { __typename } ") + ` } }`
+	},
+	// Pages of every size, also none.
+	func(t *rapid.T) string {
+		return fmt.Sprintf(`{ %s(first: %d) { nodes { %s } } }`, rapid.SampledFrom([]string{"orders", "customers", "products", "employees"}).Draw(t, "list"), rapid.IntRange(-1, 101).Draw(t, "first"), "__typename")
+	},
+	// Documents that take long to refuse, or to accept.
+	func(t *rapid.T) string {
+		last := size(t, "fragments", 1, 3)
+		return fmt.Sprintf(`query Q%d {customers(first: 1) {nodes {...A}}}`, rapid.IntRange(0, 1000).Draw(t, "name")) +
+			strings.ReplaceAll(fan("ABC"[:last], size(t, "spreads", 1, 20)), "Query", "Customer") +
+			fmt.Sprintf(" fragment %c on Customer {%s}", 'A'+last, strings.Repeat(rapid.SampledFrom([]string{"nonsense ", "name ", "a: name "}).Draw(t, "field"), size(t, "fields", 1, 700)))
+	},
+	func(t *rapid.T) string {
+		operations := size(t, "operations", 2, 150)
+		return numbered(operations, "query Q%d {...F} ") + `fragment F on Query {customers {nodes {` + strings.Repeat("name ", size(t, "fields", 1, 300)) + `}}}`
+	},
+	func(t *rapid.T) string {
+		return `{` + nested(size(t, "levels", 0, 300), `... on Query {`, strings.Repeat("__typename ", size(t, "fields", 1, 40)), `}`) + `}`
+	},
+	func(t *rapid.T) string {
+		return strings.Repeat(rapid.SampledFrom([]string{"{", "a ", "{ customers ", `"x" `, "# a comment\n", "( "}).Draw(t, "text"), size(t, "times", 1, 3000))
+	},
+	func(t *rapid.T) string {
+		return `query(` + numbered(size(t, "variables", 1, 390), "$a%d: Int ") + `) {__typename}`
+	},
+}
+
+// size draws a size: half of them are the least or the most.
+func size(t *rapid.T, label string, least, most int) int {
+	return rapid.OneOf(rapid.IntRange(least, most), rapid.SampledFrom([]int{least, most})).Draw(t, label)
+}
+
+// drawnLines are lines of an order.
+func drawnLines(t *rapid.T) string {
+	lines := numbered(rapid.SampledFrom([]int{0, 1, 3, 20, commerce.MaxLines, commerce.MaxLines + 1}).Draw(t, "lines"), `{sku: "p%d", quantity: 1} `)
+	if rapid.IntRange(0, 3).Draw(t, "wrong") == 0 {
+		lines += `{sku: "nothing", quantity: 1}`
+	}
+	return lines
+}
