@@ -115,6 +115,9 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 		read(1, p.Reads...)
 		read(commerce.MaxLines, p.ReadsEach...)
 	}
+	if p.Items && len(p.ReadsEach) > 0 {
+		bound.Requests++ // the items tell which
+	}
 	if p.Items {
 		// Once for each attempt.
 		items := b.Page(model.OrderItems.AccessPattern, Page{Limit: table.MaxActions, More: true}, nil, true)

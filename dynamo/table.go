@@ -27,12 +27,12 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	out, err := s.table.Client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &s.table.Name,
 		AttributeDefinitions: attributes,
-		KeySchema:            model.TableKeySchema(),
+		KeySchema:            tableKeySchema(),
 		BillingMode:          types.BillingModePayPerRequest,
 		StreamSpecification:  wantedStream(),
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
 			IndexName:  aws.String(model.IndexName),
-			KeySchema:  model.IndexKeySchema(),
+			KeySchema:  indexKeySchema(),
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
 		}},
 	})
@@ -174,20 +174,20 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: %s is wanted, the table has %s", what, want, have))
 		}
 	}
-	differ("key", schemaText(model.TableKeySchema()), schemaText(t.KeySchema))
+	differ("key", schemaText(tableKeySchema()), schemaText(t.KeySchema))
 	found := false
 	for _, index := range t.GlobalSecondaryIndexes {
 		if aws.ToString(index.IndexName) != model.IndexName {
 			continue
 		}
 		found = true
-		differ("index "+model.IndexName+" key", schemaText(model.IndexKeySchema()), schemaText(index.KeySchema))
+		differ("index "+model.IndexName+" key", schemaText(indexKeySchema()), schemaText(index.KeySchema))
 		if index.Projection != nil {
 			differ("index "+model.IndexName+" projection", string(types.ProjectionTypeAll), string(index.Projection.ProjectionType))
 		}
 	}
 	if !found {
-		differ("index "+model.IndexName, schemaText(model.IndexKeySchema()), "no such index")
+		differ("index "+model.IndexName, schemaText(indexKeySchema()), "no such index")
 	}
 	for _, a := range t.AttributeDefinitions {
 		switch name := aws.ToString(a.AttributeName); name {
@@ -274,4 +274,19 @@ func schemaText(schema []types.KeySchemaElement) string {
 		parts[i] = fmt.Sprintf("%s (%s)", aws.ToString(k.AttributeName), k.KeyType)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// tableKeySchema is the key schema of the table.
+func tableKeySchema() []types.KeySchemaElement { return keySchema(model.AttrPK, model.AttrSK) }
+
+// indexKeySchema is the key schema of the index.
+func indexKeySchema() []types.KeySchemaElement {
+	return keySchema(model.AttrIndexPK, model.AttrIndexSK)
+}
+
+func keySchema(pk, sk string) []types.KeySchemaElement {
+	return []types.KeySchemaElement{
+		{AttributeName: aws.String(pk), KeyType: types.KeyTypeHash},
+		{AttributeName: aws.String(sk), KeyType: types.KeyTypeRange},
+	}
 }

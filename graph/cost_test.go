@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/operation"
@@ -82,11 +83,11 @@ func TestCost(t *testing.T) {
 		{`{quote(input:{items:{sku:"a",quantity:1}}){lines{sku}}}`, nil, 1 + 1 + 1 + 1*2},
 		{`query($n:Int!){quote(input:{items:[{sku:"a",quantity:$n},{sku:"b",quantity:$n}]}){lines{sku}}}`, map[string]any{"n": json.Number("3")}, 1 + 2 + 1 + 2*2},
 		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(3), 1 + 3 + 1 + 3*2},
-		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(100), 1 + 45 + 1 + 45*2},
+		{`query($i:[OrderLineInput!]!){quote(input:{items:$i}){lines{sku}}}`, quoted(100), 1 + commerce.MaxLines + 1 + commerce.MaxLines*2},
 		{`query($q:QuoteInput!){quote(input:$q){lines{sku}}}`, map[string]any{"q": quoted(3, "items")}, 1 + 3 + 1 + 3*2},
 		{`{customer(id:"1"){id id name @skip(if:true)}}`, nil, 2},
 		{`mutation{confirmOrder(input:{orderId:"1"}){order{id} userErrors{code}}}`, nil, confirming + 10 + 1 + 2 + 1 + 50*2},
-		{`mutation{placeOrder(input:{customerId:"1",items:[]}){userErrors{code ... on PriceChanged{lines{sku subtotal{amount}}}}}}`, nil, placing + each + 1 + 10 + 1 + 1 + 50*2 + 1 + 45*4},
+		{`mutation{placeOrder(input:{customerId:"1",items:[]}){userErrors{code ... on PriceChanged{lines{sku subtotal{amount}}}}}}`, nil, placing + each + 1 + 10 + 1 + 1 + 50*2 + 1 + commerce.MaxLines*4},
 		{`mutation($i:[OrderLineInput!]!){placeOrder(input:{customerId:"1",items:$i}){__typename}}`, quoted(7), placing + 7*(each+1) + 10 + 1 + 1},
 		{`mutation{...F ...F} fragment F on Mutation{confirmOrder(input:{orderId:"1"}){order{id}}}`, nil, confirming + 10 + 3},
 		{`mutation{confirmOrder(input:{orderId:"1"}){userErrors{... on NotFound{code} ... on VersionConflict{code currentVersion}}}}`, nil, confirming + 10 + 1 + 1 + 50*3},

@@ -3,6 +3,10 @@ package graph
 import (
 	"testing"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/internal/golden"
@@ -13,4 +17,17 @@ func TestGoldenModelDocs(t *testing.T) {
 	golden.Section(t, name, "keys", markdown.Keys())
 	golden.Section(t, name, "attributes", markdown.Attributes())
 	golden.Section(t, name, "patterns", bound.PatternsMarkdown(Schema()))
+}
+
+func TestGoldenLimitsOfValues(t *testing.T) {
+	p := message.NewPrinter(language.English) // 1,000,000
+	golden.Section(t, "../docs/operations.md", "values", markdown.Table([][]string{
+		{"what", "limit"},
+		{"lines of an order, pieces of a line", p.Sprintf("%d, %d", commerce.MaxLines, commerce.MaxQuantity)},
+		{"pieces in a warehouse, in all warehouses", p.Sprintf("%d, %d", commerce.MaxLevel, commerce.MaxInventory)},
+		{"id, e-mail address, idempotency key", p.Sprintf("%d, %d, %d bytes", commerce.MaxIDLength, commerce.MaxEmail, commerce.MaxIdempotencyKey)},
+		{"name, note, searched text", p.Sprintf("%d, %d, %d bytes", commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName)},
+		{"phone numbers", p.Sprintf("%d of %d bytes", commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)},
+		{"amount of money", p.Sprintf("%d digits, those behind the point included", commerce.MaxPriceDigits)},
+	}))
 }

@@ -261,7 +261,13 @@ func createAll[V model.Value](c *change, v V) {
 func rewrite[V model.Value](c *change, b *model.KeyBuilder, stands model.Record, before, after V, when table.Condition) {
 	was, is := model.Records(c.former(), before), model.Records(b, after)
 	c.update(was[0], is[0], when)
-	kept := c.unchanged(stands, model.Attributes(before), model.Attributes(after))
+	c.follow(stands, was, is)
+}
+
+// follow writes the edges of a changed record: those of was become those of is. Both begin with the
+// record, as this program writes it.
+func (c *change) follow(stands model.Record, was, is []model.Record) {
+	kept := c.unchanged(stands, was[0], is[0])
 	for _, edge := range is[1:] {
 		k := model.KeyOf(edge)
 		c.mirror(withKey(was, k), edge.With(model.EntityOf(k).Without(kept)), nil)
@@ -331,7 +337,9 @@ func (c *change) unchanged(stands, before, after model.Record) model.Record {
 			kept[name] = stands[name]
 		}
 	}
-	delete(kept, "entity") // copies have their own
+	for _, name := range []string{"entity", model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
+		delete(kept, name) // copies have their own
+	}
 	return kept
 }
 
@@ -355,17 +363,75 @@ func (c *change) mirror(before, after model.Record, when table.Condition, option
 	c.set(model.KeyOf(after), e.Setting(lost, after), &e, units.Write(before, after), when)
 }
 
-// adjust adds to numbers of a record that may be unknown; it is taken for a small one then.
-// Adjusting a product raises its stock revision. This is the only place that does: every mutation
-// that changes stock or what orders hold of it adjusts the product, if only with an empty map
-// because the product keeps no counter.
-func (c *change) adjust(k model.Keys, deltas map[string]int, when table.Condition) {
-	if of := model.EntityOf(k); of != nil && of.Name == model.EntityProduct.Name {
-		deltas = maps.Clone(deltas)
-		deltas[model.AttrStockRevision] = 1
+// adjustment adds to numbers of a record, if a condition holds.
+type adjustment struct {
+	key    model.Keys
+	deltas map[string]int
+	when   table.Condition
+}
+
+// adjust adds to numbers of records that may be unknown; such a record is taken for a small one.
+// Records that have edges with these numbers are read first, in one round trip at most, and the
+// edges are written anew. Adjusting a product raises its stock revision. This is the only place that
+// does: every mutation that changes stock or what orders hold of it adjusts the product, if only
+// with an empty map because the product keeps no counter.
+//
+// Errors: ErrCorrupt, those of failed.
+func (c *change) adjust(ctx context.Context, all ...adjustment) error {
+	if c.Err != nil {
+		return nil // mutate tells
 	}
-	var e table.Expression
-	c.set(k, e.Adding(deltas), &e, units.Adjust(c.known[k.Primary()]), when)
+	var listed []model.Keys
+	for i, a := range all {
+		e := model.EntityOf(a.key)
+		if e.Name == model.EntityProduct.Name {
+			a.deltas[model.AttrStockRevision] = 1
+		}
+		if all[i].key = a.key.Primary(); len(e.EdgesWith(maps.Keys(a.deltas))) > 0 {
+			listed = append(listed, all[i].key)
+		}
+	}
+	if _, err := c.read(ctx, listed...); err != nil {
+		return err
+	}
+	for _, a := range all {
+		stands, known := c.stands(a.key)
+		edges := known && slices.Contains(listed, a.key)
+		if edges {
+			a.when = table.AllOf(a.when, table.Still(stands, slices.Sorted(maps.Keys(a.deltas))...))
+		}
+		var e table.Expression
+		c.set(a.key, e.Adding(a.deltas), &e, units.Adjust(stands), a.when)
+		if !edges {
+			continue
+		}
+		adjusted, at := maps.Clone(stands), model.Reader{Record: stands}
+		for name, by := range a.deltas {
+			adjusted[name] = model.Num(at.Number(name) + by)
+		}
+		was, err := c.withEdges(stands)
+		if err != nil {
+			return err
+		}
+		is, err := c.withEdges(adjusted)
+		if err != nil {
+			return err
+		}
+		c.follow(stands, was, is)
+	}
+	return nil
+}
+
+// withEdges returns the record that the model makes of what a record says, and its edges.
+//
+// Errors: ErrCorrupt.
+func (c *change) withEdges(r model.Record) ([]model.Record, error) {
+	e := model.EntityOf(model.KeyOf(r))
+	records, err := c.table.EncodedAgain(*e, r)
+	return slices.DeleteFunc(records, func(r model.Record) bool {
+		of := model.EntityOf(model.KeyOf(r))
+		return of == nil || of.Root().Name != e.Name
+	}), err
 }
 
 // tally adds to numbers of a record without reading it, if a condition holds; nil for none. It

@@ -156,8 +156,8 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 			status := []string{"shipped", "delivered", "shipped"}[round]
 			if round == 0 {
 				// What was reserved goes with the order.
-				r.Set("PRODUCT#p0", "WAREHOUSE#w0", storetest.Item{"quantity": storetest.Num("999")})
-				r.Set("PRODUCT#p0", "#METADATA", storetest.Item{"totalInventory": storetest.Num("999")})
+				r.SetWithEdges("PRODUCT#p0", "WAREHOUSE#w0", storetest.Item{"quantity": storetest.Num("999")})
+				r.SetWithEdges("PRODUCT#p0", "#METADATA", storetest.Item{"totalInventory": storetest.Num("999")})
 			}
 			r.Set(order, "#METADATA", storetest.Item{"status": model.Str(status), "gsi1pk": model.Str("STATUS#" + status)})
 			r.Set("CUSTOMER#c0", order, storetest.Item{"status": model.Str(status)})

@@ -70,19 +70,23 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		if err := c.happened(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
 			return nil, err
 		}
+		reserved := make([]adjustment, len(lines))
 		for i, line := range lines {
 			stands := table.Still(records[i+1], "name", "unitPrice", "currency")
-			c.adjust(ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Is(model.AttrAvailable, ">=", model.Num(line.Quantity))))
+			reserved[i] = adjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Is(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
+		}
+		if err := c.adjust(ctx, reserved...); err != nil {
+			return nil, err
 		}
 		for _, item := range order.Items {
 			c.create(model.LineRecord(&c.KeyBuilder, order, item))
 		}
 		if table.IsCounted(records[0], model.AttrOrderCount) {
-			c.adjust(ks[0], map[string]int{model.AttrOrderCount: 1}, table.AllOf(table.Still(records[0], "accountRepId"), table.Counted(model.AttrOrderCount)))
-		} else {
-			// Nobody has counted this customer's orders: one more would make a count of one.
-			c.require(ks[0], table.Still(records[0], "accountRepId", model.AttrOrderCount))
+			one := map[string]int{model.AttrOrderCount: 1}
+			return &order, c.adjust(ctx, adjustment{ks[0], one, table.AllOf(table.Still(records[0], "accountRepId"), table.Counted(model.AttrOrderCount))})
 		}
+		// Nobody has counted this customer's orders: one more would make a count of one.
+		c.require(ks[0], table.Still(records[0], "accountRepId", model.AttrOrderCount))
 		return &order, nil
 	})
 }
@@ -277,7 +281,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if cmd.To == commerce.Shipped {
 			err = c.ship(ctx, pieces, cmd.WarehouseID)
 		} else {
-			c.release(pieces)
+			err = c.release(ctx, pieces)
 		}
 		if err != nil {
 			return nil, err
@@ -317,11 +321,19 @@ func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 //
 // Errors: commerce.NotFound, commerce.Refusals of InsufficientStock, those of failed.
 func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
+	levels, taken := make([]model.Keys, len(items)), make([]adjustment, 0, 2*len(items))
+	for i, item := range items {
+		levels[i] = model.InventoryLevelKeys(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})
+		taken = append(taken, adjustment{levels[i], map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.Is(model.AttrQuantity, ">=", model.Num(item.Quantity))})
+		taken = c.count(taken, item.SKU, model.AttrTotalInventory, -item.Quantity)
+	}
+	if err := c.adjust(ctx, taken...); err != nil {
+		return err
+	}
 	var refusals commerce.Refusals
-	for _, item := range items {
-		level := model.InventoryLevelKeys(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})
-		have, told := 0, c.missing(level)
-		if r, ok := c.stands(level); ok {
+	for i, item := range items {
+		have, told := 0, c.missing(levels[i])
+		if r, ok := c.stands(levels[i]); ok {
 			decoded, err := model.DecodeInventoryLevel(model.Reader{Record: r})
 			if err != nil {
 				return err
@@ -331,8 +343,6 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 		if told && have < item.Quantity {
 			refusals = append(refusals, commerce.TooFew(commerce.Path("warehouseId"), item.SKU, item.Quantity, have, " in warehouse "+string(from)))
 		}
-		c.adjust(level, map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.Is(model.AttrQuantity, ">=", model.Num(item.Quantity)))
-		c.count(item.SKU, model.AttrTotalInventory, -item.Quantity)
 	}
 	if len(refusals) == 0 {
 		return nil
@@ -348,23 +358,28 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 }
 
 // release makes what items have reserved available again.
-func (c *change) release(items []commerce.OrderLine) {
+//
+// Errors: those of adjust.
+func (c *change) release(ctx context.Context, items []commerce.OrderLine) error {
+	var released []adjustment
 	for _, item := range items {
-		c.count(item.SKU, model.AttrAvailable, item.Quantity)
+		released = c.count(released, item.SKU, model.AttrAvailable, item.Quantity)
 	}
+	return c.adjust(ctx, released...)
 }
 
-// count adds to a counter of a product, without reading the product first. It skips a product that
-// does not exist or keeps no such counter, on the condition that this is still so.
-func (c *change) count(sku commerce.SKU, counter string, delta int) {
+// count appends what adds to a counter of a product. It skips a product that does not exist or keeps
+// no such counter, on the condition that this is still so.
+func (c *change) count(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.stands(k); {
 	case c.missing(k):
 		c.require(k, table.Absent)
+		return to
 	case ok && !table.IsCounted(r, counter):
-		c.adjust(k, map[string]int{}, table.Still(r, counter))
+		return append(to, adjustment{k, map[string]int{}, table.Still(r, counter)})
 	default:
-		c.adjust(k, map[string]int{counter: delta}, table.Counted(counter))
+		return append(to, adjustment{k, map[string]int{counter: delta}, table.Counted(counter)})
 	}
 }
 
@@ -433,13 +448,17 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			}
 		}
 		c.line(before, after, cmd.SKU)
-		switch {
+		var held []adjustment
+		switch enough := table.Is(model.AttrAvailable, ">=", model.Num(by)); {
 		case by > 0 && was == 0:
-			c.adjust(k, map[string]int{model.AttrAvailable: -by}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), table.Is(model.AttrAvailable, ">=", model.Num(by))))
+			held = []adjustment{{k, map[string]int{model.AttrAvailable: -by}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), enough)}}
 		case by > 0:
-			c.adjust(k, map[string]int{model.AttrAvailable: -by}, table.Is(model.AttrAvailable, ">=", model.Num(by)))
+			held = []adjustment{{k, map[string]int{model.AttrAvailable: -by}, enough}}
 		default:
-			c.count(cmd.SKU, model.AttrAvailable, -by)
+			held = c.count(nil, cmd.SKU, model.AttrAvailable, -by)
+		}
+		if err := c.adjust(ctx, held...); err != nil {
+			return nil, err
 		}
 		if len(c.writes) > table.MaxActions {
 			return nil, commerce.TooLong(commerce.Path("orderId"), len(items), commerce.MaxLines)

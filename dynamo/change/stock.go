@@ -98,7 +98,7 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 			}
 			return &before.InventoryLevel, err
 		}
-		return c.relevel(before, cmd.Quantity, "quantity")
+		return c.relevel(ctx, before, cmd.Quantity, "quantity")
 	})
 }
 
@@ -121,7 +121,7 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 		if _, err := commerce.ParseLevel(quantity); err != nil {
 			return nil, commerce.Refuse(commerce.Path("delta"), "makes a level that %s", err)
 		}
-		return c.relevel(before, quantity, "delta")
+		return c.relevel(ctx, before, quantity, "delta")
 	})
 }
 
@@ -179,8 +179,9 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 // relevel adds the records of a changed level to the transaction: the level, and the product's
 // counters. field is the one that says how much.
 //
-// Errors: commerce.InsufficientStock, commerce.InvalidInput where there would be too many.
-func (c *change) relevel(before leveled, quantity int, field string) (*commerce.InventoryLevel, error) {
+// Errors: commerce.InsufficientStock, commerce.InvalidInput where there would be too many, those of
+// adjust.
+func (c *change) relevel(ctx context.Context, before leveled, quantity int, field string) (*commerce.InventoryLevel, error) {
 	by := quantity - before.Quantity
 	if by == 0 && before.record != nil {
 		return &before.InventoryLevel, nil
@@ -222,6 +223,5 @@ func (c *change) relevel(before leveled, quantity int, field string) (*commerce.
 		}
 		counters[counter] = by
 	}
-	c.adjust(k, counters, table.AllOf(conditions...))
-	return &after, nil
+	return &after, c.adjust(ctx, adjustment{k, counters, table.AllOf(conditions...)})
 }

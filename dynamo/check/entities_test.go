@@ -24,10 +24,15 @@ import (
 // unjudged are the changes that a check does not find, by the reason. One that a check does find
 // fails the test, so the lists stay true.
 func unjudged() map[string][]string {
+	alone := []string{"orderEvent.actor", "warehouse.name"}
+	for _, e := range model.Entities() {
+		versioned := slices.ContainsFunc(model.AttributesOf(&e), func(a model.Attribute) bool { return a.Name == model.AttrVersion })
+		if ordered := e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name; versioned && !ordered && len(e.Root().Edges()) == 0 {
+			alone = append(alone, e.Name+".version") // it has neither edges nor a copy
+		}
+	}
 	return map[string][]string{
-		"no other record has the value": {
-			"orderEvent.actor", "category.version", "inventoryLevel.version", "warehouse.name", "warehouse.version",
-		},
+		"no other record has the value":                         alone,
 		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt"},
 		"loaded orders have no last event, and the next change writes it anew": {
 			"lastEvent lost", "lastEvent.eventId", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",

@@ -1,4 +1,4 @@
-// Package markdown writes the tables of the docs. It imports dynamo/model.
+// Package markdown writes the tables of the docs, and patterns in words. It imports dynamo/model.
 package markdown
 
 import (
@@ -63,7 +63,7 @@ func Patterns(fields map[string][]string) string {
 		for i, f := range fields[p.ID] {
 			cells[i] = Cell(f)
 		}
-		rows = append(rows, []string{p.ID, p.What, strings.Join(cells, " "), p.Request(), Cell(p.Keys())})
+		rows = append(rows, []string{p.ID, p.What, strings.Join(cells, " "), Request(p), Cell(ReadKeys(p))})
 	}
 	return Table(rows)
 }

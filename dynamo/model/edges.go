@@ -1,12 +1,27 @@
 package model
 
 import (
+	"iter"
 	"maps"
 	"slices"
 )
 
 // Edges returns the kinds of edges that the records of an entity have.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
+
+// EdgesWith returns the kinds of edges whose records have one of these attributes of an entity's.
+func (e *Entity) EdgesWith(names iter.Seq[string]) []*Entity {
+	var found []*Entity
+	for _, edge := range e.Edges() {
+		for name := range names {
+			if !slices.Contains(edge.Lacks, name) {
+				found = append(found, edge)
+				break
+			}
+		}
+	}
+	return found
+}
 
 // edges are the kinds of edges by the names of the entities whose records they list.
 var edges = func() map[string][]*Entity {
@@ -95,11 +110,22 @@ func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges returns the pattern with the edges of an entity added. The pattern must write all
-// attributes of the entity's records.
-func (p WritePattern) withEdges(of *Entity) WritePattern {
+// withEdges returns the pattern with the edges of an entity added. The pattern writes all attributes
+// of the entity's records, or only adds to some numbers. Then only the edges that have such a number
+// follow, and the records are read.
+func (p WritePattern) withEdges(of *Entity, numbers ...string) WritePattern {
 	is := func(e Entity) bool { return e.Name == of.Name }
-	for _, edge := range of.Edges() {
+	follow := of.Edges()
+	if len(numbers) > 0 {
+		reads := &p.Reads
+		if slices.ContainsFunc(p.Each, is) {
+			reads = &p.ReadsEach
+		}
+		if follow = of.EdgesWith(slices.Values(numbers)); len(follow) > 0 && !slices.ContainsFunc(*reads, is) {
+			*reads = append(*reads, *of)
+		}
+	}
+	for _, edge := range follow {
 		switch {
 		case slices.ContainsFunc(p.Each, is) && edge.isOptional():
 			p.MaybeEach = append(p.MaybeEach, *edge)

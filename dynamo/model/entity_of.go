@@ -69,7 +69,7 @@ func (codec *Codec) Reindexed(r Record) (Record, error) {
 		}
 		return r, nil
 	}
-	candidates, err := codec.encodedAgain(*e, r)
+	candidates, err := codec.EncodedAgain(*e, r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,12 +89,12 @@ func (codec *Codec) Reindexed(r Record) (Record, error) {
 	return nil, fmt.Errorf("%w: record %s: its attributes belong under another key than that of this %s", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// encodedAgain decodes a record and returns all records that the model makes of what it says, the
+// EncodedAgain decodes a record and returns all records that the model makes of what it says, the
 // record itself among them where its key and its attributes agree. Values that can be in no key are
 // no error: another record of those may need them, not this one.
 //
 // Errors: ErrCorrupt.
-func (codec *Codec) encodedAgain(e Entity, r Record) ([]Record, error) {
+func (codec *Codec) EncodedAgain(e Entity, r Record) ([]Record, error) {
 	encode, err := codec.decoded(e, Reader{Record: r})
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -218,20 +217,20 @@ var (
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: of(EntityCustomer), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Each: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true, Late: of(EntityWarehouse)}.withEdges(&EntityInventoryLevel)
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Each: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true, Late: of(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory)
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}.withEdges(&EntityProduct, AttrAvailable)
 	// The items of an order get records of their own when there are too many to embed.
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable)
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable)
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: of(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
@@ -241,9 +240,9 @@ var (
 	WriteCreateWarehouse = WritePattern{ID: "WP14", Mutation: "createWarehouse",
 		Writes: of(EntityWarehouse), Maybe: of(EntityIdempotency)}.withEdges(&EntityWarehouse)
 	WriteSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel",
-		Writes: of(EntityInventoryLevel), Maybe: of(EntityProduct, EntityWarehouse), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
+		Writes: of(EntityInventoryLevel), Maybe: of(EntityProduct, EntityWarehouse), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
 	WriteAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory",
-		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse, EntityIdempotency), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
+		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse, EntityIdempotency), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
 	WriteHireEmployee = WritePattern{ID: "WP17", Mutation: "hireEmployee",
 		Writes: of(EntityEmployee), Maybe: of(EntityWarehouse, EntityIdempotency)}.withEdges(&EntityEmployee)
 	WriteUpdateEmployee = WritePattern{ID: "WP18", Mutation: "updateEmployee",
@@ -338,11 +337,17 @@ const foldedName = "foldedName"
 
 // valueFor returns the value of a template's placeholder in a record with these attributes.
 func (e *Entity) valueFor(name string, attributes Record) string {
-	text := TextOf(attributes, e.AttributeFor(name))
-	if name == foldedName {
-		return commerce.FoldName(text)
+	switch v := attributes[e.AttributeFor(name)].(type) {
+	case *types.AttributeValueMemberS:
+		if name == foldedName {
+			return commerce.FoldName(v.Value)
+		}
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return SortableNumber(v.Value)
+	default:
+		return ""
 	}
-	return text
 }
 
 // Attributes returns the keys as attributes.
@@ -352,20 +357,6 @@ func (k Keys) Attributes() Record {
 		r[AttrIndexPK], r[AttrIndexSK] = Str(k.IndexPK), Str(k.IndexSK)
 	}
 	return r
-}
-
-// TableKeySchema and IndexKeySchema are the key attributes by which the table and its index are
-// built and checked.
-func TableKeySchema() []types.KeySchemaElement { return keySchema(AttrPK, AttrSK) }
-
-// IndexKeySchema is the key schema of the index.
-func IndexKeySchema() []types.KeySchemaElement { return keySchema(AttrIndexPK, AttrIndexSK) }
-
-func keySchema(pk, sk string) []types.KeySchemaElement {
-	return []types.KeySchemaElement{
-		{AttributeName: aws.String(pk), KeyType: types.KeyTypeHash},
-		{AttributeName: aws.String(sk), KeyType: types.KeyTypeRange},
-	}
 }
 
 // KeyAttributes are the names of the key attributes that a Query of this pattern reads by.

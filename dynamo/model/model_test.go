@@ -26,7 +26,7 @@ func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("no entity writes the keys %s", p.Keys())
+			t.Errorf("no entity writes the keys %s %s", p.PK, p.SK)
 		})
 	}
 }
@@ -61,7 +61,7 @@ func TestRecordsOfDifferentListsInOnePartitionHaveDifferentPrefixes(t *testing.T
 			}
 		}
 		if matching != 1 {
-			t.Errorf("%s (%s) lists records of %d entities, want 1", p.ID, p.Keys(), matching)
+			t.Errorf("%s (%s %s) lists records of %d entities, want 1", p.ID, p.PK, p.SK, matching)
 		}
 	}
 }

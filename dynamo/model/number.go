@@ -62,3 +62,22 @@ func ParseNumber(text string) (Number, bool) {
 	}
 	return n, true
 }
+
+// SortableNumber returns a number as it stands in a key: a text that sorts as the number does. It has
+// 19 digits before the point. Those of a negative number are subtracted from 9, and '~' is behind
+// them, so that -2 is -9999999999999999997~. The number has no exponent and ends in no zero behind
+// a point.
+func SortableNumber(text string) string {
+	text, negative := strings.CutPrefix(text, "-")
+	whole, _, _ := strings.Cut(text, ".")
+	text = strings.Repeat("0", max(0, len("9223372036854775807")-len(whole))) + text
+	if !negative {
+		return text
+	}
+	return "-" + strings.Map(func(digit rune) rune {
+		if digit == '.' {
+			return digit
+		}
+		return '0' + '9' - digit
+	}, text) + "~"
+}

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -35,6 +36,24 @@ func TestNumbers(t *testing.T) {
 	} {
 		if _, ok := model.ParseNumber(text); ok != fits {
 			t.Errorf("%s: %t, want %t", text, ok, fits)
+		}
+	}
+}
+
+// Numbers in keys sort as numbers, and an entity's templates need only name the attribute.
+func TestNumbersInKeys(t *testing.T) {
+	number := rapid.StringMatching(`(0|-?[1-9][0-9]{0,18})|-?(0|[1-9][0-9]{0,3})\.[0-9]?[1-9]`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := number.Draw(t, "a"), number.Draw(t, "b")
+		x, _ := new(big.Rat).SetString(a)
+		y, _ := new(big.Rat).SetString(b)
+		if got := strings.Compare(model.SortableNumber(a), model.SortableNumber(b)); got != x.Cmp(y) {
+			t.Fatalf("%s and %s compare as %d", model.SortableNumber(a), model.SortableNumber(b), got)
+		}
+	})
+	for n, key := range map[string]string{"0": "0000000000000000000", "7.5": "0000000000000000007.5", "-7": "-9999999999999999992~", "9223372036854775807": "9223372036854775807"} {
+		if got := model.SortableNumber(n); got != key {
+			t.Errorf("%s is %s in a key, want %s", n, got, key)
 		}
 	}
 }

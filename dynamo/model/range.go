@@ -1,7 +1,6 @@
 package model
 
 import (
-	"strings"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -106,26 +105,4 @@ func KeyRangeOf(p *AccessPattern, partition, prefix string, b Range) KeyRange {
 		c.Text, c.From, c.To = equal+" AND "+sk+" BETWEEN :from AND :to", from, to
 	}
 	return c
-}
-
-// DescribeRange tells people which keys a Query reads.
-func DescribeRange(p *AccessPattern, partition, prefix string, b Range) string {
-	_, sk := p.KeyAttributes()
-	from, exclusive := strings.CutSuffix(b.From, JustAfter(""))
-	relation := " <= "
-	if exclusive {
-		relation = " < "
-	}
-	switch {
-	case b == Range{} && prefix == "":
-		return partition
-	case b == Range{}:
-		return partition + " " + prefix + "*"
-	case b.To == "":
-		return partition + " " + prefix + from + relation + sk
-	case b.From == "":
-		return partition + " " + sk + " < " + prefix + b.To
-	default:
-		return partition + " " + prefix + from + relation + sk + " < " + prefix + b.To
-	}
 }

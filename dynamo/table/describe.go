@@ -33,3 +33,25 @@ func shorten(texts []string) string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// describeRange tells people which keys a Query reads.
+func describeRange(p *model.AccessPattern, partition, prefix string, b model.Range) string {
+	_, sk := p.KeyAttributes()
+	from, exclusive := strings.CutSuffix(b.From, model.JustAfter(""))
+	relation := " <= "
+	if exclusive {
+		relation = " < "
+	}
+	switch {
+	case b == model.Range{} && prefix == "":
+		return partition
+	case b == model.Range{}:
+		return partition + " " + prefix + "*"
+	case b.To == "":
+		return partition + " " + prefix + from + relation + sk
+	case b.From == "":
+		return partition + " " + sk + " < " + prefix + b.To
+	default:
+		return partition + " " + prefix + from + relation + sk + " < " + prefix + b.To
+	}
+}

@@ -21,7 +21,7 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 		return nil, false, Failed("Query", partition, err)
 	}
 	if timed.On() {
-		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: model.DescribeRange(p, partition, prefix, b),
+		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
 			Items: len(a.Records), ReadUnits: t.queried(p, units.Query(a.Records), a)})
 	}
 	return a.Records, a.more, nil
@@ -131,7 +131,7 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 		if timed.On() {
 			a := answer{Records: readers(out.Items)}
 			a.cost(out.ConsumedCapacity)
-			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: model.DescribeRange(p, partition, prefix, model.Range{}),
+			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeRange(p, partition, prefix, model.Range{}),
 				Items: int(out.Count), ReadUnits: t.queried(p, units.Query(a.Records), a)})
 		}
 		n += int(out.Count)

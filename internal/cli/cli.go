@@ -17,6 +17,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
@@ -506,10 +507,10 @@ func patterns(_ context.Context, args []string, env Environment) error {
 	}
 	tab := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	for _, p := range model.AccessPatterns() {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.What, p.Request(), p.Keys())
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.What, markdown.Request(p), markdown.ReadKeys(p))
 	}
 	for _, p := range model.WritePatterns() {
-		fmt.Fprintf(tab, "%s\t%s\tTransactWriteItems\t%s\n", p.ID, p.Mutation, p.Records())
+		fmt.Fprintf(tab, "%s\t%s\tTransactWriteItems\t%s\n", p.ID, p.Mutation, markdown.Records(p))
 	}
 	return tab.Flush()
 }

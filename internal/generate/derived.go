@@ -53,6 +53,22 @@ type derived struct {
 	enums map[string]map[string]config.EnumValue
 }
 
+// mutationsFile declares the mutations. The description of placeOrder names commerce.MaxLines.
+const mutationsFile = "mutations.graphqls"
+
+// describeLimit writes commerce.MaxLines into the schema.
+func describeLimit(commerce *types.Package) {
+	text := string(must(os.ReadFile(mutationsFile)))
+	const begin, end = "Places an order of 1 to ", " products"
+	before, rest, found := strings.Cut(text, begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		fail("%s: no description has %q", mutationsFile, begin)
+	}
+	most := commerce.Scope().Lookup("MaxLines").(*types.Const).Val()
+	check(os.WriteFile(mutationsFile, []byte(before+begin+most.String()+end+after), 0o644))
+}
+
 // handWritten parses the files of the schema but those that are generated.
 func handWritten() *gql.SchemaDocument {
 	var sources []*gql.Source
@@ -67,6 +83,7 @@ func handWritten() *gql.SchemaDocument {
 
 // derive finds what follows from the schema, and writes the part of the schema that does.
 func derive(cfg *config.Config, store, commerce *types.Package) *derived {
+	describeLimit(commerce)
 	schema := handWritten()
 	d := &derived{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}
 	for name, entry := range cfg.Models {

@@ -30,6 +30,8 @@ type generator struct {
 	// patterns are the access patterns, in order, and readings the same with their types, by ID.
 	patterns []pattern
 	readings map[string]reading
+	// limits are the methods that limit lists, by the Go type of the argument.
+	limits map[string]limit
 	// mutations are the fields of Mutation by name.
 	mutations map[string]mutation
 }

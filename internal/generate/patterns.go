@@ -77,8 +77,8 @@ func declaration(value ast.Expr) (pattern, bool) {
 	return pattern{}, false
 }
 
-// declaredAs returns the variables of a file whose value is a composite literal of a type, or a
-// method called on one, in order.
+// declaredAs returns the variables of a file whose value is a composite literal of a type, or
+// methods called on one, in order.
 func declaredAs(name, literal string) []string {
 	file := must(parser.ParseFile(token.NewFileSet(), name, nil, 0))
 	var found []string
@@ -88,10 +88,12 @@ func declaredAs(name, literal string) []string {
 			continue
 		}
 		value := spec.Values[0]
-		if call, ok := value.(*ast.CallExpr); ok {
-			if method, ok := call.Fun.(*ast.SelectorExpr); ok {
-				value = method.X
+		for call, ok := value.(*ast.CallExpr); ok; call, ok = value.(*ast.CallExpr) {
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok {
+				break
 			}
+			value = method.X
 		}
 		if value, ok := value.(*ast.CompositeLit); ok {
 			if of, ok := value.Type.(*ast.Ident); ok && of.Name == literal {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"go/types"
 	"slices"
 	"strconv"
@@ -118,6 +121,37 @@ func argumentsType(f *codegen.Field) string {
 // pagingArguments choose the page. All others belong to the list, and so to its cursors.
 var pagingArguments = []string{"first", "after", "last", "before"}
 
+// limit is a method of paging.Request that limits a list by an argument.
+type limit struct {
+	name string
+	// refuses reports that a value can be wrong. Then the method gets the argument's name, too.
+	refuses bool
+}
+
+// requestFile declares the methods of paging.Request.
+const requestFile = "graph/paging/request.go"
+
+// prefixMethod is for arguments that operation.IsPrefix tells by their names.
+var prefixMethod = limit{name: "Prefix"}
+
+// limits returns the methods for all other arguments, by the argument's Go type.
+func limits() map[string]limit {
+	found := map[string]limit{}
+	for _, d := range must(parser.ParseFile(token.NewFileSet(), requestFile, nil, 0)).Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv == nil || types.ExprString(f.Recv.List[0].Type) != "*Request" || !f.Name.IsExported() || f.Name.Name == prefixMethod.name {
+			continue
+		}
+		parameters := f.Type.Params.List
+		of := types.ExprString(parameters[len(parameters)-1].Type)
+		if found[of].name != "" {
+			fail("%s: %s and %s are for arguments of one type", requestFile, found[of].name, f.Name.Name)
+		}
+		found[of] = limit{f.Name.Name, len(parameters) > 1}
+	}
+	return found
+}
+
 // listArguments writes the method that reads the arguments of a list. It fails for an argument of a
 // Go type that limits no list.
 func (g *generator) listArguments(f *codegen.Field, all []read) {
@@ -133,25 +167,21 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 		if slices.Contains(pagingArguments, a.Name) {
 			continue
 		}
-		methods := map[string]string{
-			"string": "Text", "commerce.Status": "Status", "[]commerce.Status": "Statuses", "*commerce.TimeRange": "TimeRange", "*commerce.DateRange": "DateRange", "*string": "OptionalText",
-		}
-		method, ok := methods[g.name(a.TypeReference.GO)]
-		if !ok {
-			fail("%s: the argument %s is a %s, which limits no list: see paging.Request", fullName(f), a.Name, g.name(a.TypeReference.GO))
-		}
-		if operation.IsPrefix(a.Name) {
-			method = "Prefix"
+		method := prefixMethod
+		if !operation.IsPrefix(a.Name) {
+			if method = g.limits[g.name(a.TypeReference.GO)]; method.name == "" {
+				fail("%s: the argument %s is a %s, which limits no list: give paging.Request a method for it", fullName(f), a.Name, g.name(a.TypeReference.GO))
+			}
 		}
 		given := ""
 		if chosen[a.Name] {
 			given = a.VarName + " := "
 		}
 		name := ""
-		if !slices.Contains([]string{"Text", "OptionalText", "Prefix", "Statuses"}, method) { // no value of these is wrong
+		if method.refuses {
 			name = strconv.Quote(a.Name) + ", "
 		}
-		g.p("%sq.%s(%sa.%s)", given, method, name, a.VarName)
+		g.p("%sq.%s(%sa.%s)", given, method.name, name, a.VarName)
 	}
 	if len(chosen) > 0 {
 		g.p("switch {")
@@ -396,7 +426,7 @@ func generateReads(data *codegen.Data, p plugin) {
 	g.imported(operationPackage, "operation")
 	g.imported(pagingPackage, "paging")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
-	g.readings = readings(p.model, p.patterns)
+	g.readings, g.limits = readings(p.model, p.patterns), limits()
 	var resolvers []string
 	for _, o := range data.Objects {
 		if o.HasResolvers() {

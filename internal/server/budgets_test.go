@@ -3,7 +3,9 @@ package server_test
 import (
 	"crypto/sha256"
 	"fmt"
-	"slices"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/markdown"
+	"github.com/ordergraph/ordergraph/internal/golden"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -79,9 +83,35 @@ func generate(t testing.TB, o bookOptions) commerce.Book {
 	return book
 }
 
-// Every line of the table of request budgets, on a book of 120 orders.
-func TestRequestBudgets(t *testing.T) {
+// patterns names the access patterns of the requests in one line.
+func (e explained) patterns() string {
+	var parts []string
+	times := map[string]int{}
+	for _, r := range e.Requests {
+		part := r.AccessPattern
+		if r.Operation == "BatchGetItem" {
+			part += " as one BatchGetItem"
+		}
+		if times[part]++; times[part] == 1 {
+			parts = append(parts, part)
+		}
+	}
+	for i, part := range parts {
+		if times[part] > 1 {
+			parts[i] = fmt.Sprintf("%s, %d times", part, times[part])
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// The table of request budgets is what the queries of testdata/budgets.graphql cost, on a book of 120
+// orders. Behind a '#' is a note for readers.
+func TestGoldenRequestBudgets(t *testing.T) {
 	t.Parallel()
+	queries, err := os.ReadFile("testdata/budgets.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40, status: func(n int) commerce.Status {
 			return commerce.Statuses()[n%5]
@@ -93,37 +123,25 @@ func TestRequestBudgets(t *testing.T) {
 		storetest.Load(t, store, book)
 		api := serve(t, store)
 
-		for _, line := range []struct {
-			name, query          string
-			requests, roundTrips int
-		}{
-			{"an order with items", `{ order(id: "%[1]s") { items { nodes { name } } } }`, 1, 1},
-			{"an order with items and timeline", `{ order(id: "%[1]s") { items { nodes { name } } timeline { nodes { at } } } }`, 1, 1},
-			{"an order with its timeline alone", `{ order(id: "%[1]s") { timeline { nodes { at } } } }`, 1, 1},
-			{"a customer with orders with items", `{ customer(id: "customer-001") { name orders(first: 100) { nodes { items { nodes { name } } } } } }`, 2, 1},
-			{"orders of a status with customers and items", `{ ordersByStatus(status: PENDING, first: 50) { nodes { customer { name } items { nodes { name } } } } }`, 2, 2},
-			{"a customer with orders with items with products", `{ customer(id: "customer-001") { orders { nodes { items { nodes { product { name } } } } } } }`, 3, 2},
-			{"a product with its inventory", `{ product(sku: "product-001") { name inventory { nodes { quantity } } } }`, 1, 1},
-			{"an employee with customers and orders", `{ employee(id: "rep") { name customers { nodes { name } } orders { nodes { id } } } }`, 3, 1},
-			{"a warehouse with employees and inventory", `{ warehouse(id: "hall") { name employees { nodes { name } } inventory { nodes { quantity } } } }`, 3, 1},
-			{"two customers", `{ a: customer(id: "customer-001") { name } b: customer(id: "customer-002") { name } }`, 1, 1},
-			{"one customer twice", `{ a: customer(id: "customer-001") { name } b: customer(id: "customer-001") { email } }`, 1, 1},
-			{"one order twice", `{ a: order(id: "%[1]s") { status } b: order(id: "%[1]s") { total { amount } } }`, 1, 1},
-			{"a customer's e-mail address", `{ customerByEmail(email: "customer-001@example.com") { name } }`, 2, 2},
-			{"an order when the customer is known", `{ customer(id: "customer-000") { order(id: "%[1]s") { id items { nodes { name } } } } }`, 2, 1},
-			{"an item with its product and order", `{ orderItem(orderId: "%[1]s", productId: "product-000") { name product { name } order { status } } }`, 3, 1},
-			{"ids alone read no other records", `{ ordersByStatus(status: PENDING) { nodes { id itemCount total { amount } availableTransitions } } }`, 1, 1},
-			{"open orders", `{ orders(first: 50, statuses: [PENDING, CONFIRMED]) { nodes { id } } }`, 2, 2},
-			{"customers with their orders' products", `{ customers(first: 10) { nodes { orders { nodes { items { nodes { product { name } } } } } } } }`, 1 + 10 + 1, 3},
-		} {
-			t.Run(line.name, func(t *testing.T) {
-				query := line.query
-				if slices.Contains([]byte(query), '%') {
-					query = fmt.Sprintf(query, orderID(0))
+		rows := [][]string{{"query", "requests", "round trips"}}
+		value := regexp.MustCompile(`"[^"]+"`)
+		for line := range strings.Lines(string(queries)) {
+			query, note, _ := strings.Cut(strings.TrimSpace(line), " # ")
+			var data map[string]any
+			e := api.read(t, &data, "%s", query)
+			e.budget(t, e.Totals.Requests, e.Totals.RoundTrips) // all of them are planned
+			for name, v := range data {
+				if v == nil {
+					t.Errorf("%s: %s is null", query, name)
 				}
-				api.read(t, nil, "%s", query).budget(t, line.requests, line.roundTrips)
-			})
+			}
+			cell := markdown.Cell(value.ReplaceAllString(query, `"..."`))
+			if note != "" {
+				cell += ", " + note
+			}
+			rows = append(rows, []string{cell, fmt.Sprintf("%d (%s)", e.Totals.Requests, e.patterns()), fmt.Sprint(e.Totals.RoundTrips)})
 		}
+		golden.Section(t, "../../docs/request-budgets.md", "budgets", markdown.Table(rows))
 
 		t.Run("orders over all statuses", func(t *testing.T) {
 			var page struct {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
@@ -197,6 +198,34 @@ func TestGoldenQueries(t *testing.T) {
 			})
 		}
 	})
+}
+
+// Every access pattern is in the requests of a golden query.
+func TestEveryAccessPatternHasAGoldenQuery(t *testing.T) {
+	names, err := filepath.Glob("testdata/golden/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
+	}
+	without := map[string]string{
+		"AP4":  "the orders of the sample carry their items",
+		"AP15": "it is read with AP10",
+		"AP32": "only subscriptions read it",
+		"AP33": "only subscriptions read it",
+	}
+	for _, p := range model.AccessPatterns() {
+		has := bytes.Contains(all, fmt.Appendf(nil, ". %s ", p.ID))
+		if excuse, excused := without[p.ID]; has == excused {
+			t.Errorf("%s (%s) has a golden query: %t, and the excuse %q", p.ID, p.What, has, excuse)
+		}
+	}
 }
 
 func checkGolden(t *testing.T, api api, name string) {

@@ -127,6 +127,7 @@ func costs() []cost {
 		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
 			input: external(in{"sku": "p01", "quantity": 2})},
 		{mutation: "removeOrderItem", variant: "one of 3 products", lines: 1, input: moving(3, in{"sku": "p01"})},
+		{mutation: "removeOrderItem", variant: fmt.Sprintf("one of %d products", commerce.MaxLines), lines: 1, input: moving(commerce.MaxLines, in{"sku": "p01"})},
 		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
 			input: external(in{"sku": "p01"})},
 		{mutation: "updateShippingAddress", variant: "3 lines", input: moving(3, in{"shippingAddress": address})},
@@ -155,9 +156,14 @@ func costs() []cost {
 // The table of docs/write-costs.md is what mutations cost on either engine, and no transaction
 // writes a record that its pattern does not name, or leaves out one that it does.
 func TestGoldenWriteCosts(t *testing.T) {
+	tight := tightest()
+	if most := mostLines(tight); most < commerce.MaxLines {
+		t.Fatalf("%s (%d actions and %s for each line) leaves room for %d lines, commerce.MaxLines is %d", tight.Mutation, tight.MostActions(0),
+			entities(slices.Concat(tight.Each, tight.MaybeEach)), most, commerce.MaxLines)
+	}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
-		most := map[string]int{}
+		most, seen := map[string]int{}, map[string]bool{}
 		for i, c := range costs() {
 			if !storetest.Every(t, 8, i) {
 				continue
@@ -171,6 +177,9 @@ func TestGoldenWriteCosts(t *testing.T) {
 				transactions := s.wire.committed()
 				if c.quiet != (len(transactions) == 0) {
 					t.Fatalf("%d transactions, and the answer is %s", len(transactions), got.Data)
+				}
+				if len(transactions) > 0 {
+					s.checkReads(t, patternOf(t, c.mutation), c.lines, seen)
 				}
 				actions := 0
 				for _, transaction := range transactions {
@@ -191,6 +200,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 		}
 		if len(rows) > len(costs()) {
 			checkMostActions(t, most)
+			checkAllRead(t, seen)
 			golden.Section(t, writeCosts, "costs", markdown.Table(rows))
 		}
 	})
@@ -209,25 +219,25 @@ func checkMostActions(t *testing.T, most map[string]int) {
 // The table of write patterns in docs/write-costs.md is the model's. The pattern with the most
 // actions for each line decides how many lines an order can have.
 func TestGoldenWritePatterns(t *testing.T) {
-	rows := [][]string{{"id", "mutation", "records", "for each line", "for some lines", "only some requests", "most actions", "left"}}
-	tightest := model.WritePatterns()[0]
+	rows := [][]string{{"id", "mutation", "reads before", "for each line", "records", "for each line", "for some lines", "only some requests", "most actions", "left"}}
 	for _, p := range model.WritePatterns() {
 		most := p.MostActions(commerce.MaxLines)
-		if most > table.MaxActions {
-			t.Errorf("%s takes up to %d actions for an order of commerce.MaxLines = %d lines, and DynamoDB allows %d in a transaction: lower commerce.MaxLines to %d",
-				p.Mutation, most, commerce.MaxLines, table.MaxActions, mostLines(p))
-		}
-		if most > tightest.MostActions(commerce.MaxLines) {
-			tightest = p
-		}
-		rows = append(rows, []string{p.ID, "`" + p.Mutation + "`", entities(p.Writes), entities(p.Each), entities(p.MaybeEach), entities(p.Maybe),
+		rows = append(rows, []string{p.ID, "`" + p.Mutation + "`", entities(p.Reads), entities(p.ReadsEach), entities(p.Writes), entities(p.Each), entities(p.MaybeEach), entities(p.Maybe),
 			fmt.Sprint(most), fmt.Sprint(table.MaxActions - most)})
 	}
-	fixed := tightest.MostActions(0)
+	tight := tightest()
+	fixed := tight.MostActions(0)
 	golden.Section(t, writeCosts, "patterns", markdown.Table(rows)+fmt.Sprintf(`
 *Most actions* is for an order of %d lines, and *left* is what remains of the %d actions that DynamoDB allows in a transaction.
 `+"`%s`"+` needs the most: %d actions and %d for each line. That leaves room for %d lines; an order can have %d.
-`, commerce.MaxLines, table.MaxActions, tightest.Mutation, fixed, tightest.MostActions(1)-fixed, mostLines(tightest), commerce.MaxLines))
+`, commerce.MaxLines, table.MaxActions, tight.Mutation, fixed, tight.MostActions(1)-fixed, mostLines(tight), commerce.MaxLines))
+}
+
+// tightest is the pattern that has the most actions for an order of commerce.MaxLines lines.
+func tightest() model.WritePattern {
+	return slices.MaxFunc(model.WritePatterns(), func(a, b model.WritePattern) int {
+		return a.MostActions(commerce.MaxLines) - b.MostActions(commerce.MaxLines)
+	})
 }
 
 // mostLines is for how many lines the transaction of a pattern has room.
@@ -279,6 +289,56 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 	for name, n := range found {
 		if n > 0 {
 			t.Errorf("%s has %d actions on records of kind %s more than it names", p.ID, n, name)
+		}
+	}
+}
+
+// checkReads holds what was read before a transaction against its pattern, and notes it as seen: one
+// record for each line where the pattern says so, others at most once for each time that it names
+// them, and the items of an order only where it needs them.
+func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen map[string]bool) {
+	t.Helper()
+	found := map[string]int{}
+	note := func(what string) { seen[p.ID+" "+what] = true }
+	for _, a := range s.wire.read() {
+		name := entityOf(t, a)
+		found[name]++
+		note(name)
+	}
+	if slices.Contains(s.wire.seen(), "Query") {
+		if note(itemsQuery); !p.Items {
+			t.Errorf("%s queries the items of an order, and does not name them", p.ID)
+		}
+	}
+	for _, e := range p.ReadsEach {
+		if found[e.Name] -= lines; found[e.Name] < 0 {
+			t.Errorf("%s reads %d records of kind %s less than it names", p.ID, -found[e.Name], e.Name)
+		}
+	}
+	for _, e := range p.Reads {
+		found[e.Name]--
+	}
+	for name, n := range found {
+		if n > 0 {
+			t.Errorf("%s reads %d records of kind %s more than it names", p.ID, n, name)
+		}
+	}
+}
+
+// itemsQuery stands for the Query that reads the items of an order.
+const itemsQuery = "items"
+
+// checkAllRead fails t for what a pattern names to be read, and no mutation was seen to read.
+func checkAllRead(t *testing.T, seen map[string]bool) {
+	t.Helper()
+	for _, p := range model.WritePatterns() {
+		for _, e := range slices.Concat(p.Reads, p.ReadsEach) {
+			if !seen[p.ID+" "+e.Name] {
+				t.Errorf("%s names records of kind %s that it reads, and it was not seen to", p.ID, e.Name)
+			}
+		}
+		if p.Items && !seen[p.ID+" "+itemsQuery] {
+			t.Errorf("%s names the items of an order, and it was not seen to query them", p.ID)
 		}
 	}
 }

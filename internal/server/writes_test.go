@@ -156,6 +156,7 @@ type wire struct {
 
 	mu           sync.Mutex
 	operations   []string
+	lookups      []action
 	transactions []transaction
 	before       func()
 	// loses is whether the answer to the next transaction gets lost.
@@ -169,8 +170,8 @@ type transaction struct {
 	status int
 }
 
-// action is one of a transaction's: Put, Update, Delete or ConditionCheck of the record with these
-// keys.
+// action is one of a transaction's, Put, Update, Delete or ConditionCheck, or a look-up of the record
+// with these keys.
 type action struct{ operation, pk, sk string }
 
 // Do sends a request on.
@@ -183,6 +184,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	w.mu.Lock()
 	w.operations = append(w.operations, operation)
+	w.lookups = append(w.lookups, lookupsOf(operation, body)...)
 	var before func()
 	var loses bool
 	if operation == "TransactWriteItems" {
@@ -206,8 +208,40 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// key is a record, or its keys, in a request.
+type key map[string]map[string]any
+
+func (k key) action(operation string) action {
+	return action{operation, fmt.Sprint(k["pk"]["S"]), fmt.Sprint(k["sk"]["S"])}
+}
+
+// lookupsOf are the records that a GetItem or BatchGetItem reads; none of other operations.
+func lookupsOf(operation string, body []byte) []action {
+	var in struct {
+		Key          key
+		RequestItems map[string]struct{ Keys []key }
+	}
+	switch operation {
+	case "GetItem", "BatchGetItem":
+	default:
+		return nil
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		panic(err)
+	}
+	if operation == "GetItem" {
+		return []action{in.Key.action(operation)}
+	}
+	var found []action
+	for _, of := range in.RequestItems {
+		for _, k := range of.Keys {
+			found = append(found, k.action(operation))
+		}
+	}
+	return found
+}
+
 func actionsOf(body []byte) []action {
-	type key map[string]map[string]any
 	var in struct {
 		TransactItems []map[string]struct{ Key, Item key }
 	}
@@ -221,7 +255,7 @@ func actionsOf(body []byte) []action {
 			if k == nil {
 				k = a.Item
 			}
-			actions = append(actions, action{operation, fmt.Sprint(k["pk"]["S"]), fmt.Sprint(k["sk"]["S"])})
+			actions = append(actions, k.action(operation))
 		}
 	}
 	return actions
@@ -246,7 +280,7 @@ func (w *wire) lose() {
 func (w *wire) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.operations, w.transactions = nil, nil
+	w.operations, w.lookups, w.transactions = nil, nil, nil
 }
 
 // seen are the operations since forget.
@@ -254,6 +288,13 @@ func (w *wire) seen() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.operations)
+}
+
+// read are the records that were looked up since forget.
+func (w *wire) read() []action {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.lookups)
 }
 
 // committed are the transactions since forget that were.

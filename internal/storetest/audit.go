@@ -315,6 +315,9 @@ func filled(e *model.Entity, t model.Template, r Record) string {
 	text := string(t)
 	for _, name := range t.Names() {
 		value := r.Text(e.AttributeFor(name))
+		if r.Number(e.AttributeFor(name)) != nil { // no number in a key that is audited is below zero
+			value = fmt.Sprintf("%019d", r.Int(e.AttributeFor(name)))
+		}
 		if name == "foldedName" {
 			value = strings.NewReplacer(" ", "-", "!", "-", `"`, "-", "#", "-").Replace(norm.NFC.String(strings.ToLower(value)))
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Item is a record of a table.
@@ -100,6 +101,43 @@ func (r RawTable) Set(pk, sk string, changes Item) {
 		}
 	}
 	r.Put(rec)
+}
+
+// SetWithEdges is Set for a record whose edges, as far as it has any, are written anew.
+func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
+	r.T.Helper()
+	r.Set(pk, sk, changes)
+	for _, edge := range Edges(r.Get(pk, sk)) {
+		if at := (Key{Record(edge).Text("pk"), Record(edge).Text("sk")}); r.Get(at.PK, at.SK) != nil {
+			r.Delete(at.PK, at.SK)
+		}
+		r.Put(edge)
+	}
+}
+
+// Edges returns the edges of a record in a table of one shard. They have the attributes of the
+// record as they are spelled there.
+func Edges(rec Item) []Item {
+	records, err := (&model.Codec{Currency: "USD", Shards: 1}).EncodedAgain(*model.EntityOf(model.KeyOf(rec)), rec)
+	if err != nil {
+		panic(err)
+	}
+	var edges []Item
+	for _, r := range records {
+		e := model.EntityOf(model.KeyOf(r))
+		if e == nil || e.EdgeOf == nil {
+			continue
+		}
+		edge := maps.Clone(e.Without(rec))
+		for _, name := range []string{"pk", "sk", "gsi1pk", "gsi1sk"} {
+			edge[name] = r[name]
+		}
+		if rec["entity"] != nil {
+			edge["entity"] = Str(e.Name)
+		}
+		edges = append(edges, edge)
+	}
+	return edges
 }
 
 // All returns all records by KeyText.

@@ -1,17 +1,19 @@
-package model
+package markdown
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Records are the records that a write pattern writes or checks, in one line, by the entities'
 // names.
-func (p WritePattern) Records() string {
+func Records(p model.WritePattern) string {
 	var parts []string
 	for _, group := range []struct {
 		of, each string
-		entities []Entity
+		entities []model.Entity
 	}{{"", "", p.Writes}, {"", " for each line", p.Each}, {"", " for some lines", p.MaybeEach}, {"perhaps ", "", p.Maybe}} {
 		for _, e := range group.entities {
 			parts = append(parts, group.of+e.Name+group.each)
@@ -21,7 +23,7 @@ func (p WritePattern) Records() string {
 }
 
 // Request is the DynamoDB operation in a few words, with the index that it reads.
-func (p AccessPattern) Request() string {
+func Request(p model.AccessPattern) string {
 	if p.With != "" {
 		return "with " + p.With
 	}
@@ -32,9 +34,9 @@ func (p AccessPattern) Request() string {
 	return strings.TrimSpace(operation + " " + p.Index + " " + how)
 }
 
-// Keys are the keys that are read, in one line: what is behind the = of each key attribute, and the
+// ReadKeys are the keys that are read, in one line: what is behind the = of each key attribute, and the
 // direction.
-func (p AccessPattern) Keys() string {
+func ReadKeys(p model.AccessPattern) string {
 	pk, sk := p.KeyAttributes()
 	keys := fmt.Sprintf("%s=%s", pk, p.PK)
 	switch {
@@ -43,7 +45,7 @@ func (p AccessPattern) Keys() string {
 	case p.SK != "":
 		keys += fmt.Sprintf(" %s=%s*", sk, p.SK)
 	}
-	if p.Direction == Descending {
+	if p.Direction == model.Descending {
 		keys += " " + p.Direction
 	}
 	return keys
