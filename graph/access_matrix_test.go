@@ -291,7 +291,7 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 // asked are the fields with rules that a document selects, as Type.field, with where they stand.
 // Input fields are those that it gives a value to, and of a variable's value all that its type has.
 func asked(documents *document.Store, rules map[string]rule, document string) (fields map[string][]int, err error) {
-	parsed, _, missing := documents.Find("", document, nil, false)
+	parsed, _, missing := documents.Find(context.Background(), "", document, nil, false)
 	if missing != nil {
 		return nil, fmt.Errorf("%s: %w", document, missing)
 	}

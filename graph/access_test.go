@@ -177,7 +177,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	for i := range 100 {
 		doubling += fmt.Sprintf(" fragment F%d on Query{...F%d ...F%d}", i, i+1, i+1)
 	}
-	document, _, _ := e.documents.Find("", doubling+` fragment F100 on Query{orders{__typename}}`, nil, true)
+	document, _, _ := e.documents.Find(t.Context(), "", doubling+` fragment F100 on Query{orders{__typename}}`, nil, true)
 	if len(document.Errors(true)) > 0 && document.Errors(true)[0].Extensions["code"] == errcode.BadUserInput {
 		t.Fatal(document.Errors(true))
 	}
@@ -404,7 +404,7 @@ func TestFollowingNeedsTheOrders(t *testing.T) {
 // A mutation whose gate was left open is refused all the same.
 func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	e := guarded(t, Options{})
-	document, _, _ := e.documents.Find("", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
+	document, _, _ := e.documents.Find(t.Context(), "", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
 	ctx := WithPrincipal(withReported(t.Context()), ann)
 	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.Text})
 	if len(errs) > 0 {

@@ -321,7 +321,7 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	dumps := make([]string, len(texts))
 	for i, text := range texts {
 		want[i] = ask(e, Request{Query: text, Variables: variables})
-		if d, _, err := e.documents.Find("", text, nil, false); err == nil && len(d.Errors(false)) == 0 {
+		if d, _, err := e.documents.Find(t.Context(), "", text, nil, false); err == nil && len(d.Errors(false)) == 0 {
 			dumps[i] = ast.Dump(d.Parsed)
 		}
 		if (dumps[i] == "") != (text == `{ nonsense }`) {
@@ -348,7 +348,7 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	}
 	all.Wait()
 	for i, text := range texts {
-		if d, _, err := e.documents.Find("", "", hashed(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.Parsed) != dumps[i] {
+		if d, _, err := e.documents.Find(t.Context(), "", "", hashed(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.Parsed) != dumps[i] {
 			t.Errorf("%s: its document was changed", text)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
 // present makes what a client sees of an error. It is a list of what may be seen: all else is
@@ -34,7 +35,12 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		shown.Message = fmt.Sprintf(format, args...)
 		return errcode.With(shown, code)
 	}
+	var full *admission.Refusal
 	switch {
+	case errors.As(err, &full):
+		shown = shows(full.Pool().Code, "%s", full.Error())
+		shown.Extensions["pool"] = full.Pool().Name
+		return shown
 	case errors.As(err, &invalid):
 		return shows(errcode.BadUserInput, "%s", sentence(invalid, shown.Path))
 	case located != nil && located.Err == nil && located.Extensions["code"] != nil:

@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
@@ -45,7 +46,7 @@ const (
 	// Refused requests were not executed: the response has errors and no data.
 	Refused
 	// Overloaded requests were refused because those that are under way cost too much together; see
-	// Limits.ConcurrentCost.
+	// admission.Cost.
 	Overloaded
 	// NotReadOnly requests were refused because Request.ReadOnly allows no mutations.
 	NotReadOnly
@@ -63,20 +64,9 @@ type Result struct {
 	Mutation bool
 	// RetryAfter is how long it takes until a RateLimited request fits.
 	RetryAfter time.Duration
+	// Refusal is why an Overloaded request was refused.
+	Refusal *admission.Refusal
 }
-
-// The operations that are being executed have a quota of what they cost together,
-// Limits.ConcurrentCost: their responses grow in memory at the same time, so that a limit for each,
-// and one for how many there are, would let two hundred of the largest take gigabytes.
-const (
-	// smallCost is the cost up to which an operation is not counted. A page of 20 with ten fields
-	// costs some 250.
-	smallCost = 2000
-	// eventShare is the part of the quota that the events of subscriptions have besides: a fourth.
-	// With a quota of their own, a change that ten thousand follow keeps no query out. Events wait
-	// in the feed until there is capacity, which ends subscriptions that fall behind.
-	eventShare = 4
-)
 
 // Executor answers GraphQL requests. It is safe for concurrent use.
 //
@@ -84,8 +74,14 @@ const (
 // within limits and validated; its operation is chosen and the variables are coerced (package
 // document). The operation is prepared; the caller has permission for all that it selects; its cost
 // is within the limit (package operation). The caller's rate and the quota of concurrent cost have
-// room for it (package rate). Then an execution runs it, with a budget of requests
+// room for it (packages rate and admission). Then an execution runs it, with a budget of requests
 // (Limits.Requests) and a limit of the response (response.go).
+//
+// The operations that are being executed share admission.Cost: their responses grow in memory at
+// the same time, so that a limit for each, and one for how many there are, would let two hundred of
+// the largest take gigabytes. The events of subscriptions have admission.Events, so that a change
+// that ten thousand follow keeps no query out. Events wait in the feed, which ends subscriptions
+// that fall behind.
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
@@ -97,16 +93,14 @@ type Executor struct {
 	limits document.Limits
 	costs  operation.Costs
 	rates  *rate.Limiter
-	load   *rate.Quota
-	// anonymousRates and anonymousLoad are those of callers without a token. Their buckets are kept
-	// apart: however many addresses callers have, they make the server forget no other bucket.
+	// anonymousRates has the buckets of callers without a token. They are kept apart: however many
+	// addresses callers have, they make the server forget no other bucket.
 	anonymousRates *rate.Limiter
-	anonymousLoad  *rate.Quota
+	pools          *admission.Controller
 	documents      *document.Store
-	// eventTime is how long each event's execution can take, events is what they cost at once, and
-	// followed are the documents that subscriptions hold.
+	// eventTime is how long each event's execution can take, and followed are the documents that
+	// subscriptions hold.
 	eventTime time.Duration
-	events    *rate.Quota
 	followed  *document.Held
 }
 
@@ -139,7 +133,10 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	}
 	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
 	costs := operation.NewCosts(served, limits, dynamo.NewBounds(1).WriteUnits)
-	load := rate.NewQuota(limits.ConcurrentCost, smallCost)
+	pools := opts.Admission
+	if pools == nil {
+		pools = admission.New(admission.Sizes{})
+	}
 	return &Executor{
 		resolver:       r,
 		schema:         schema,
@@ -149,13 +146,11 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		limits:         limits,
 		costs:          costs,
 		rates:          rate.NewLimiter(opts.Rates),
-		load:           load,
 		anonymousRates: rate.NewLimiter(opts.Rates),
-		anonymousLoad:  load.Share(rate.AnonymousShare),
-		documents:      document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Unfit: opts.Unfit}),
+		pools:          pools,
+		documents:      document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.Preparations], Unfit: opts.Unfit}),
 		eventTime:      opts.EventTime,
-		events:         rate.NewQuota(max(1, limits.ConcurrentCost/eventShare), smallCost),
-		followed:       document.NewHeld(followedBytes),
+		followed:       document.NewHeld(pools[admission.SubscriptionMemory]),
 	}
 }
 
@@ -236,23 +231,15 @@ func (e *Executor) ratesOf(ctx context.Context) *rate.Limiter {
 	return e.rates
 }
 
-// loadOf returns the quota that the caller's operations take from.
-func (e *Executor) loadOf(ctx context.Context) *rate.Quota {
-	if e.resolver.principal(ctx).Role == commerce.RoleAnonymous {
-		return e.anonymousLoad
-	}
-	return e.load
-}
-
 // execute executes a query or a mutation, if there is room for what it costs.
 func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
 	defer func() { operation.paid.Settle(spent, result.Response) }()
-	load := e.loadOf(ctx)
-	if !load.Take(operation.cost) {
-		return Result{Response: e.refusal(ctx, errcode.New(nil, document.Codes.ConcurrentCost, "the server is busy with operations that cost as much together as it takes on at once: try again in a moment, or ask for less")), Outcome: Overloaded}
+	caller, cost := admission.CallerOf(ctx), e.pools[admission.Cost]
+	if refused := cost.Take(caller, operation.cost); refused != nil {
+		return Result{Response: e.refusal(ctx, refused), Outcome: Overloaded, Refusal: refused}
 	}
-	defer load.Give(operation.cost)
+	defer cost.Give(caller, operation.cost)
 	result.Mutation = operation.Operation.Operation == ast.Mutation
 	result.Response, spent = e.run(ctx, operation, nil)
 	return result
@@ -271,7 +258,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 		return o, Refused, gqlerror.List{unauthenticated()}
 	}
 	quiet := access.Quiet(who)
-	doc, work, missing := e.documents.Find(r.DocumentID, r.Query, r.Extensions, quiet)
+	doc, work, missing := e.documents.Find(ctx, r.DocumentID, r.Query, r.Extensions, quiet)
 	if o.work = work; missing != nil {
 		return o, Refused, gqlerror.List{missing}
 	}

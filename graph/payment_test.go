@@ -20,6 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -223,13 +224,16 @@ func TestPrincipalsPayForThemselves(t *testing.T) {
 
 // What the server has no room for costs a point like all that is refused.
 func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
-	e, _ := rated(t, 100_000, 1, Options{Limits: document.Limits{ConcurrentCost: 5000}})
+	e, _ := rated(t, 100_000, 1, Options{Admission: admission.New(admission.Sizes{admission.Cost: 5000})})
 	large := Request{Query: `{ orders(first: 100) { nodes { ` + numbered(30, "a%d: id ") + ` } } }`}
-	e.load.Take(4000)
+	others, cost := admission.Caller{Key: "others"}, e.pools[admission.Cost]
+	if refused := cost.Take(others, 4000); refused != nil {
+		t.Fatal(refused)
+	}
 	if got := e.Execute(t.Context(), large); got.Outcome != Overloaded {
 		t.Errorf("outcome %d", got.Outcome)
 	}
-	e.load.Give(4000)
+	cost.Give(others, 4000)
 	if left := e.rates.Available("anonymous"); left != 100_000-rate.RefusedCost {
 		t.Errorf("%d points are left", left)
 	}

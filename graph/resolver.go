@@ -28,6 +28,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
 // Options are what the GraphQL face needs.
@@ -49,6 +50,8 @@ type Options struct {
 	RequestID func(ctx context.Context) string
 	// Limits bound what a request can ask for; those that are zero have their default.
 	Limits document.Limits
+	// Admission has the pools that callers share; nil for pools of the default sizes.
+	Admission *admission.Controller
 	// Rates are how much each principal may cost.
 	Rates rate.Options
 	// NoIntrospection is whether clients are refused the schema.

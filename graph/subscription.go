@@ -10,10 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
-
-// followedBytes is how much memory the documents and variables of subscriptions can take together.
-const followedBytes = 16 << 20
 
 // Stream is a subscription that is being followed. It is for one goroutine, which has to close it.
 //
@@ -23,8 +21,10 @@ const followedBytes = 16 << 20
 type Stream struct {
 	executor  *Executor
 	operation *admittedOperation
-	changes   changes
-	over      bool
+	// caller is whom the subscription counts to.
+	caller  admission.Caller
+	changes changes
+	over    bool
 }
 
 // changes is the source of a subscription's events: a feed.Subscription.
@@ -59,12 +59,13 @@ const beginningReads = 2
 
 // follow opens the source of a subscription's events.
 func (e *Executor) follow(ctx context.Context, operation *admittedOperation, opened *opening) (*Stream, Result) {
-	if !e.followed.Take(operation.document, operation.Variables) {
-		return nil, Result{Response: e.refusal(ctx, errcode.New(nil, errcode.TooManySubscriptions, "the server has no room for more subscriptions with documents and variables of their own: try again later, or send the document that others send and the rest as variables")), Outcome: Refused}
+	caller := admission.CallerOf(ctx)
+	if refused := e.followed.Take(caller, operation.document, operation.Variables); refused != nil {
+		return nil, Result{Response: e.refusal(ctx, refused), Outcome: Refused, Refusal: refused}
 	}
 	defer func() {
 		if opened.changes == nil {
-			e.followed.Give(operation.document, operation.Variables)
+			e.followed.Give(caller, operation.document, operation.Variables)
 		}
 	}()
 	x := e.begin(context.WithValue(ctx, openingKey{}, opened), operation)
@@ -78,7 +79,7 @@ func (e *Executor) follow(ctx context.Context, operation *admittedOperation, ope
 		}
 		return nil, Result{Response: response, Outcome: Refused}
 	}
-	return &Stream{executor: e, operation: operation, changes: opened.changes}, Result{Response: &graphql.Response{}}
+	return &Stream{executor: e, operation: operation, caller: caller, changes: opened.changes}, Result{Response: &graphql.Response{}}
 }
 
 // Next waits for an event and executes the operation for it. False means that there are no more:
@@ -94,9 +95,9 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	if err == nil {
 		var paid *rate.Reservation
 		if paid, err = s.executor.ratesOf(ctx).Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
-			var taken int64
-			if taken, err = s.executor.events.Await(ctx, s.operation.cost); err == nil {
-				defer s.executor.events.Release(taken)
+			caller, events := admission.CallerOf(ctx), s.executor.pools[admission.Events]
+			if err = events.Await(ctx, caller, s.operation.cost); err == nil {
+				defer events.Give(caller, s.operation.cost)
 				return s.deliver(ctx, paid, &change), true
 			}
 			paid.Settle(0, nil)
@@ -115,7 +116,7 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 // Close ends the subscription and gives back what it holds.
 func (s *Stream) Close() {
 	s.changes.Close()
-	s.executor.followed.Give(s.operation.document, s.operation.Variables)
+	s.executor.followed.Give(s.caller, s.operation.document, s.operation.Variables)
 }
 
 // deliver executes the operation for one event: in a context of its own, with loaders, a budget and

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -51,8 +52,8 @@ func following(t *testing.T, e *Executor, query string, from *scripted) *Stream 
 	if refused != nil {
 		t.Fatal(refused.Errors)
 	}
-	if !e.followed.Take(operation.document, operation.Variables) {
-		t.Fatal("no room")
+	if refused := e.followed.Take(admission.Caller{}, operation.document, operation.Variables); refused != nil {
+		t.Fatal(refused)
 	}
 	return &Stream{executor: e, operation: operation, changes: from}
 }
@@ -123,8 +124,8 @@ func TestEventsAreAnswers(t *testing.T) {
 				}
 			}
 			s.Close()
-			if from.closed != 1 || e.followed.Left() != followedBytes {
-				t.Errorf("closed %d times, %d bytes left of %d", from.closed, e.followed.Left(), followedBytes)
+			if held := e.pools[admission.SubscriptionMemory].Used(); from.closed != 1 || held != 0 {
+				t.Errorf("closed %d times, %d bytes are held", from.closed, held)
 			}
 		})
 	}
@@ -216,16 +217,12 @@ func TestStreamsEnd(t *testing.T) {
 
 // Events have room of their own, wait for it, and give it back.
 func TestEventsWaitForRoom(t *testing.T) {
-	e := executor(t, Options{Limits: document.Limits{ConcurrentCost: 8 * smallCost}})
+	e := executor(t, Options{Admission: admission.New(admission.Sizes{admission.Cost: 16_000})})
 	order := anyOrder(t, e)
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
-	var taken int64
-	for range 2 { // a fourth of 8
-		n, err := e.events.Await(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		taken += n
+	others, events := admission.Caller{Key: "others"}, e.pools[admission.Events]
+	if err := events.Await(t.Context(), others, events.Size); err != nil {
+		t.Fatal(err)
 	}
 	if got := e.Execute(t.Context(), Request{Query: `{ __typename }`}); got.Outcome != Executed {
 		t.Errorf("events keep queries out: %v", got.Errors)
@@ -243,7 +240,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 		t.Fatal("an event was executed without room")
 	default:
 	}
-	e.events.Release(taken)
+	events.Give(others, events.Size)
 	if !<-done {
 		t.Error("the event was not told when there was room")
 	}
@@ -306,8 +303,8 @@ func TestSubscriptionsNeedAFeed(t *testing.T) {
 	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.Unavailable || len(reported) != 1 {
 		t.Errorf("%s, reported %v", text(t, got), reported)
 	}
-	if e.followed.Left() != followedBytes {
-		t.Error("what was not begun holds memory")
+	if held := e.pools[admission.SubscriptionMemory].Used(); held != 0 {
+		t.Errorf("what was not begun holds %d bytes", held)
 	}
 }
 
@@ -323,28 +320,47 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	}
 	const query = `subscription($id: ID!) { orderUpdated(id: $id) { id } }`
 	first := admitted(query, map[string]any{"id": "a"})
-	take := func(o *admittedOperation) bool { return e.followed.Take(o.document, o.Variables) }
-	if !take(first) {
+	room := func(bytes int) *admission.Pool {
+		pool := admission.New(admission.Sizes{admission.SubscriptionMemory: bytes})[admission.SubscriptionMemory]
+		e.followed = document.NewHeld(pool)
+		return pool
+	}
+	ann, bob := admission.Caller{Key: "ann"}, admission.Caller{Key: "bob"}
+	take := func(c admission.Caller, o *admittedOperation) bool {
+		return e.followed.Take(c, o.document, o.Variables) == nil
+	}
+	pool := room(1 << 20)
+	if !take(ann, first) {
 		t.Fatal("no room from the start")
 	}
-	one := followedBytes - e.followed.Left()
+	one := pool.Used()
 	same := admitted(query, map[string]any{"id": "a"})
-	if !take(same) || followedBytes-e.followed.Left() >= 2*one {
-		t.Errorf("a document takes %d bytes, twice %d", one, followedBytes-e.followed.Left())
+	if !take(bob, same) || pool.Used() >= 2*one || pool.UsedBy(bob) >= one/2 {
+		t.Errorf("a document takes %d bytes, twice %d, the second caller %d", one, pool.Used(), pool.UsedBy(bob))
 	}
-	if e.followed = document.NewHeld(2*one - 1); !take(first) {
+	// When the caller that a document counts to has gone, it counts to another.
+	e.followed.Give(ann, first.document, first.Variables)
+	if pool.UsedBy(ann) != 0 || pool.UsedBy(bob) != one {
+		t.Errorf("the first caller has %d bytes, the second %d, want 0 and %d", pool.UsedBy(ann), pool.UsedBy(bob), one)
+	}
+	e.followed.Give(bob, same.document, same.Variables)
+	if pool.Used() != 0 {
+		t.Errorf("%d bytes are held in the end", pool.Used())
+	}
+	if room(2*one - 1); !take(ann, first) {
 		t.Fatal("no room for the first")
 	}
 	other := admitted(query+" ", map[string]any{"id": "a"})
-	if take(other) {
+	if take(bob, other) {
 		t.Error("there was room for what is too large")
 	}
 	long := admitted(query, map[string]any{"id": strings.Repeat("a", one)})
-	if take(long) {
+	if take(bob, long) {
 		t.Error("there was room for variables that are too large")
 	}
-	e.followed = document.NewHeld(0)
-	if stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`}); stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TooManySubscriptions {
+	room(one).Take(bob, one)
+	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`})
+	if stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TooManySubscriptions || got.Errors[0].Extensions["pool"] != "subscriptionMemory" {
 		t.Errorf("%s", text(t, got))
 	}
 }
@@ -371,11 +387,7 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 	var free []bool
 	look := func() time.Time {
 		if e != nil {
-			all := e.events.Take(e.limits.ConcurrentCost)
-			if all {
-				e.events.Give(e.limits.ConcurrentCost)
-			}
-			free = append(free, all)
+			free = append(free, e.pools[admission.Events].Used() == 0)
 		}
 		return time.Unix(0, 0)
 	}
@@ -398,11 +410,11 @@ func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	s.operation.cost = 100
-	all, err := e.events.Await(t.Context(), e.limits.ConcurrentCost)
-	if err != nil {
+	others, events := admission.Caller{Key: "others"}, e.pools[admission.Events]
+	if err := events.Await(t.Context(), others, events.Size); err != nil {
 		t.Fatal(err)
 	}
-	defer e.events.Release(all)
+	defer events.Give(others, events.Size)
 	left := e.rates.Available("anonymous")
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan bool)

@@ -49,9 +49,8 @@ var (
 const (
 	// defaultBuffer is the capacity of a subscription's queue.
 	defaultBuffer = 256
-	// maxCatchingUp is how many subscriptions read timelines at once. After a gap in the stream all
-	// of them do.
-	maxCatchingUp = 16
+	// maxTimelines is how many timelines of one customer's orders are read at the same time.
+	maxTimelines = 16
 	// maxBacklog is how many events from timelines are held for all subscriptions together, some
 	// 50 MB. Beyond it each subscription gets minBacklog events at a time, and reads again when they
 	// are delivered.
@@ -66,6 +65,9 @@ type Options struct {
 	// Buffer is the capacity of a subscription's queue; 256 if it is 0. A subscription whose queue
 	// is full is ended.
 	Buffer int
+	// Reading waits until the caller of a context can read timelines, and returns what ends that;
+	// nil for no limit. Its error is that of the context.
+	Reading func(context.Context) (done func(), err error)
 }
 
 // Feed delivers the changes of a table, whether this program or other software makes them. However
@@ -97,8 +99,8 @@ type Feed struct {
 	source Source
 	log    *slog.Logger
 	buffer int
-	// reading is a semaphore of the subscriptions that read timelines.
-	reading chan struct{}
+	// reading is Options.Reading.
+	reading func(context.Context) (done func(), err error)
 	// backlog is how many events from timelines are held for subscriptions.
 	backlog atomic.Int64
 	// runs are the goroutines that read the source.
@@ -133,7 +135,10 @@ const (
 func Open(t *table.Table, source Source, opts Options) *Feed {
 	f := &Feed{
 		table: t.Strong(), source: source, log: opts.Log, buffer: opts.Buffer,
-		reading: make(chan struct{}, maxCatchingUp), subscriptions: map[topic][]*Subscription{},
+		reading: opts.Reading, subscriptions: map[topic][]*Subscription{},
+	}
+	if f.reading == nil {
+		f.reading = func(context.Context) (func(), error) { return func() {}, nil }
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)

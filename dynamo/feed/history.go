@@ -193,7 +193,7 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 	}
 	var mu sync.Mutex
 	var events []*commerce.Event
-	err = table.Parallel(ctx, len(orders), maxCatchingUp, func(ctx context.Context, i int) error {
+	err = table.Parallel(ctx, len(orders), maxTimelines, func(ctx context.Context, i int) error {
 		for next := from; ; {
 			page, after, err := h.feed.timeline(ctx, orders[i], next, to)
 			if err != nil {

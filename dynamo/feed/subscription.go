@@ -44,10 +44,11 @@ type Subscription struct {
 //
 // Errors: commerce.InvalidError for after, those of table.Failed.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
-	if err := s.feed.waitToRead(ctx); err != nil {
-		return err
+	done, err := s.feed.reading(ctx)
+	if err != nil {
+		return table.Failed("read", "the timeline", err)
 	}
-	defer s.feed.doneReading()
+	defer done()
 	until, err := s.history.last(ctx)
 	if err != nil {
 		return err
@@ -172,10 +173,11 @@ func (s *Subscription) mustCatchUp() bool {
 // Errors: ErrTooSlow if too much was missed, and those of table.Failed; they end the subscription.
 // Those of the context do not.
 func (s *Subscription) catchUp(ctx context.Context) error {
-	if err := s.feed.waitToRead(ctx); err != nil {
-		return ctx.Err()
+	done, err := s.feed.reading(ctx)
+	if err != nil {
+		return err
 	}
-	defer s.feed.doneReading()
+	defer done()
 	s.mu.Lock()
 	behind, from, until := s.behind, s.last, s.until
 	// A gap from here on sets behind again.
@@ -286,17 +288,3 @@ func (s *Subscription) Close() {
 	s.closed, s.queue, s.backlog = true, nil, nil
 	s.notify()
 }
-
-// waitToRead waits for a slot to read timelines.
-//
-// Errors: those of the context.
-func (f *Feed) waitToRead(ctx context.Context) error {
-	select {
-	case f.reading <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return table.Failed("read", "the timeline", ctx.Err())
-	}
-}
-
-func (f *Feed) doneReading() { <-f.reading }

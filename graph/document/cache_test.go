@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -83,35 +82,6 @@ func TestDocumentsHaveTheirOwnText(t *testing.T) {
 	}
 }
 
-// No more texts are parsed at once than there are processors; documents that are kept do not wait
-// for them.
-func TestNoMoreIsParsedAtOnceThanThereAreProcessors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := NewStore(cachedSchema(), Options{})
-		kept, _, err := d.Find("", "{ __typename }", nil, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range cap(d.parsing) {
-			d.parsing <- struct{}{}
-		}
-		var found *Document
-		go func() { found, _, _ = d.Find("", "{ a: __typename }", nil, false) }()
-		synctest.Wait()
-		if found != nil {
-			t.Error("one more is parsed")
-		}
-		if again, _, err := d.Find("", kept.Text, nil, false); again != kept || err != nil {
-			t.Error(again, err)
-		}
-		<-d.parsing
-		synctest.Wait()
-		if found == nil || len(found.errs) > 0 {
-			t.Errorf("what waited is %v", found)
-		}
-	})
-}
-
 // heapBytes is the number of bytes of the heap in use.
 func heapBytes() int {
 	runtime.GC()
@@ -127,7 +97,7 @@ func TestTrustedOnlyKeepsNothing(t *testing.T) {
 	sum := sha256.Sum256([]byte(cachedQuery))
 	hash := hex.EncodeToString(sum[:])
 	for _, extensions := range []map[string]any{nil, {"persistedQuery": map[string]any{"version": 1.0, "sha256Hash": hash}}} {
-		if found, _, err := d.Find("", cachedQuery, extensions, false); found != nil || err == nil {
+		if found, _, err := d.Find(t.Context(), "", cachedQuery, extensions, false); found != nil || err == nil {
 			t.Errorf("%v finds %v", extensions, found)
 		}
 	}

@@ -1,53 +1,70 @@
 package document
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/ordergraph/ordergraph/internal/admission"
+)
 
 // Held counts the memory that documents and variables take for as long as subscriptions hold them.
 // Those of queries are gone with their answers; ten thousand subscriptions, each with the longest
 // document that there can be, would hold gigabytes for as long as they like. One document that many
-// send is held once. It is safe for concurrent use.
+// send is held once, and counts to one of them. It is safe for concurrent use.
 type Held struct {
+	pool *admission.Pool
 	mu   sync.Mutex
-	left int
-	// by is the number of subscriptions of each document.
-	by map[*Document]int
+	by   map[*Document]*holders
 }
 
-// NewHeld returns a Held with room for so many bytes.
-func NewHeld(bytes int) *Held { return &Held{left: bytes, by: map[*Document]int{}} }
+// holders are those who hold a document.
+type holders struct {
+	// payer is the caller whom the document counts to.
+	payer admission.Caller
+	// subscriptions are the numbers of subscriptions with the document, by caller.
+	subscriptions map[admission.Caller]int
+}
 
-// Take counts a subscription, and reports whether there is room for it.
-func (h *Held) Take(d *Document, variables map[string]any) bool {
+// NewHeld returns a Held that takes of a pool of bytes.
+func NewHeld(pool *admission.Pool) *Held { return &Held{pool: pool, by: map[*Document]*holders{}} }
+
+// Take counts a subscription of a caller. It returns nil, or why there is no room for it.
+func (h *Held) Take(caller admission.Caller, d *Document, variables map[string]any) *admission.Refusal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	bytes := variableBytes(variables)
-	if h.by[d] == 0 {
-		bytes += d.Bytes()
+	if refused := h.pool.Take(caller, variableBytes(variables)); refused != nil {
+		return refused
 	}
-	if bytes > h.left {
-		return false
+	if h.by[d] == nil {
+		if refused := h.pool.Take(caller, d.Bytes()); refused != nil {
+			h.pool.Give(caller, variableBytes(variables))
+			return refused
+		}
+		h.by[d] = &holders{payer: caller, subscriptions: map[admission.Caller]int{}}
 	}
-	h.left -= bytes
-	h.by[d]++
-	return true
+	h.by[d].subscriptions[caller]++
+	return nil
 }
 
 // Give takes back what Take has counted.
-func (h *Held) Give(d *Document, variables map[string]any) {
+func (h *Held) Give(caller admission.Caller, d *Document, variables map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.left += variableBytes(variables)
-	if h.by[d]--; h.by[d] == 0 {
-		h.left += d.Bytes()
-		delete(h.by, d)
+	h.pool.Give(caller, variableBytes(variables))
+	by := h.by[d]
+	if by.subscriptions[caller]--; by.subscriptions[caller] > 0 {
+		return
 	}
-}
-
-// Left returns how many bytes there is still room for.
-func (h *Held) Left() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.left
+	delete(by.subscriptions, caller)
+	if by.payer != caller {
+		return
+	}
+	for other := range by.subscriptions {
+		h.pool.Move(caller, other, d.Bytes())
+		by.payer = other
+		return
+	}
+	h.pool.Give(caller, d.Bytes())
+	delete(h.by, d)
 }
 
 // variableBytes is what a value of the variables takes, about: each value has a place of some words

@@ -23,7 +23,6 @@ type PerLimit[T any] struct {
 	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"maximum nesting of lists and objects in a value, in the document or in the variables"`
 	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"maximum nesting of 'fields', 'inputFields', 'interfaces' and 'possibleTypes' in an introspection; the query that tools send has 1"`
 	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"maximum cost of an operation"`
-	ConcurrentCost     T `env:"ORDERGRAPH_MAX_CONCURRENT_COST" default:"500000" code:"OVERLOADED (503)" meaning:"maximum total cost of the operations that are executed at the same time"`
 	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"maximum DynamoDB reads per operation"`
 	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"maximum bytes of 'data' in a response"`
 }

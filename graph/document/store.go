@@ -1,13 +1,13 @@
 // Package document finds or parses the document of a request, keeps it within limits, validates it
-// and coerces its variables. Of the module it imports graph/errcode only: it knows the schema as
+// and coerces its variables. Of the module it imports graph/errcode and internal/admission: it knows the schema as
 // gqlparser's AST, and neither DynamoDB nor the resolvers.
 package document
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
@@ -120,8 +121,8 @@ type Store struct {
 	// trustedOnly reports whether only these are parsed and executed.
 	trustedOnly        bool
 	registered, recent *cache
-	// parsing has a place for each text that can be parsed at once.
-	parsing chan struct{}
+	// preparations are the documents that are parsed at the same time, nil for no limit.
+	preparations *admission.Pool
 }
 
 // Options are the settings of the documents that a server executes.
@@ -135,6 +136,8 @@ type Options struct {
 	// Unfit is called for each trusted document that does not fit the schema or a limit, with its
 	// first error; nil for no call.
 	Unfit func(Trusted, Error)
+	// Preparations is admission.Preparations; nil for no limit.
+	Preparations *admission.Pool
 	// Kept is the number of documents that are kept of those that clients register, and of those
 	// that they send; 0 for 1,000.
 	Kept int
@@ -149,11 +152,9 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 		byID:          map[string]*Document{},
 		byHash:        map[documentHash]*Document{},
 		trustedOnly:   opts.TrustedOnly,
+		preparations:  opts.Preparations,
 		registered:    newCache(cmp.Or(opts.Kept, maxCached), keptDocumentBytes),
 		recent:        newCache(cmp.Or(opts.Kept, maxCached), keptTextBytes),
-		// Parsing waits for nothing but the processor. What is under way takes up to a megabyte a
-		// text, so that more at once would only take memory.
-		parsing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	d.trust(opts.Trusted, opts.Unfit)
 	return d
@@ -163,12 +164,13 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 // its extensions. The document may have errors. With quiet, errors do not tell of the schema what
 // the request does not.
 //
-// Errors: BAD_USER_INPUT for a request that names no document, or two, or names it in another form
+// Errors: TIMED_OUT where the context ends before it is the caller's turn to have the document parsed;
+// BAD_USER_INPUT for a request that names no document, or two, or names it in another form
 // than those that are known; PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and
 // DOCUMENT_NOT_TRUSTED.
 //
 // work is what parsing the document took, nothing for a document that was kept.
-func (d *Store) Find(id, text string, extensions map[string]any, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
+func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
 	hash, given, err := persistedQuery(extensions)
 	switch {
 	case err != nil:
@@ -179,9 +181,9 @@ func (d *Store) Find(id, text string, extensions map[string]any, quiet bool) (fo
 		found, err = d.withID(id)
 		return found, work, err
 	case given:
-		return d.withHash(hash, text, quiet)
+		return d.withHash(ctx, hash, text, quiet)
 	default:
-		return d.withText(text, quiet)
+		return d.withText(ctx, text, quiet)
 	}
 }
 
@@ -195,7 +197,7 @@ func (d *Store) withID(id string) (*Document, *gqlerror.Error) {
 
 // withHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a
 // hash, or one that was registered. A text that comes with the hash is registered.
-func (d *Store) withHash(name, text string, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
+func (d *Store) withHash(ctx context.Context, name, text string, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {
 			return nil, work, mismatch()
@@ -219,7 +221,9 @@ func (d *Store) withHash(name, text string, quiet bool) (found *Document, work W
 	}
 	if found == nil {
 		if found = d.recent.get(hash); found == nil {
-			found = d.Parse(text, quiet)
+			if found, err = d.parse(ctx, text, quiet); err != nil {
+				return nil, work, err
+			}
 			work = found.work
 		}
 		d.registered.add(hash, found)
@@ -228,7 +232,7 @@ func (d *Store) withHash(name, text string, quiet bool) (found *Document, work W
 }
 
 // withText finds a document by its text.
-func (d *Store) withText(text string, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
+func (d *Store) withText(ctx context.Context, text string, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
 		return nil, work, untrusted()
@@ -244,9 +248,11 @@ func (d *Store) withText(text string, quiet bool) (found *Document, work Work, e
 			return found, work, nil
 		}
 	}
-	parsed := d.Parse(text, quiet)
-	d.recent.add(hash, parsed)
-	return parsed, parsed.work, nil
+	if found, err = d.parse(ctx, text, quiet); err != nil {
+		return nil, work, err
+	}
+	d.recent.add(hash, found)
+	return found, found.work, nil
 }
 
 // untrusted is an answer that no client takes for a miss, so none sends the text.
@@ -264,11 +270,22 @@ func (d *Store) Variables(of *Document, operation *ast.OperationDefinition, give
 	return coerceVariables(d.schema, operation, given, d.limits, quiet, of.strict[operation]...)
 }
 
+// parse is Parse, when it is the turn of the caller of a context.
+func (d *Store) parse(ctx context.Context, text string, quiet bool) (*Document, *gqlerror.Error) {
+	if d.preparations == nil {
+		return d.Parse(text, quiet), nil
+	}
+	caller := admission.CallerOf(ctx)
+	if d.preparations.Await(ctx, caller, 1) != nil {
+		return nil, errcode.New(nil, errcode.TimedOut, "the document was not parsed in time, as the server is busy: try again in a moment")
+	}
+	defer d.preparations.Give(caller, 1)
+	return d.Parse(text, quiet), nil
+}
+
 // Parse makes a document of a text: parsed, within limits and valid, or with errors. A document
 // without errors is the same whether quiet or not, so that all share it.
 func (d *Store) Parse(text string, quiet bool) *Document {
-	d.parsing <- struct{}{}
-	defer func() { <-d.parsing }()
 	// Parts of the text live as long as the document, and a text can be part of something larger:
 	// of a URL, say.
 	text = strings.Clone(text)

@@ -1,5 +1,5 @@
-// Package rate limits what each principal may spend in a time, and what all operations may cost at
-// once. Of the module it imports graph/errcode only.
+// Package rate limits what each principal may spend in a time. Of the module it imports
+// graph/errcode and internal/setting.
 package rate
 
 import (

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -25,11 +24,15 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
 // ErrUnauthenticated means that a token is not valid; why is for the log. What wraps it holds
 // nothing of the token.
 var ErrUnauthenticated = errors.New("the token is not valid")
+
+// ErrForged is the ErrUnauthenticated of a token whose signature is not that of a key.
+var ErrForged = refused("its signature is not that of the key")
 
 // refused is ErrUnauthenticated with the reason, which never repeats what stands in a token.
 func refused(why string) error { return fmt.Errorf("%w: %s", ErrUnauthenticated, why) }
@@ -90,6 +93,9 @@ type Options struct {
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
 	// Log is told when keys change or cannot be read.
 	Log *slog.Logger
+	// Verifications is the pool of signatures that are verified at the same time; nil for one of the
+	// default size.
+	Verifications *admission.Pool
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 	// After calls f in its own goroutine after d, unless stop is called before; nil is
@@ -113,8 +119,6 @@ type Authenticator struct {
 	algorithms []jose.SignatureAlgorithm
 	keys       keyFinder
 	customers  *customers
-	// checking has a place for each signature that is checked at once.
-	checking chan struct{}
 	// verified are the good signatures of tokens, by the SHA-256 of the token. One counts as long
 	// as its key does.
 	verified *lru.Cache[[sha256.Size]byte, *signature]
@@ -129,6 +133,9 @@ const maxVerified = 10_000
 func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Verifications == nil {
+		opts.Verifications = admission.New(admission.Sizes{})[admission.Verifications]
 	}
 	if opts.After == nil {
 		opts.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
@@ -149,9 +156,6 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	}
 	a := &Authenticator{
 		opts: opts, customers: newCustomers(opts.CustomerExists, opts.Now), verified: verified,
-		// Strangers can make signatures be checked, which takes up to milliseconds: half of the
-		// processors are left to all else.
-		checking: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 	if opts.JWKS == "" {
 		if len(opts.Secret) < MinSecret {
@@ -192,6 +196,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 	identity.signature = signature
 	return identity, nil
 }
+
+// Busy reports whether signatures wait to be verified.
+func (a *Authenticator) Busy() bool { return a.opts.Verifications.Waiting() > 0 }
 
 // customerExists refuses an identity whose customer has no record.
 //
@@ -247,12 +254,12 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 	if good, seen := a.verified.Get(id); seen && slices.ContainsFunc(keys, good.isOf) {
 		return signed.UnsafePayloadWithoutVerification(), good, nil
 	}
-	select {
-	case a.checking <- struct{}{}:
-		defer func() { <-a.checking }()
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	// Strangers can make the server verify signatures, which takes up to milliseconds each.
+	caller := admission.CallerOf(ctx)
+	if err := a.opts.Verifications.Await(ctx, caller, 1); err != nil {
+		return nil, nil, err
 	}
+	defer a.opts.Verifications.Give(caller, 1)
 	for _, key := range keys {
 		if payload, err := signed.Verify(key); err == nil {
 			good := &signature{header.KeyID, algorithm, key}
@@ -260,7 +267,7 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 			return payload, good, nil
 		}
 	}
-	return nil, nil, refused("its signature is not that of the key")
+	return nil, nil, ErrForged
 }
 
 // base64URL tells of the characters of base64url

@@ -21,6 +21,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/authtest"
 )
 
@@ -424,9 +425,14 @@ func TestSignaturesWaitForAPlace(t *testing.T) {
 		}
 	}
 	check("with a place", known, nil)
-	for range cap(a.checking) {
-		a.checking <- struct{}{}
+	pool, others := a.opts.Verifications, admission.Caller{Key: "others"}
+	take := func() {
+		t.Helper()
+		if err := pool.Await(gone, others, pool.Size); err != nil {
+			t.Fatal(err)
+		}
 	}
+	take()
 	check("a known token without a place", known, nil)
 	check("an unknown token without a place", unknown, context.Canceled)
 	check("a known token with another signature", known[:len(known)-10]+"AAAAAAAAAA", context.Canceled)
@@ -444,9 +450,9 @@ func TestSignaturesWaitForAPlace(t *testing.T) {
 	check("a known token of a key that is gone", known, ErrUnauthenticated)
 	p.publishes(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
 	ring.reread(t.Context())
-	<-a.checking
+	pool.Give(others, pool.Size)
 	check("when its key is back", known, nil)
-	a.checking <- struct{}{}
+	take()
 	c.passes(2 * time.Hour)
 	check("a known token that is over", known, ErrUnauthenticated)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -37,7 +38,7 @@ func authenticate(ctx context.Context, cfg config.Config, opts *server.Options) 
 		return nil
 	}
 	against := cfg.JWT
-	against.Log = opts.Log
+	against.Log, against.Verifications = opts.Log, opts.Admission[admission.Verifications]
 	against.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 		return customerExists(ctx, opts.Graph.Store, id)
 	}

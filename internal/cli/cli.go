@@ -23,6 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/pacing"
@@ -288,7 +289,8 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	opts := graph.Options{Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
-	opts.Feed = store.OpenFeed(source, feed.Options{Log: log})
+	pools := admission.New(cfg.Pools)
+	opts.Feed = store.OpenFeed(source, feed.Options{Log: log, Reading: pools.CatchingUp})
 	defer opts.Feed.Close()
 	trusted, err := trust(cfg, &opts, log)
 	if err != nil {
@@ -296,7 +298,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // ends what reads the keys of tokens
-	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.Serving, Log: log}
+	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.Serving, Admission: pools, Weights: cfg.Weights, Log: log}
 	if err := authenticate(ctx, cfg, &serving); err != nil {
 		return err
 	}
@@ -318,7 +320,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if env.Listening != nil {
 		env.Listening(listener.Addr())
 	}
-	return server.Serve(ctx, listener, handler, cfg.Serving, log)
+	return server.Serve(ctx, listener, handler, serving)
 }
 
 // openForServing returns an order book that can be served, as the table is there and fits, and

@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/pacing"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -51,8 +52,11 @@ type Config struct {
 	Limits document.Limits
 	// Rates are how much each principal may cost.
 	Rates rate.Options
-	// Serving bounds what the server takes on.
+	// Serving bounds what one request or connection can take.
 	Serving server.Limits
+	// Pools are the sizes of what callers share, and Weights multiply the shares of roles.
+	Pools   admission.Sizes
+	Weights map[commerce.Role]int
 	// Introspection is whether clients may ask for the schema.
 	Introspection bool
 	// Documents is the file of the manifest of trusted documents, empty where there is none.
@@ -119,8 +123,28 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); if it is not set, `none` with `ORDERGRAPH_STORE=embedded`, while serving from `dynamodb` requires a choice"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), Meaning: "deprecated name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
 		}, r.jwtSettings()...)},
-		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.Serving))},
+		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.Serving), r.Pools.Settings())},
+		{Title: "Shares", Settings: []setting.Setting{
+			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.Weights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseWeights), Meaning: "what the [shares](limits.md#shares) of callers of a role are multiplied by, such as `ADMIN=2,SERVICE=8`; 1 for a role that is not named"},
+		}},
 	}
+}
+
+// maxWeight is the highest weight of a role.
+const maxWeight = 100
+
+func parseWeights(text string) (map[commerce.Role]int, bool) {
+	weights := map[commerce.Role]int{}
+	for part := range strings.SplitSeq(text, ",") {
+		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
+		role, ok := commerce.ParseRole(name)
+		weight, err := strconv.Atoi(number)
+		if !ok || err != nil || weight < 1 || weight > maxWeight || weights[role] != 0 {
+			return nil, false
+		}
+		weights[role] = weight
+	}
+	return weights, true
 }
 
 // burstNotSet is Rates.Burst while ORDERGRAPH_RATE_BURST is not set.

@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/pacing"
@@ -53,7 +55,7 @@ func TestDefaults(t *testing.T) {
 	got.CursorKey = nil
 	want := config.Config{
 		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
-		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, Serving: setting.OrDefaults(server.Limits{}), Introspection: true,
+		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, Serving: setting.OrDefaults(server.Limits{}), Pools: admission.New(admission.Sizes{}).Sizes(), Introspection: true,
 		Auth: config.AuthNone, JWT: auth.Options{Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -66,12 +68,12 @@ func TestEveryVariableCounts(t *testing.T) {
 		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_ALLOWED_HOSTS=a.example, B:8080,", "ORDERGRAPH_LOG=debug",
 		"GOGC=50", "GOMEMLIMIT=1GiB", "ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on",
 		"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_JWKS=https://id.example/keys", "ORDERGRAPH_JWT_ISSUER=https://id.example/", "ORDERGRAPH_JWT_AUDIENCE=shop",
-		"ORDERGRAPH_ANONYMOUS=catalog", "ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid"}
+		"ORDERGRAPH_ANONYMOUS=catalog", "ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid", "ORDERGRAPH_SHARE_WEIGHTS=ADMIN=2,SERVICE=8"}
 	got := read(t, set...)
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, LogLevel: slog.LevelDebug,
-		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), Serving: setting.OrDefaults(server.Limits{}), Pacing: pacing.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
+		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), Serving: setting.OrDefaults(server.Limits{}), Pools: admission.New(admission.Sizes{}).Sizes(), Weights: map[commerce.Role]int{commerce.RoleAdmin: 2, commerce.RoleService: 8}, Pacing: pacing.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT, Anonymous: true,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}
@@ -180,6 +182,10 @@ func TestBadVariables(t *testing.T) {
 		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example/", []string{`"shop.example/"`, "host names like"}},
 		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example:http", []string{`"shop.example:http"`, "host names like"}},
 		{"ORDERGRAPH_ALLOWED_HOSTS=:8080", []string{`":8080"`, "host names like"}},
+		{"ORDERGRAPH_SHARE_WEIGHTS=ADMIN", []string{`"ADMIN"`, "ADMIN=2,SERVICE=8"}},
+		{"ORDERGRAPH_SHARE_WEIGHTS=ADMIN=0", []string{`"ADMIN=0"`, "1 to 100"}},
+		{"ORDERGRAPH_SHARE_WEIGHTS=ADMIN=2,ADMIN=3", []string{`"ADMIN=2,ADMIN=3"`, "1 to 100"}},
+		{"ORDERGRAPH_SHARE_WEIGHTS=ROOT=2", []string{`"ROOT=2"`, "roles"}},
 		{"ORDERGRAPH_LOG=loud", []string{`"loud"`, "debug, info, warn or error"}},
 		{"ORDERGRAPH_MAX_BODY=0", []string{`"0"`, "1 to 2147483647"}},
 		{"ORDERGRAPH_MAX_BODY=2147483648", []string{`"2147483648"`, "1 to 2147483647"}},

@@ -20,6 +20,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed ui.zip
@@ -70,8 +71,11 @@ type handler map[string]*asset
 
 // asset is one file of the bundle, ready to be sent.
 type asset struct {
-	file         *zip.File
-	deflated     []byte // aliases the bundle
+	file     *zip.File
+	deflated []byte // aliases the bundle
+	// plain inflates the file when it is first asked for, and keeps it: all files together are
+	// some seven megabytes, and inflating one takes a processor for up to 30 ms.
+	plain        func() ([]byte, error)
 	contentType  string
 	cacheControl string
 	tag          string // the part of the entity tag that all encodings share
@@ -125,6 +129,7 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 		cacheControl: "no-cache",
 		tag:          hex.EncodeToString(sum[:16]),
 	}
+	a.plain = sync.OnceValues(a.inflate)
 	// Vite puts a hash of the content into every name below assets, and only
 	// there; such a file can never change.
 	if strings.HasPrefix(file.Name, "assets/") {
@@ -209,11 +214,19 @@ func (a *asset) writeGzip(w io.Writer) error {
 }
 
 func (a *asset) writePlain(w io.Writer) error {
-	content, err := a.file.Open()
+	plain, err := a.plain()
 	if err != nil {
 		return err
 	}
-	defer content.Close()
-	_, err = io.Copy(w, content)
+	_, err = w.Write(plain)
 	return err
+}
+
+func (a *asset) inflate() ([]byte, error) {
+	content, err := a.file.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	return io.ReadAll(content)
 }

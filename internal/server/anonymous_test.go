@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/coder/websocket"
 
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -205,7 +205,7 @@ func TestPointsOfAddresses(t *testing.T) {
 // and half of the concurrent cost.
 func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 	b := block()
-	g := guarding(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Limits: server.Limits{Concurrent: 4}, Graph: graph.Options{Limits: document.Limits{ConcurrentCost: 16_000}}})
+	g := guarding(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Admission: admission.New(admission.Sizes{admission.Requests: 4, admission.Cost: 16_000})})
 	token := "Bearer " + g.token(t, nil)
 	answers := make(chan *httptest.ResponseRecorder)
 	begin := func(remote, query string, header ...string) {
@@ -214,12 +214,12 @@ func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 	}
 	const large = `{ products(category: "Hardware", first: 100) { nodes { a: name b: name c: name d: name e: name f: name g: name h: name i: name j: name k: name l: name m: name n: name o: name p: name q: name r: name s: name t: name u: name v: name w: name x: name y: name z: name aa: name ab: name ac: name ad: name ae: name af: name ag: name ah: name ai: name aj: name ak: name al: name am: name an: name } } }`
 	begin("203.0.113.1:1", large) // some 4,100 of the 8,000 that are half
-	if got := check(t, askFrom(g, "203.0.113.2:1", large), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "cost as much together") {
+	if got := check(t, askFrom(g, "203.0.113.2:1", large), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "pool cost") {
 		t.Errorf("a second large one: %+v", got)
 	}
 	begin("203.0.113.1:1", large, "Authorization", token)
 	begin("203.0.113.2:1", catalogQuery)
-	if got := check(t, askFrom(g, "203.0.113.3:1", catalogQuery), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "as many requests") {
+	if got := check(t, askFrom(g, "203.0.113.3:1", catalogQuery), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "pool requests") {
 		t.Errorf("a third: %+v", got)
 	}
 	begin("203.0.113.3:1", catalogQuery, "Authorization", token)
@@ -235,19 +235,20 @@ func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 }
 
 // anonymousLive is a live server that accepts sockets without a token.
-func anonymousLive(t *testing.T, limits server.Limits) (*live, *guarded) {
+func anonymousLive(t *testing.T, opts server.Options) (*live, *guarded) {
 	t.Helper()
 	db := embedded.New().Client()
 	l := &live{t: t, store: storetest.Sample(t, db)}
 	l.feed = storetest.Feed(t, db, l.store, feed.Options{})
-	g := guarding(t, l.store, server.Options{Anonymous: true, Graph: graph.Options{Feed: l.feed}, Limits: limits}, func(o *auth.Options) { o.Leeway = 0 })
-	l.addr, l.log = listenTCP(t, g, limits), g.log
+	opts.Anonymous, opts.Graph.Feed = true, l.feed
+	g := guarding(t, l.store, opts, func(o *auth.Options) { o.Leeway = 0 })
+	l.addr, l.log = listenTCP(t, g, opts), g.log
 	return l, g
 }
 
 // A socket that says nothing of a token has the catalog; one with a bad token is closed.
 func TestSocketsWithoutAToken(t *testing.T) {
-	l, g := anonymousLive(t, server.Limits{})
+	l, g := anonymousLive(t, server.Options{})
 	for name, init := range map[string]string{
 		"no payload": `{"type":"connection_init"}`, "an empty payload": `{"type":"connection_init","payload":{}}`, "null": `{"type":"connection_init","payload":{"Authorization":null}}`,
 	} {
@@ -287,22 +288,16 @@ func TestSocketsWithoutAToken(t *testing.T) {
 	}
 }
 
-// One address has a share of the sockets, which leaves room for tokens.
+// Addresses without a token leave room for sockets with one.
 func TestSocketsOfOneAddress(t *testing.T) {
-	l, g := anonymousLive(t, server.Limits{Connections: 54})
-	first := l.open()
-	l.open()
-	third := l.dial()
-	third.send(frame{Type: "connection_init"})
-	third.closed(websocket.StatusTryAgainLater)
+	l, g := anonymousLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Connections: 22})})
+	open := l.openAll(`{"type":"connection_init"}`)
+	if len(open) < 5 || len(open) > 8 {
+		t.Errorf("one address has %d of 16 sockets", len(open))
+	}
 	l.as(g.token(t, nil))
-	_ = first.conn.CloseNow()
-	for deadline := time.Now().Add(guard); ; {
-		w := l.dial()
-		w.send(frame{Type: "connection_init"})
-		if _, _, err := w.conn.Read(w.ctx); err == nil {
-			return
-		}
+	_ = open[0].conn.CloseNow()
+	for deadline := time.Now().Add(guard); len(l.openAll(`{"type":"connection_init"}`)) == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing is given back")
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
 
@@ -42,20 +43,17 @@ func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	return r.WithContext(withIdentity(r.Context(), identity)), nil
+	return r.WithContext(h.withIdentity(r.Context(), identity)), nil
 }
 
 type identityKey struct{}
 
 // withIdentity returns the context of what a caller asks for.
-func withIdentity(ctx context.Context, identity auth.Identity) context.Context {
-	return context.WithValue(graph.WithPrincipal(ctx, identity.Principal), identityKey{}, identity)
-}
-
-// callerOf returns the caller of a context, the zero value without authentication.
-func callerOf(ctx context.Context) commerce.Principal {
-	identity, _ := ctx.Value(identityKey{}).(auth.Identity)
-	return identity.Principal
+func (h overHTTP) withIdentity(ctx context.Context, identity auth.Identity) context.Context {
+	caller := h.callerOf(identity)
+	ownedBy(ctx, caller)
+	ctx = admission.WithCaller(graph.WithPrincipal(ctx, identity.Principal), caller)
+	return context.WithValue(ctx, identityKey{}, identity)
 }
 
 // watch ends a connection that stays open when a new request with its token would be refused. The
@@ -74,6 +72,8 @@ func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 // identify tells who makes the request that a header belongs to, which comes from a remote address.
 // Tokens are taken from Authorization only: URLs are logged by proxies and kept by browsers.
 func (a authentication) identify(ctx context.Context, header http.Header, remote string) (auth.Identity, *refusal) {
+	// Each address has a share of the verifications. No signature has been verified yet.
+	ctx = admission.WithCaller(ctx, admission.Caller{Key: networkOf(remote)})
 	given := header.Values("Authorization")
 	switch {
 	case len(given) > 1:
@@ -86,6 +86,9 @@ func (a authentication) identify(ctx context.Context, header http.Header, remote
 		return auth.Identity{}, unauthenticated(false)
 	}
 	identity, err := a.token(ctx, token)
+	if errors.Is(err, auth.ErrForged) && a.tokens.Busy() {
+		delay(ctx, forgedDelay)
+	}
 	switch {
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return auth.Identity{}, unauthenticated(true)

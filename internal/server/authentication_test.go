@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -148,7 +149,7 @@ func TestStrangers(t *testing.T) {
 	g := guarding(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
 		t.Error("a stranger's request reads the table")
 		return nil, io.ErrUnexpectedEOF
-	}), server.Options{Limits: server.Limits{Concurrent: 1}, Origins: []string{origin}})
+	}), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1}), Origins: []string{origin}})
 	hour := int64(3600)
 	now := g.now().Unix()
 	good := g.token(t, nil)
@@ -287,7 +288,7 @@ func TestSubjectsAreActors(t *testing.T) {
 // others.
 func TestStrangersTakeNoPlace(t *testing.T) {
 	b := block()
-	g := guarding(t, sampleThrough(t, b.pass), server.Options{Limits: server.Limits{Concurrent: 1}})
+	g := guarding(t, sampleThrough(t, b.pass), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
 	token := g.token(t, nil)
 	first := make(chan *httptest.ResponseRecorder)
 	go func() {

@@ -1,40 +1,35 @@
 package server
 
 import (
+	"container/list"
 	"context"
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// connections counts the connections that are open, those that have become sockets included. The
-// listener stops at the most that may be; this sees to it that those that are idle do not take all
-// the room, for up to idleTimeout each: beyond three quarters, answers close their connection. What
-// is left is taken by clients who are sending, asking or reading, each within a limit of time.
-// Sockets and streams of events, which stay, get no more than those three quarters (see lasting).
+// connections are the open connections, those that have become sockets included. A new connection
+// is a stranger's until a request on it has been authenticated. If there is no room for a new one, one
+// of the caller that has most is closed for it. So neither silent clients nor those that keep many
+// connections open keep others out.
 type connections struct {
-	most int
+	pool *admission.Pool
+	// authenticated reports whether requests are authenticated. Otherwise a connection belongs to
+	// the address that it comes from.
+	authenticated bool
 
 	mu   sync.Mutex
 	open int
 	// none is closed when no connection is open; nil where nobody waits for that.
 	none chan struct{}
+	// owned are the connections of each caller, those that have been silent for longest first.
+	owned map[string]*list.List
 }
 
-// lasting is how many of so many connections can be sockets and streams of events.
-func lasting(connections int) int { return max(1, connections*3/4) }
-
-// on counts the connections of a listener.
-func (c *connections) on(l net.Listener) net.Listener { return countedListener{l, c} }
-
-func (c *connections) changed(by int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open += by
-	if c.open == 0 && c.none != nil {
-		close(c.none)
-		c.none = nil
-	}
+func newConnections(pool *admission.Pool, authenticated bool) *connections {
+	return &connections{pool: pool, authenticated: authenticated, owned: map[string]*list.List{}}
 }
 
 // wait waits until no connection is open, when no more are accepted.
@@ -57,47 +52,200 @@ func (c *connections) wait(ctx context.Context) error {
 	}
 }
 
-func (c *connections) crowded() bool {
+// admit counts a new connection. It returns nil if there is no room for it.
+func (c *connections) admit(conn net.Conn) *connection {
+	caller := admission.Caller{Key: "stranger/" + networkOf(conn.RemoteAddr().String()), Stranger: c.authenticated}
+	for c.pool.Take(caller, 1) != nil {
+		silent := c.silent()
+		if silent == nil {
+			return nil
+		}
+		_ = silent.Close()
+	}
+	made := &connection{Conn: conn, all: c, caller: caller}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.open > c.most*3/4
+	c.open++
+	c.moveLocked(made)
+	return made
 }
 
-func (c *connections) relieved(next http.Handler) http.Handler {
+// silent returns the connection to close for a new one, nil if there is none: of the caller that has
+// most, the one that has been silent for longest. If strangers have all that they can have, the
+// connection is one of theirs, even if a request on it is being served.
+func (c *connections) silent() *connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	strangers := 0
+	for _, of := range c.owned {
+		if of.Front().Value.(*connection).caller.Stranger {
+			strangers += of.Len()
+		}
+	}
+	theirs := strangers >= c.pool.Size/2
+	var most *list.List
+	for _, of := range c.owned {
+		eligible := firstSilent(of) != nil
+		if theirs {
+			eligible = of.Front().Value.(*connection).caller.Stranger
+		}
+		if eligible && (most == nil || of.Len() > most.Len()) {
+			most = of
+		}
+	}
+	if most == nil {
+		return nil
+	}
+	if conn := firstSilent(most); conn != nil {
+		return conn
+	}
+	return most.Front().Value.(*connection)
+}
+
+// firstSilent returns the connection on which no request has been served for longest, nil if there
+// is a request on each.
+func firstSilent(of *list.List) *connection {
+	for place := of.Front(); place != nil; place = place.Next() {
+		if conn := place.Value.(*connection); !conn.serving {
+			return conn
+		}
+	}
+	return nil
+}
+
+// moveLocked puts a connection to those of its caller, behind the others.
+func (c *connections) moveLocked(conn *connection) {
+	c.removeLocked(conn)
+	conn.owner = conn.caller.Key
+	of := c.owned[conn.owner]
+	if of == nil {
+		of = list.New()
+		c.owned[conn.owner] = of
+	}
+	conn.place = of.PushBack(conn)
+}
+
+func (c *connections) removeLocked(conn *connection) {
+	if conn.place == nil {
+		return
+	}
+	of := c.owned[conn.owner]
+	of.Remove(conn.place)
+	conn.place = nil
+	if of.Len() == 0 {
+		delete(c.owned, conn.owner)
+	}
+}
+
+// served has requests noted while they are served. The response to a caller with more connections
+// than its share closes its connection.
+func (c *connections) served(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !upgrades(r) && c.crowded() {
+		conn, ok := r.Context().Value(connectionKey{}).(*connection)
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if conn.begin() {
 			w.Header().Set("Connection", "close")
 		}
+		defer conn.end()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// countedListener tells connections what it accepts and what is closed. The states that net/http
-// tells end where a connection becomes a socket.
-type countedListener struct {
-	net.Listener
-	counted *connections
-}
-
-// Accept waits for the next connection.
-func (l countedListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	l.counted.changed(+1)
-	return &countedConn{Conn: conn, counted: l.counted}, nil
-}
-
-type countedConn struct {
+// connection is one that is counted.
+type connection struct {
 	net.Conn
-	counted *connections
-	closed  sync.Once
+	all *connections
+
+	// What follows is guarded by all.mu.
+
+	caller admission.Caller
+	// serving reports whether a request is being served. It stays for a socket.
+	serving, isSocket, closed bool
+	owner                     string
+	place                     *list.Element
+}
+
+type connectionKey struct{}
+
+// ownedBy makes the connection of a context a caller's.
+func ownedBy(ctx context.Context, caller admission.Caller) {
+	conn, ok := ctx.Value(connectionKey{}).(*connection)
+	if !ok {
+		return
+	}
+	conn.all.mu.Lock()
+	defer conn.all.mu.Unlock()
+	if conn.closed || conn.caller == caller {
+		return
+	}
+	conn.all.pool.Move(conn.caller, caller, 1)
+	conn.caller = caller
+	conn.all.moveLocked(conn)
+}
+
+// staysOpen notes that the connection of a context has become a socket.
+func staysOpen(ctx context.Context) {
+	if conn, ok := ctx.Value(connectionKey{}).(*connection); ok {
+		conn.all.mu.Lock()
+		defer conn.all.mu.Unlock()
+		conn.isSocket = true
+	}
+}
+
+// begin notes that a request is being served. It reports whether the caller has more connections
+// than its share.
+func (conn *connection) begin() (tooMany bool) {
+	conn.all.mu.Lock()
+	defer conn.all.mu.Unlock()
+	conn.serving = true
+	return conn.all.pool.OverShare(conn.caller)
+}
+
+// end notes that the request has been served.
+func (conn *connection) end() {
+	conn.all.mu.Lock()
+	defer conn.all.mu.Unlock()
+	if !conn.closed && !conn.isSocket {
+		conn.serving = false
+		conn.all.owned[conn.owner].MoveToBack(conn.place)
+	}
 }
 
 // Close closes the connection.
-func (c *countedConn) Close() error {
-	err := c.Conn.Close()
-	c.closed.Do(func() { c.counted.changed(-1) })
-	return err
+func (conn *connection) Close() error {
+	conn.all.mu.Lock()
+	defer conn.all.mu.Unlock()
+	if !conn.closed {
+		conn.closed = true
+		conn.all.pool.Give(conn.caller, 1)
+		conn.all.removeLocked(conn)
+		if conn.all.open--; conn.all.open == 0 && conn.all.none != nil {
+			close(conn.all.none)
+			conn.all.none = nil
+		}
+	}
+	return conn.Conn.Close()
+}
+
+// listener admits the connections of a listener.
+type listener struct {
+	net.Listener
+	admitted *connections
+}
+
+// Accept waits for the next connection that is admitted.
+func (l listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if admitted := l.admitted.admit(conn); admitted != nil {
+			return admitted, nil
+		}
+		_ = conn.Close()
+	}
 }

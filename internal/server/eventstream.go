@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/graph"
-	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
 // streamed answers a request with a stream of events, one connection for each
@@ -17,10 +17,10 @@ import (
 func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
 	r, result, refused := h.start(w, r, &stream)
+	delayRefusal(r.Context(), refused, result)
 	if stream != nil {
-		defer h.unsubscribe(r.Context())
-		defer h.connected.give(callerOf(r.Context()))
-		defer h.leave()
+		defer h.give(r.Context(), admission.Subscriptions, 1)
+		defer h.give(r.Context(), admission.Sockets, 1)
 		defer stream.Close()
 	}
 	// Errors: a writer without a connection, as in tests, has no deadlines.
@@ -59,26 +59,20 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 // start begins what a request asks for, and returns the request in the name of who makes it. Where
 // it is a subscription, it is counted, and so is the connection.
 func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
-	asked, decode, refused := h.asked(w, r, true)
+	asked, arrived, refused := h.asked(w, r, true)
 	if refused != nil {
 		return r, graph.Result{}, refused
 	}
 	r = asked
 	var full *refusal
-	result, refused := h.placed(explaining(r.Context(), r.Header), decode, func(ctx context.Context, request graph.Request) graph.Result {
+	result, refused := h.placed(explaining(r.Context(), r.Header), arrived, func(ctx context.Context, request graph.Request) graph.Result {
 		started, result := h.executor.Start(ctx, request)
-		switch {
-		case started == nil:
+		if started == nil {
 			return result
-		case !h.stay():
-			full = tooManyStay()
-		case !h.connected.take(callerOf(ctx)):
-			h.leave()
-			full = refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the %s has as many sockets and streams of events as one can, %d: use one socket for several subscriptions", sharer(callerOf(ctx)), h.connected.most)
-		default:
-			if full = h.subscribe(ctx); full != nil {
-				h.connected.give(callerOf(ctx))
-				h.leave()
+		}
+		if full = h.take(ctx, admission.Sockets, 1); full == nil {
+			if full = h.take(ctx, admission.Subscriptions, 1); full != nil {
+				h.give(ctx, admission.Sockets, 1)
 			}
 		}
 		if full != nil {
@@ -118,16 +112,16 @@ func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stre
 
 // event writes a result, and reports whether to go on.
 func (h overHTTP) event(ctx context.Context, s *eventStream, result graph.Result) bool {
-	data, unread := encode(result), h.capacity(ctx).unread
-	if !unread.Take(len(data)) {
-		instead := busyReading().result()
+	data := encode(result)
+	if full := h.take(ctx, admission.Answers, len(data)); full != nil {
+		instead := full.result()
 		if result.Mutation {
 			instead = mutationDropped()
 		}
 		s.write("event: next\ndata: " + string(encode(instead)) + "\n\nevent: complete\ndata:\n\n")
 		return false
 	}
-	defer unread.Give(len(data))
+	defer h.give(ctx, admission.Answers, len(data))
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -134,7 +135,7 @@ func (e *events) want(name, data string) {
 
 // Queries are one event, subscriptions many, by GET as by POST.
 func TestEventStreams(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	order := l.place()
 	once := l.stream(alice)
 	once.want("next", aliceAnswer)
@@ -168,7 +169,7 @@ func TestEventStreams(t *testing.T) {
 
 // An event leads to the warehouse, both when it happens and when it is delivered again.
 func TestEventsHaveTheWarehouse(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	order := l.place()
 	query := fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { event { type warehouse { name } } } }`, order, l.last(order))
 	delivered := func(e *events) {
@@ -186,7 +187,7 @@ func TestEventsHaveTheWarehouse(t *testing.T) {
 
 // Each event explains what was read for it, where the request asks for that.
 func TestEventStreamsExplain(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	order := l.place()
 	e := l.request(http.MethodPost, l.url(), post(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { customer { name } } } }`, order, l.last(order))), server.ExplainHeader, "true")
 	l.set(order, 2)
@@ -197,7 +198,7 @@ func TestEventStreamsExplain(t *testing.T) {
 
 // What is refused before the stream begins is told with a status, in JSON.
 func TestEventStreamsThatAreRefused(t *testing.T) {
-	l := newLive(t, server.Limits{Subscriptions: 1})
+	l := newLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Subscriptions: 1})})
 	const follow = `subscription { orderStatusChanged { id } }`
 	for name, c := range map[string]struct {
 		events *events
@@ -221,7 +222,7 @@ func TestEventStreamsThatAreRefused(t *testing.T) {
 	l.settled()
 	// Without a feed there is nothing to follow now.
 	h, _ := newHandler(t, sampleThrough(t, direct), 12, server.Options{})
-	unfed := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	unfed := &live{t: t, addr: listenTCP(t, h, server.Options{})}
 	unfed.request(http.MethodPost, unfed.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "UNAVAILABLE")
 }
 
@@ -246,7 +247,7 @@ func (e *events) refused(t testing.TB, status int, code string) {
 // Who is rate limited is told for how long, as without a stream.
 func TestRateLimitedStreams(t *testing.T) {
 	now := time.Now()
-	l := newLive(t, server.Limits{}, func(o *server.Options) {
+	l := newLive(t, server.Options{}, func(o *server.Options) {
 		o.Graph.Rates = rate.Options{Burst: 10, Restore: 2, Now: func() time.Time { return now }}
 	})
 	if _, data, err := l.stream(`{ ` + typenames(9) + ` }`).next(); err != nil || !strings.Contains(data, `"available":1`) {
@@ -261,7 +262,7 @@ func TestRateLimitedStreams(t *testing.T) {
 
 // A plain request that subscribes is told what can.
 func TestSubscriptionsNeedAStream(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	const follow = `subscription { orderStatusChanged { id } }`
 	l.request(http.MethodPost, l.url(), post(follow), "Accept", asGraphQL).told(t)
 	l.request(http.MethodGet, "http://"+l.addr+get(follow), "", "Accept", asGraphQL).told(t)
@@ -278,7 +279,7 @@ func (e *events) told(t *testing.T) {
 // Where nothing happens, comments show that the connection is alive; the time limits of requests do
 // not end it.
 func TestEventStreamsAreKeptAlive(t *testing.T) {
-	l := newLive(t, server.Limits{KeepAlive: 5 * time.Millisecond, HeaderTime: 20 * time.Millisecond, BodyTime: 20 * time.Millisecond, RequestTime: 100 * time.Millisecond, AnswerTime: time.Second})
+	l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: 5 * time.Millisecond, HeaderTime: 20 * time.Millisecond, BodyTime: 20 * time.Millisecond, RequestTime: 100 * time.Millisecond, AnswerTime: time.Second}})
 	order := l.place()
 	query := fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { orderId } }`, order, l.last(order))
 	byPost := l.begun(http.MethodPost, l.url(), post(query))
@@ -303,7 +304,7 @@ func TestEventStreamsAreKeptAlive(t *testing.T) {
 
 // A stream that the feed has given up ends with the reason.
 func TestEventStreamsThatAreTooSlow(t *testing.T) {
-	l := newLiveWith(t, server.Limits{AnswerTime: guard}, feed.Options{Buffer: 4})
+	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: guard}}, feed.Options{Buffer: 4})
 	order := l.place()
 	e := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
 	l.following(1)
@@ -324,7 +325,7 @@ func TestEventStreamsThatAreTooSlow(t *testing.T) {
 
 // A client that reads nothing is cut.
 func TestEventStreamsThatAreNotRead(t *testing.T) {
-	l := newLive(t, server.Limits{AnswerTime: time.Second})
+	l := newLive(t, server.Options{Limits: server.Limits{AnswerTime: time.Second}})
 	order := l.place()
 	l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
 	l.following(1)

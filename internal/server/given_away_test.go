@@ -35,7 +35,7 @@ func newGivenAway(t *testing.T) *givenAway {
 	l := &live{t: t, store: storetest.Sample(t, db)}
 	l.feed = storetest.Feed(t, db, l.store, feed.Options{})
 	g := guarding(t, l.store, server.Options{Graph: graph.Options{Feed: l.feed}})
-	l.addr, l.log = listenTCP(t, g, server.Limits{}), g.log
+	l.addr, l.log = listenTCP(t, g, server.Options{}), g.log
 	table, err := l.store.DescribeTable(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
@@ -13,35 +12,23 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
 // overHTTP serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
 type overHTTP struct {
 	executor *graph.Executor
 	limits   Limits
-	// forAnonymous is the share of forAll that callers without a token have.
-	forAll, forAnonymous capacity
-	shedding             *shedding
-	// staying has a place for each socket and stream of events that can be open at once,
-	// subscriptions one for each that can be followed.
-	staying, subscriptions chan struct{}
-	// connected and followed are what callers with a share have of them.
-	connected, followed *shares
-	authentication      authentication
+	pools    *admission.Controller
+	// weights are the weights of callers by their roles.
+	weights        map[commerce.Role]int
+	shedding       *shedding
+	authentication authentication
 	// compress makes a handler one whose answer is compressed, for clients that accept that.
 	compress func(http.Handler) http.HandlerFunc
-}
-
-func newOverHTTP(executor *graph.Executor, limits Limits, authentication authentication, log *slog.Logger) overHTTP {
-	all := newCapacity(limits)
-	return overHTTP{
-		executor: executor, limits: limits, forAll: all, forAnonymous: all.share(), shedding: &shedding{log: log, now: time.Now},
-		staying: make(chan struct{}, lasting(limits.Connections)), subscriptions: make(chan struct{}, limits.Subscriptions),
-		connected: newShares(lasting(limits.Connections)), followed: newShares(limits.Subscriptions),
-		authentication: authentication,
-	}
 }
 
 // methods are those that are answered; OPTIONS tells them. HEAD is a GET whose answer's body nobody
@@ -71,6 +58,7 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		contentType = typeJSON // there is no body, so nothing is streamed
 	}
 	ctx, result, refused := h.answer(w, r, acceptable)
+	delayRefusal(ctx, refused, result)
 	// A client that does not read the answer is cut. Errors: a writer without a connection, as in
 	// tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
@@ -80,16 +68,15 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	code := status(result, contentType)
 	advise(header, result, code)
-	body, unread := encoded(result), h.capacity(ctx).unread
-	if !unread.Take(body.held()) {
+	body := encoded(result)
+	if full := h.take(ctx, admission.Answers, body.held()); full != nil {
 		if !result.Mutation {
-			h.refuseCompressed(w, r, busyReading(), contentType)
+			h.refuseCompressed(w, r, full, contentType)
 			return
 		}
-		body = encoded(mutationDropped())
-		unread.Take(body.held()) // so short that there always is room
+		body = encoded(mutationDropped()) // so short that it is not counted
 	}
-	defer unread.Give(body.held())
+	defer h.give(ctx, admission.Answers, body.held())
 	h.replyCompressed(w, r, contentType, code, body)
 }
 
@@ -139,15 +126,8 @@ func advise(header http.Header, result graph.Result, status int) {
 // refuse replies that a request is not executed. Only overload is logged: all else is the client's
 // to mend, and anybody could fill the log.
 func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
-	if refused.code == errcode.Overloaded {
-		h.shedding.one(r.Context(), refused.message)
-	}
+	h.shedding.refused(r.Context(), refused)
 	refused.reply(w, contentType)
-}
-
-// busyReading refuses a request whose answer there is no room for.
-func busyReading() *refusal {
-	return refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server holds as many answers as it has room for, until slow clients have read them: try again in a moment, or ask for less")
 }
 
 // mutationDropped is the answer to a mutation whose own there is no room for. It is done, so no
@@ -158,41 +138,41 @@ func mutationDropped() graph.Result {
 
 // answer reads a request and has it executed. The context that it returns has the caller.
 func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (context.Context, graph.Result, *refusal) {
-	asked, decode, refused := h.asked(w, r, acceptable)
+	asked, arrived, refused := h.asked(w, r, acceptable)
 	if refused != nil {
 		return r.Context(), graph.Result{}, refused
 	}
 	ctx := explaining(asked.Context(), asked.Header)
-	result, refused := h.placed(ctx, decode, h.executor.Execute)
+	result, refused := h.placed(ctx, arrived, h.executor.Execute)
 	return ctx, result, refused
 }
 
 // asked waits until a request has arrived that can be answered. It returns the request, in the name
 // of who makes it, and what decodes it.
-func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, func() (graph.Request, *refusal), *refusal) {
+func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, arrived, *refusal) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	default:
 		refused := refuse(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "the method is not for GraphQL: use POST, or GET for queries")
 		refused.allow = methods
-		return nil, nil, refused
+		return nil, arrived{}, refused
 	}
 	if !acceptable {
-		return nil, nil, refuse(http.StatusNotAcceptable, errcode.NotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
+		return nil, arrived{}, refuse(http.StatusNotAcceptable, errcode.NotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
 	}
 	r, refused := h.authenticated(r)
 	if refused != nil {
-		return nil, nil, refused
+		return nil, arrived{}, refused
 	}
 	body, refused := h.arrival(w, r)
 	paid, limited := h.executor.Charge(r.Context(), len(body)+len(r.URL.RawQuery))
 	switch {
 	case limited != nil:
-		return nil, nil, rateLimited(limited)
+		return nil, arrived{}, rateLimited(limited)
 	case refused != nil:
-		return nil, nil, refused
+		return nil, arrived{}, refused
 	}
-	return r, func() (request graph.Request, refused *refusal) {
+	return r, arrived{bytes: len(body), decode: func() (request graph.Request, refused *refusal) {
 		if r.Method == http.MethodPost {
 			request, refused = readBody(body)
 		} else {
@@ -200,7 +180,7 @@ func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool)
 		}
 		request.Paid = paid
 		return request, refused
-	}, nil
+	}}, nil
 }
 
 // arrival waits until a request has arrived as a whole, and returns its body: of a request that is
@@ -218,25 +198,45 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (body []byte, 
 	return nil, nil
 }
 
-// placed has a request that has arrived decoded and executed, if there is a place free. Nobody
-// waits for a place: a queue in front of a server that is too slow only makes all wait longer.
-func (h overHTTP) placed(ctx context.Context, decode func() (graph.Request, *refusal), execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
-	working := h.capacity(ctx).working
-	if !working.Take(1) {
-		return graph.Result{}, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server is busy with as many requests as it takes on at once: try again in a moment")
+// placed has a request that has arrived decoded and executed, if its caller can have one more in
+// progress. Nobody waits for that: a queue in front of a server that is too slow only makes all wait
+// longer.
+func (h overHTTP) placed(ctx context.Context, a arrived, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
+	if full := h.take(ctx, admission.Requests, 1); full != nil {
+		return graph.Result{}, full
 	}
-	defer working.Give(1)
-	request, refused := decode()
-	if refused != nil {
-		return graph.Result{}, refused
-	}
+	defer h.give(ctx, admission.Requests, 1)
 	ctx, cancel := context.WithTimeout(ctx, h.limits.RequestTime)
 	defer cancel()
+	request, refusal := h.decoded(ctx, a)
+	if refusal != nil {
+		return graph.Result{}, refusal
+	}
 	result := execute(ctx, request)
-	if result.Outcome == graph.Overloaded {
-		return graph.Result{}, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "%s", result.Errors[0].Message)
+	if result.Refusal != nil {
+		return graph.Result{}, refused(result.Refusal)
 	}
 	return result, nil
+}
+
+// arrived is a request that has arrived and is not yet decoded.
+type arrived struct {
+	decode func() (graph.Request, *refusal)
+	// bytes is the length of its body.
+	bytes int
+}
+
+// decoded has a request decoded: a long one when it is its caller's turn.
+func (h overHTTP) decoded(ctx context.Context, a arrived) (graph.Request, *refusal) {
+	if a.bytes <= free {
+		return a.decode()
+	}
+	caller, pool := admission.CallerOf(ctx), h.pools[admission.Preparations]
+	if pool.Await(ctx, caller, 1) != nil {
+		return graph.Request{}, refuse(http.StatusServiceUnavailable, errcode.TimedOut, "the request was not decoded within %s, as the server is busy: try again in a moment", h.limits.RequestTime)
+	}
+	defer pool.Give(caller, 1)
+	return a.decode()
 }
 
 // explaining returns the context of a request that is to be explained if its header says so.
@@ -344,6 +344,10 @@ type refusal struct {
 	code   string
 	// message does not repeat what was sent.
 	message string
+	// pool is the pool of which the caller cannot have more, if it is one. ofCaller reports that the
+	// caller has its share.
+	pool     string
+	ofCaller bool
 	// allow are the methods that can be used instead.
 	allow string
 	// challenge tells how to say who one is.
@@ -392,6 +396,9 @@ func (e *refusal) result() graph.Result {
 	extensions := map[string]any{"code": e.code}
 	if e.requestID != "" {
 		extensions["requestId"] = e.requestID
+	}
+	if e.pool != "" {
+		extensions["pool"] = e.pool
 	}
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: e.message, Extensions: extensions}}}, Outcome: graph.Refused}
 }

@@ -44,9 +44,9 @@ func TestHosts(t *testing.T) {
 	store := sampleThrough(t, direct)
 	opts := server.Options{Hosts: []string{"Shop.example:8443", "bare"}, Origins: []string{"https://origin.example"}}
 	h, _ := newHandler(t, store, slog.LevelInfo, opts)
-	open := listenTCP(t, h, server.Limits{})
+	open := listenTCP(t, h, server.Options{})
 	g := guarding(t, store, opts)
-	guarded := listenTCP(t, g, server.Limits{})
+	guarded := listenTCP(t, g, server.Options{})
 	bearer := "Bearer " + g.token(t, nil)
 
 	for host, allowed := range map[string]bool{

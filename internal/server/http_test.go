@@ -115,9 +115,9 @@ func handler(t testing.TB, store *dynamo.Store, level slog.Level, origins ...str
 }
 
 // limited is a server with limits, which keeps its log.
-func limited(t testing.TB, store *dynamo.Store, limits server.Limits) (http.Handler, *journal) {
+func limited(t testing.TB, store *dynamo.Store, opts server.Options) (http.Handler, *journal) {
 	t.Helper()
-	return newHandler(t, store, slog.LevelInfo, server.Options{Limits: limits})
+	return newHandler(t, store, slog.LevelInfo, opts)
 }
 
 func newHandler(t testing.TB, store *dynamo.Store, level slog.Level, opts server.Options) (http.Handler, *journal) {
@@ -571,7 +571,7 @@ func TestServeDrains(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error)
-	go func() { served <- server.Serve(ctx, l, h, server.Limits{}, slog.New(slog.DiscardHandler)) }()
+	go func() { served <- server.Serve(ctx, l, h, server.Options{Log: slog.New(slog.DiscardHandler)}) }()
 	got := make(chan string)
 	go func() {
 		res, err := http.Post("http://"+l.Addr().String()+server.PathGraphQL, "application/json", strings.NewReader(post(alice)))
@@ -611,7 +611,7 @@ func TestServeTellsWhereItCannotListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	if err := server.Serve(context.Background(), l, http.NotFoundHandler(), server.Limits{}, slog.New(slog.DiscardHandler)); !errors.Is(err, net.ErrClosed) {
+	if err := server.Serve(context.Background(), l, http.NotFoundHandler(), server.Options{Log: slog.New(slog.DiscardHandler)}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("error %v, want net.ErrClosed", err)
 	}
 }

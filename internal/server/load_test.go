@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -25,11 +26,12 @@ import (
 const guard = 30 * time.Second
 
 // listen serves h on l until the test ends.
-func listen(t testing.TB, l net.Listener, h http.Handler, limits server.Limits) {
+func listen(t testing.TB, l net.Listener, h http.Handler, opts server.Options) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx, l, h, limits, slog.New(slog.DiscardHandler)) }()
+	opts.Log = slog.New(slog.DiscardHandler)
+	go func() { served <- server.Serve(ctx, l, h, opts) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {
@@ -39,13 +41,13 @@ func listen(t testing.TB, l net.Listener, h http.Handler, limits server.Limits) 
 }
 
 // listenTCP serves h on a port of this machine, and returns its address.
-func listenTCP(t testing.TB, h http.Handler, limits server.Limits) string {
+func listenTCP(t testing.TB, h http.Handler, opts server.Options) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen(t, l, h, limits)
+	listen(t, l, h, opts)
 	return l.Addr().String()
 }
 
@@ -76,7 +78,7 @@ func TestShedding(t *testing.T) {
 			return next.Do(r)
 		}
 		return b.pass(r, next)
-	}), server.Limits{Concurrent: 2})
+	}), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 2})})
 	got := make(chan *httptest.ResponseRecorder)
 	for range 2 {
 		go func() { got <- ask(h, http.MethodPost, server.PathGraphQL, post(alice)) }()
@@ -113,7 +115,7 @@ func TestShedding(t *testing.T) {
 
 // A request whose body is still on its way takes no place from others.
 func TestSlowBodiesTakeNoPlace(t *testing.T) {
-	h, _ := limited(t, sampleThrough(t, direct), server.Limits{Concurrent: 1})
+	h, _ := limited(t, sampleThrough(t, direct), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
 	body, slow := io.Pipe()
 	reading := make(chan struct{})
 	got := make(chan *httptest.ResponseRecorder)
@@ -151,7 +153,7 @@ func (r *observed) Read(b []byte) (int, error) {
 
 // What takes too long ends as TIMED_OUT.
 func TestTimeOfARequest(t *testing.T) {
-	h, j := limited(t, sampleThrough(t, block().pass), server.Limits{RequestTime: 10 * time.Millisecond})
+	h, j := limited(t, sampleThrough(t, block().pass), server.Options{Limits: server.Limits{RequestTime: 10 * time.Millisecond}})
 	w := ask(h, http.MethodPost, server.PathGraphQL, post(alice))
 	var got answer
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "TIMED_OUT" {
@@ -164,8 +166,8 @@ func TestTimeOfARequest(t *testing.T) {
 
 // Headers that do not come to an end are not waited for.
 func TestSlowHeaders(t *testing.T) {
-	h, _ := limited(t, sampleThrough(t, direct), server.Limits{})
-	addr := listenTCP(t, h, server.Limits{HeaderTime: 20 * time.Millisecond, BodyTime: time.Hour})
+	h, _ := limited(t, sampleThrough(t, direct), server.Options{})
+	addr := listenTCP(t, h, server.Options{Limits: server.Limits{HeaderTime: 20 * time.Millisecond, BodyTime: time.Hour}})
 	for _, part := range []string{"", "POST /graphql HT", "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: appl"} {
 		c := dial(t, addr)
 		if _, err := io.WriteString(c, part); err != nil {
@@ -179,9 +181,9 @@ func TestSlowHeaders(t *testing.T) {
 
 // A body that does not come to an end is answered 408, and the connection ends.
 func TestSlowBodies(t *testing.T) {
-	limits := server.Limits{BodyTime: 20 * time.Millisecond}
-	h, j := limited(t, sampleThrough(t, direct), limits)
-	addr := listenTCP(t, h, server.Limits{BodyTime: time.Hour}) // the handler sets a closer deadline
+	opts := server.Options{Limits: server.Limits{BodyTime: 20 * time.Millisecond}}
+	h, j := limited(t, sampleThrough(t, direct), opts)
+	addr := listenTCP(t, h, server.Options{Limits: server.Limits{BodyTime: time.Hour}}) // the handler sets a closer deadline
 	for _, part := range []string{"Content-Length: 100\r\n\r\n{\"query\"", "Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"que\r\n"} {
 		c := dial(t, addr)
 		if _, err := io.WriteString(c, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+part); err != nil {
@@ -204,8 +206,8 @@ func TestSlowBodies(t *testing.T) {
 
 // A body that breaks off is no request, and one that is too long is answered before it has arrived.
 func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
-	h, j := limited(t, sampleThrough(t, direct), server.Limits{})
-	addr := listenTCP(t, h, server.Limits{})
+	h, j := limited(t, sampleThrough(t, direct), server.Options{})
+	addr := listenTCP(t, h, server.Options{})
 	for request, want := range map[string]int{
 		"Content-Length: 100\r\n\r\n{\"query\"":                                    http.StatusBadRequest,
 		"Content-Length: 10000000\r\n\r\n":                                         http.StatusRequestEntityTooLarge,
@@ -269,15 +271,15 @@ func (w *watched) Close() error {
 
 // A client that does not read its answer is cut.
 func TestAnswersThatNobodyReads(t *testing.T) {
-	limits := server.Limits{AnswerTime: 20 * time.Millisecond}
-	h, j := limited(t, sampleThrough(t, direct), limits)
+	opts := server.Options{Limits: server.Limits{AnswerTime: 20 * time.Millisecond}}
+	h, j := limited(t, sampleThrough(t, direct), opts)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &pipes{Listener: l, accepted: make(chan net.Conn), closed: make(chan struct{})}
 	// The server's own deadline is far away: the handler sets a closer one.
-	listen(t, p, h, server.Limits{})
+	listen(t, p, h, server.Options{})
 	for _, request := range []string{"GET " + get(alice) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
 		client, ours := net.Pipe()
 		t.Cleanup(func() { _ = client.Close() })
@@ -318,79 +320,78 @@ func (l *counted) Accept() (net.Conn, error) {
 	}}, nil
 }
 
-// More clients than there may be connections get their answers one after the other.
+// Beyond as many connections as there can be, on all of which requests are served, new ones are
+// closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, clients = 3, 12
 	b := block()
-	h, j := limited(t, sampleThrough(t, b.pass), server.Limits{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &counted{Listener: l}
-	listen(t, c, h, server.Limits{Connections: most})
-	done := make(chan error, clients)
-	for range clients {
-		conn := dial(t, l.Addr().String())
+	h, j := limited(t, sampleThrough(t, b.pass), server.Options{})
+	addr := listenTCP(t, h, server.Options{Admission: admission.New(admission.Sizes{admission.Connections: most})})
+	answers := make(chan string, clients)
+	begin := func() {
+		conn := dial(t, addr)
 		go func() {
 			defer func() { _ = conn.Close() }()
-			if _, err := io.WriteString(conn, "GET "+get(alice)+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
-				done <- err
-				return
-			}
-			answer, err := io.ReadAll(conn)
-			if err == nil && !strings.HasSuffix(string(answer), aliceAnswer) {
-				err = errors.New(string(answer))
-			}
-			done <- err
+			_, _ = io.WriteString(conn, "GET "+get(alice)+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+			answer, _ := io.ReadAll(conn) // nothing if it is closed
+			answers <- string(answer)
 		}()
 	}
 	for range most {
+		begin()
 		<-b.arrived
 	}
-	close(b.release)
-	for range clients {
-		if err := <-done; err != nil {
-			t.Error(err)
+	for range clients - most {
+		begin()
+		if answer := <-answers; answer != "" {
+			t.Errorf("a connection too many is answered %s", answer)
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.most != most {
-		t.Errorf("%d connections were open at once, want %d", c.most, most)
+	close(b.release)
+	for range most {
+		if answer := <-answers; !strings.HasSuffix(answer, aliceAnswer) {
+			t.Errorf("answered %s", answer)
+		}
+	}
+	begin()
+	if answer := <-answers; !strings.HasSuffix(answer, aliceAnswer) {
+		t.Errorf("answered %q afterwards", answer)
 	}
 	j.checkEmpty(t)
 }
 
-// Clients that keep their connections after an answer do not keep others out.
+// Clients that keep their connections after an answer do not keep others out: those that have been
+// silent for longest are closed.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	const most = 8
-	h, j := limited(t, sampleThrough(t, direct), server.Limits{})
-	addr := listenTCP(t, h, server.Limits{Connections: most})
-	kept := 0
+	h, j := limited(t, sampleThrough(t, direct), server.Options{})
+	l := &counted{Listener: listenLocal(t)}
+	pools := admission.New(admission.Sizes{admission.Connections: most})
+	listen(t, l, h, server.Options{Admission: pools})
+	var kept []net.Conn
 	for range 3 * most {
-		c := dial(t, addr) // and keep it
+		c := dial(t, l.Addr().String()) // and keep it
 		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		response, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatalf("with %d connections kept: %v", kept, err)
+		if _, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil {
+			t.Fatalf("with %d connections kept: %v", len(kept), err)
 		}
-		if !response.Close {
-			kept++
-		}
+		kept = append(kept, c)
 	}
-	if want := most * 3 / 4; kept != want {
-		t.Errorf("%d connections were kept, want %d", kept, want)
+	if l.most > most+1 || pools[admission.Connections].Used() > most { // one is open until there is room for it
+		t.Errorf("%d connections were open at once", l.most)
+	}
+	if _, err := io.ReadAll(kept[0]); err != nil {
+		t.Errorf("the first connection ends with %v", err)
 	}
 	j.checkEmpty(t)
 }
 
 // What is about no path has a request id like everything else.
 func TestRequestIDWithoutAPath(t *testing.T) {
-	h, _ := limited(t, sampleThrough(t, direct), server.Limits{})
-	c := dial(t, listenTCP(t, h, server.Limits{}))
+	h, _ := limited(t, sampleThrough(t, direct), server.Options{})
+	c := dial(t, listenTCP(t, h, server.Options{}))
 	if _, err := io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func TestWhatHTTPRefusesPays(t *testing.T) {
 // pays for what comes with it.
 func TestMessagesPay(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	l := newLive(t, server.Limits{}, func(o *server.Options) {
+	l := newLive(t, server.Options{}, func(o *server.Options) {
 		o.Graph.Rates = rate.Options{Burst: 20, Restore: 1, Now: func() time.Time { return now }}
 	})
 	w, blanks := l.open(), strings.Repeat(" ", 5<<10)

@@ -15,13 +15,13 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// free is the number of bytes up to which a body or an answer is not counted. Larger ones have a
-// quota of memory that requests hold while they wait for their clients to send or to read. Such a
-// wait takes no place from requests that are worked on, so that slow clients do not stop fast ones;
-// but without a bound, thousands of them would each hold the largest body or answer that there can
-// be.
+// free is the number of bytes up to which a body is read without taking of admission.Bodies. A
+// request that waits for its client to send or to read holds no part of admission.Requests, so that
+// slow clients do not stop fast ones. But without a bound, thousands of them would each hold the
+// largest body or response that there can be.
 const free = 16 << 10
 
 // maxURL is the maximum length of a URL in bytes; many proxies refuse longer ones. It is below
@@ -121,11 +121,10 @@ func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expect
 	if err != nil || len(body) < free {
 		return body, nil, err
 	}
-	quota := h.capacity(r.Context()).arriving
-	if !quota.Take(expected) {
-		return body, refuse(http.StatusServiceUnavailable, errcode.Overloaded, "the server has no room for long bodies, until those of slow clients have arrived: try again in a moment, or send a shorter one"), nil
+	if full := h.take(r.Context(), admission.Bodies, expected); full != nil {
+		return body, full, nil
 	}
-	defer quota.Give(expected)
+	defer h.give(r.Context(), admission.Bodies, expected)
 	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))
 	_, err = whole.ReadFrom(arriving)
 	return whole.Bytes(), nil, err

@@ -16,7 +16,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
-	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -46,8 +45,9 @@ func newRevocable(t *testing.T, db *dynamodb.Client) *revocable {
 	r.store = storetest.NewTable(t, db, dynamo.Options{Table: r.table})
 	storetest.Load(t, r.store, book)
 	r.feed = storetest.Feed(t, db, r.store, feed.Options{})
-	limits := server.Limits{KeepAlive: time.Hour} // no pings between the messages
-	r.g = guarding(t, r.store, server.Options{Graph: graph.Options{Feed: r.feed}, Limits: limits}, func(o *auth.Options) {
+	opts := server.Options{Limits: server.Limits{KeepAlive: time.Hour}} // no pings between the messages
+	opts.Graph.Feed = r.feed
+	r.g = guarding(t, r.store, opts, func(o *auth.Options) {
 		exists := o.CustomerExists
 		o.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 			if r.lookUps.Add(1); r.down.Load() {
@@ -56,7 +56,7 @@ func newRevocable(t *testing.T, db *dynamodb.Client) *revocable {
 			return exists(ctx, id)
 		}
 	})
-	r.addr, r.log = listenTCP(t, r.g, limits), r.g.log
+	r.addr, r.log = listenTCP(t, r.g, opts), r.g.log
 	return r
 }
 

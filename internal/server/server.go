@@ -3,11 +3,11 @@
 // A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go);
 // without authentication, the check of its Host header (hosts.go); CORS; the choice of the answer's
 // type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go);
-// reading (request.go, parameters.go), where long bodies count against a quota; the points of its
-// bytes (graph.Executor.Charge); a place among those that are worked on at once, and a limit of time
-// (graphql.go). Long answers are compressed (compression.go). Connections have limits of their own
-// (connections.go). Subscriptions come over sockets (websocket.go) or as streams of events
-// (eventstream.go), which are counted (lasting.go).
+// reading (request.go, parameters.go); the points of its bytes (graph.Executor.Charge); its part of
+// the requests in progress, and a limit of time (graphql.go). Long answers are compressed
+// (compression.go). Subscriptions come over sockets (websocket.go) or as streams of events
+// (eventstream.go). Connections are admitted in connections.go. What callers share, and each
+// caller's share of it, is in internal/admission.
 package server
 
 import (
@@ -21,10 +21,11 @@ import (
 	"time"
 
 	"github.com/rs/cors"
-	"golang.org/x/net/netutil"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -44,20 +45,20 @@ type Options struct {
 	// Hosts are the names by which clients may call the server, beside localhost and IP addresses.
 	// They are checked where Auth is nil, on everything but the health checks.
 	Hosts []string
-	// Limits bound what the server takes on.
+	// Limits bound what one request or connection can take.
 	Limits Limits
+	// Admission has the pools that callers share; nil for pools of the default sizes.
+	Admission *admission.Controller
+	// Weights multiply the shares of callers of a role; 1 for a role that is not in it.
+	Weights map[commerce.Role]int
 	// Log is where the server logs.
 	Log *slog.Logger
 }
 
-// Limits bound what the server takes on. A zero value stands for its default; setting.Limits
-// describes the tags. The defaults are for a server of one or two cores.
+// Limits bound what one request or connection can take. A zero value stands for its default;
+// setting.Limits describes the tags.
 type Limits struct {
 	Body                int           `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"maximum bytes of a request body"`
-	Concurrent          int           `env:"ORDERGRAPH_MAX_CONCURRENT" default:"256" code:"OVERLOADED (503)" meaning:"maximum requests in progress"`
-	Connections         int           `env:"ORDERGRAPH_MAX_CONNECTIONS" default:"4096" exceeded:"no error: the connection waits" meaning:"maximum open connections"`
-	Waiting             int           `env:"ORDERGRAPH_MAX_WAITING" default:"67108864" code:"OVERLOADED (503)" meaning:"maximum total bytes of large request bodies that are still arriving and, counted separately, of large responses that clients are still reading"`
-	Subscriptions       int           `env:"ORDERGRAPH_MAX_SUBSCRIPTIONS" default:"10000" code:"TOO_MANY_SUBSCRIPTIONS (503)" meaning:"maximum subscriptions, and other operations on WebSockets, in progress"`
 	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"maximum operations in progress on one WebSocket"`
 	RequestTime         time.Duration `env:"ORDERGRAPH_REQUEST_TIMEOUT" default:"10s" code:"TIMED_OUT" meaning:"maximum time that a request can take after it has arrived"`
 	HeaderTime          time.Duration `env:"ORDERGRAPH_HEADER_TIMEOUT" default:"5s" exceeded:"no error: the connection is cut" meaning:"maximum time for the headers of a request to arrive"`
@@ -102,6 +103,10 @@ func New(opts Options) (http.Handler, error) {
 	opts.Graph.Authenticated = opts.Graph.Authenticated || opts.Auth != nil
 	limits := setting.OrDefaults(opts.Limits)
 	opts.Graph.EventTime = limits.RequestTime
+	if opts.Admission == nil {
+		opts.Admission = admission.New(admission.Sizes{})
+	}
+	opts.Graph.Admission = opts.Admission
 	compress, err := compression()
 	if err != nil {
 		return nil, err
@@ -116,8 +121,10 @@ func New(opts Options) (http.Handler, error) {
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
 	})
-	overHTTP := newOverHTTP(graph.NewExecutor(opts.Graph), limits, authentication{opts.Auth, opts.Anonymous, opts.Log}, opts.Log)
-	overHTTP.compress = compress
+	overHTTP := overHTTP{
+		executor: graph.NewExecutor(opts.Graph), limits: limits, pools: opts.Admission, weights: opts.Weights, shedding: &shedding{log: opts.Log, now: time.Now},
+		authentication: authentication{opts.Auth, opts.Anonymous, opts.Log}, compress: compress,
+	}
 	overWebSocket := overWebSocket{overHTTP, crossOrigin.OriginAllowed, opts.Log}
 	answered := crossOrigin.Handler(overHTTP)
 
@@ -195,11 +202,17 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 // streams of events.
 //
 // Errors: one where serving fails, or where requests or sockets do not finish in time.
-func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, log *slog.Logger) error {
-	limits = setting.OrDefaults(limits)
-	open := &connections{most: limits.Connections}
+func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
+	limits := setting.OrDefaults(opts.Limits)
+	if opts.Admission == nil {
+		opts.Admission = admission.New(admission.Sizes{})
+	}
+	open := newConnections(opts.Admission[admission.Connections], opts.Auth != nil)
 	srv := &http.Server{
-		Handler:           open.relieved(h),
+		Handler: open.served(h),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, conn)
+		},
 		BaseContext:       func(net.Listener) context.Context { return withStopping(context.WithoutCancel(ctx), ctx) },
 		ReadHeaderTimeout: limits.HeaderTime,
 		ReadTimeout:       limits.HeaderTime + limits.BodyTime,
@@ -209,10 +222,10 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits, l
 		MaxHeaderBytes: maxHeader,
 		// OPTIONS * has an answer like all others, with the request's id.
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(open.on(netutil.LimitListener(l, limits.Connections))) }()
+	go func() { failed <- srv.Serve(listener{l, open}) }()
 	select {
 	case err := <-failed:
 		return err

@@ -22,14 +22,17 @@ type shedding struct {
 	count int
 }
 
-// one was shed, for a reason.
-func (s *shedding) one(ctx context.Context, why string) {
+// refused counts a refusal by a pool.
+func (s *shedding) refused(ctx context.Context, refused *refusal) {
+	if refused.pool == "" {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++
 	if s.now().Sub(s.last) < sheddingLogged {
 		return
 	}
-	s.log.WarnContext(ctx, "requests are shed", "reason", why, "requests", s.count)
+	s.log.WarnContext(ctx, "requests are shed", "pool", refused.pool, "reason", refused.message, "requests", s.count)
 	s.last, s.count = s.now(), 0
 }

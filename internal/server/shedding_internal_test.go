@@ -15,7 +15,7 @@ func TestSheddingIsLoggedOnceAMinute(t *testing.T) {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 	s := &shedding{log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now }}
 	for range 3 * 60 * 10 { // ten a second, three minutes
-		s.one(t.Context(), "busy")
+		s.refused(t.Context(), &refusal{pool: "requests", message: "busy"})
 		now = now.Add(time.Second / 10)
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -23,7 +23,7 @@ func TestSheddingIsLoggedOnceAMinute(t *testing.T) {
 		t.Fatalf("%d lines: %s", len(lines), log.String())
 	}
 	for i, requests := range []int{1, 600, 600} {
-		if want := fmt.Sprintf("requests=%d", requests); !strings.Contains(lines[i], "level=WARN") || !strings.Contains(lines[i], "reason=busy") || !strings.HasSuffix(lines[i], want) {
+		if want := fmt.Sprintf("requests=%d", requests); !strings.Contains(lines[i], "level=WARN") || !strings.Contains(lines[i], "pool=requests reason=busy") || !strings.HasSuffix(lines[i], want) {
 			t.Errorf("line %d is %s, want %s", i, lines[i], want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/ordergraph/ordergraph/dynamo/feed"
-	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -18,14 +18,15 @@ import (
 )
 
 // guardedLive is a live server that wants tokens.
-func guardedLive(t testing.TB, limits ...server.Limits) (*live, *guarded) {
+func guardedLive(t testing.TB, opts ...server.Options) (*live, *guarded) {
 	t.Helper()
-	limits = append(limits, server.Limits{})
+	opts = append(opts, server.Options{})
 	db := embedded.New().Client()
 	l := &live{t: t, store: storetest.Sample(t, db)}
 	l.feed = storetest.Feed(t, db, l.store, feed.Options{})
-	g := guarding(t, l.store, server.Options{Graph: graph.Options{Feed: l.feed}, Limits: limits[0]})
-	l.addr, l.log = listenTCP(t, g, limits[0]), g.log
+	opts[0].Graph.Feed = l.feed
+	g := guarding(t, l.store, opts[0])
+	l.addr, l.log = listenTCP(t, g, opts[0]), g.log
 	return l, g
 }
 
@@ -154,43 +155,63 @@ func TestTheTokensEndIsTheEnd(t *testing.T) {
 	g.checkLog(t, short, long)
 }
 
+// openAll opens sockets with a first message until one is refused, and returns the others.
+func (l *live) openAll(init string) (open []*peer) {
+	l.t.Helper()
+	for {
+		w, status, err := l.tryDial([]string{"graphql-transport-ws"})
+		if err != nil {
+			if status != http.StatusServiceUnavailable {
+				l.t.Fatalf("status %d, %v", status, err)
+			}
+			return open
+		}
+		w.text(init)
+		if _, _, err := w.conn.Read(w.ctx); err != nil {
+			if got := websocket.CloseStatus(err); got != websocket.StatusTryAgainLater {
+				l.t.Fatalf("closed with %d", got)
+			}
+			return open
+		}
+		open = append(open, w)
+	}
+}
+
 // No customer takes the places of all others: neither by subscriptions, however many sockets they
-// are on, nor by sockets and streams.
+// are on, nor by sockets and streams. A customer who is alone can have most of them.
 func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
-	l, g := guardedLive(t, server.Limits{Subscriptions: 40, Connections: 54})
-	ann, bob, staff := g.token(t, customerClaims("cust_01")), g.token(t, customerClaims("cust_001")), g.token(t, authtest.Object{"role": "STAFF"})
+	l, g := guardedLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Subscriptions: 16, admission.Connections: 43})})
+	ann, bob := g.token(t, customerClaims("cust_01")), g.token(t, customerClaims("cust_001"))
 	const follow = `subscription { customerOrders(customerId: "cust_01") { id } }`
-	first, second := l.as(ann), l.as(ann)
-	third := l.dial()
-	third.text(`{"type":"connection_init","payload":{"Authorization":"Bearer ` + ann + `"}}`)
-	third.closed(websocket.StatusTryAgainLater)
 	stream := func(token string) *events {
 		return l.request(http.MethodPost, l.url(), post(follow), "Authorization", "Bearer "+token)
 	}
-	stream(ann).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
-	first.subscribe("a", follow)
-	first.subscribe("b", follow)
-	l.following(2)
-	for _, w := range []*peer{first, second} {
-		w.subscribe("c", follow)
-		if got := codes(t, w.want("error", "c")); got != "TOO_MANY_SUBSCRIPTIONS" {
-			t.Errorf("a third subscription: %s", got)
-		}
+	open := l.openAll(`{"type":"connection_init","payload":{"Authorization":"Bearer ` + ann + `"}}`)
+	if len(open) != 28 {
+		t.Errorf("ann has %d of 32 sockets, want seven eighths", len(open))
 	}
-	if _, status, err := l.tryDial([]string{"graphql-transport-ws"}); err != nil {
-		t.Errorf("status %d: %v", status, err)
+	stream(ann).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
+	for i := range 14 {
+		open[i%2].subscribe(fmt.Sprint(i), follow)
+	}
+	l.following(14)
+	for _, w := range open {
+		w.subscribe("more", follow)
+		if got := codes(t, w.want("error", "more")); got != "TOO_MANY_SUBSCRIPTIONS" {
+			t.Errorf("a subscription more: %s", got)
+		}
 	}
 	w := l.as(bob)
 	w.subscribe("a", `subscription { customerOrders(customerId: "cust_001") { id } }`)
-	l.following(3)
-	for range 3 {
-		l.as(staff).subscribe("a", follow)
+	l.following(15)
+	// What has ended is given back, wherever it ends.
+	open[0].send(frame{ID: "0", Type: "complete"})
+	l.following(14)
+	for _, w := range open[2:] {
+		_ = w.conn.CloseNow()
 	}
-	l.following(6)
-	// What is over is given back, wherever it ends.
-	first.send(frame{ID: "a", Type: "complete"})
-	l.following(5)
-	_ = second.conn.CloseNow()
+	open[0].send(frame{ID: "2", Type: "complete"})
+	l.following(13)
 	var e *events
 	for deadline := time.Now().Add(guard); e == nil || e.response.StatusCode != http.StatusOK; {
 		if time.Now().After(deadline) {
@@ -198,11 +219,11 @@ func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
 		}
 		e = stream(ann)
 	}
-	l.following(6)
-	stream(ann).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
+	l.following(14)
 	e.leave()
-	_ = first.conn.CloseNow()
-	l.following(4)
+	_ = open[0].conn.CloseNow()
+	_ = open[1].conn.CloseNow()
+	l.following(1)
 }
 
 // Before a socket has said whose it is, its messages are short ones.

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -33,27 +34,28 @@ type live struct {
 	log   *journal
 }
 
-func newLive(t testing.TB, limits server.Limits, opts ...func(*server.Options)) *live {
+func newLive(t testing.TB, with server.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
-	return newLiveWith(t, limits, feed.Options{}, opts...)
+	return newLiveWith(t, with, feed.Options{}, opts...)
 }
 
-func newLiveWith(t testing.TB, limits server.Limits, feed feed.Options, opts ...func(*server.Options)) *live {
+func newLiveWith(t testing.TB, with server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
-	return newLiveOn(t, embedded.New().Client(), limits, feed, opts...)
+	return newLiveOn(t, embedded.New().Client(), with, feed, opts...)
 }
 
-func newLiveOn(t testing.TB, db *dynamodb.Client, limits server.Limits, feed feed.Options, opts ...func(*server.Options)) *live {
+func newLiveOn(t testing.TB, db *dynamodb.Client, with server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
 	l := &live{t: t, store: storetest.Sample(t, db)}
 	l.feed = storetest.Feed(t, db, l.store, feed)
-	o := server.Options{Limits: limits, Graph: graph.Options{Feed: l.feed}}
+	o := with
+	o.Graph.Feed = l.feed
 	for _, change := range opts {
 		change(&o)
 	}
 	var h http.Handler
 	h, l.log = newHandler(t, l.store, slog.LevelInfo, o)
-	l.addr = listenTCP(t, h, limits)
+	l.addr = listenTCP(t, h, with)
 	return l
 }
 
@@ -253,7 +255,7 @@ func codes(t testing.TB, f frame) string {
 
 // Queries, mutations and subscriptions go over one socket, several at once.
 func TestSockets(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	order := l.place()
 	w := l.open()
 	w.subscribe("q", alice)
@@ -295,7 +297,7 @@ func TestSockets(t *testing.T) {
 
 // With after a subscription goes on behind an update, with none missing and none twice.
 func TestSocketsResume(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	order := l.place()
 	subscription := func(after string) string {
 		return fmt.Sprintf(`subscription { customerOrders(customerId: "cust_01"%s) { id order { items { nodes { quantity } } } } }`, after)
@@ -332,7 +334,7 @@ func TestSocketsResume(t *testing.T) {
 
 // What cannot be followed is an error of its operation, with a code; the socket stays.
 func TestSubscriptionsThatAreRefused(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	mine, other := l.place(), l.place()
 	page, err := dynamo.ReadPage(context.Background(), l.store, model.Timeline, dynamo.ListRequest{Of: string(other), Page: dynamo.Page{Limit: 1}})
 	if err != nil || len(page.Items) != 1 {
@@ -377,7 +379,7 @@ func subscribing(payload string) string {
 
 // Each way to break the protocol closes the socket with the code for it.
 func TestSocketsAreClosedWithACode(t *testing.T) {
-	l := newLive(t, server.Limits{Body: 2000})
+	l := newLive(t, server.Options{Limits: server.Limits{Body: 2000}})
 	open := []string{`{"type":"connection_init"}`}
 	following := []string{open[0], `{"id":"a","type":"subscribe","payload":{"query":"subscription { orderStatusChanged { id } }"}}`}
 	for name, c := range map[string]struct {
@@ -441,7 +443,7 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 		})
 	}
 	t.Run("a message with too many values", func(t *testing.T) {
-		w := newLive(t, server.Limits{}).open()
+		w := newLive(t, server.Options{}).open()
 		w.text(`{"type":"ping","payload":{"a":[` + strings.Repeat("1,", 10_000) + `1]}}`)
 		w.closed(4400)
 	})
@@ -464,7 +466,7 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 
 // Who does not say who it is, or is no longer there, takes no place for long.
 func TestSocketsThatAreSilent(t *testing.T) {
-	l := newLive(t, server.Limits{InitTime: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond})
+	l := newLive(t, server.Options{Limits: server.Limits{InitTime: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond}})
 	l.dial().closed(4408)
 	w := l.open()
 	w.subscribe("a", `subscription { orderStatusChanged { id } }`)
@@ -491,7 +493,7 @@ func TestSocketsThatAreSilent(t *testing.T) {
 
 // A page of another site opens no socket, unless its origin may.
 func TestSocketsOfOtherSites(t *testing.T) {
-	l := newLive(t, server.Limits{}, func(o *server.Options) { o.Origins = []string{"https://shop.example", "https://*.trusted.example"} })
+	l := newLive(t, server.Options{}, func(o *server.Options) { o.Origins = []string{"https://shop.example", "https://*.trusted.example"} })
 	for origin, allowed := range map[string]bool{
 		"": true, "http://" + l.addr: true, "https://" + l.addr: true, "https://shop.example": true, "https://SHOP.example": true, "https://a.trusted.example": true,
 		"https://evil.example": false, "https://shop.example.evil": false, "http://shop.example": false, "null": false, l.addr: false, "https://trusted.example": false,
@@ -506,7 +508,7 @@ func TestSocketsOfOtherSites(t *testing.T) {
 			t.Errorf("%q: status %d, %v", origin, status, err)
 		}
 	}
-	closed := newLive(t, server.Limits{})
+	closed := newLive(t, server.Options{})
 	if _, status, err := closed.tryDial([]string{"graphql-transport-ws"}, "Origin", "https://shop.example"); err == nil || status != http.StatusForbidden {
 		t.Errorf("without origins: status %d, %v", status, err)
 	}
@@ -515,7 +517,7 @@ func TestSocketsOfOtherSites(t *testing.T) {
 // Operations have a limit for each socket and in all, and so have the connections that stay.
 func TestLimitsOfSockets(t *testing.T) {
 	const follow = `subscription { orderStatusChanged { id } }`
-	l := newLive(t, server.Limits{SocketSubscriptions: 2, Subscriptions: 3, Connections: 8})
+	l := newLive(t, server.Options{Limits: server.Limits{SocketSubscriptions: 2}, Admission: admission.New(admission.Sizes{admission.Subscriptions: 3, admission.Connections: 8})})
 	w := l.open()
 	for i := range 2 {
 		w.subscribe(fmt.Sprint(i), follow)
@@ -559,8 +561,8 @@ func TestLimitsOfSockets(t *testing.T) {
 // What is worked on at once is bounded also on sockets.
 func TestSocketsShareThePlaces(t *testing.T) {
 	b := block()
-	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{Limits: server.Limits{Concurrent: 1}})
-	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
+	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
 	w := l.open()
 	w.subscribe("1", alice)
 	<-b.arrived
@@ -585,7 +587,7 @@ func bulky() string {
 
 // A client that reads too slowly is told so where it still can be, and goes on with after.
 func TestFollowersThatAreTooSlow(t *testing.T) {
-	l := newLiveWith(t, server.Limits{AnswerTime: guard}, feed.Options{Buffer: 4})
+	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: guard}}, feed.Options{Buffer: 4})
 	order := l.place()
 	w := l.open()
 	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
@@ -612,7 +614,7 @@ func TestFollowersThatAreTooSlow(t *testing.T) {
 
 // A client that reads nothing is cut; others are told everything.
 func TestClientsThatReadNothing(t *testing.T) {
-	l := newLive(t, server.Limits{AnswerTime: time.Second})
+	l := newLive(t, server.Options{Limits: server.Limits{AnswerTime: time.Second}})
 	order := l.place()
 	slow, quick := l.open(), l.open()
 	slow.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { %s } }`, order, l.last(order), bulky()))
@@ -641,7 +643,7 @@ func TestServeClosesSockets(t *testing.T) {
 	listener := listenLocal(t)
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(ctx, listener, h, server.Limits{}, slog.New(slog.DiscardHandler))
+		served <- server.Serve(ctx, listener, h, server.Options{Log: slog.New(slog.DiscardHandler)})
 	}()
 	l := &live{t: t, addr: listener.Addr().String(), store: store, feed: feed}
 	w, silent := l.open(), l.dial()
@@ -663,7 +665,7 @@ func TestServeClosesSockets(t *testing.T) {
 // What panics ends its operation with INTERNAL, and no more.
 func TestPanicsOnSockets(t *testing.T) {
 	h, j := newHandler(t, sampleThrough(t, panicking("a secret")), slog.LevelInfo, server.Options{})
-	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
 	w := l.open()
 	w.subscribe("a", alice)
 	got := w.want("next", "a")
@@ -678,7 +680,7 @@ func TestPanicsOnSockets(t *testing.T) {
 
 // An upgrade that is none is answered by HTTP.
 func TestUpgradesThatAreNone(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	for name, header := range map[string][]string{
 		"no key":          {"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"},
 		"another version": {"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "8", "Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="},
@@ -703,7 +705,7 @@ func TestUpgradesThatAreNone(t *testing.T) {
 
 // An event is explained to those who ask for it, by a header or as connection_init can say it.
 func TestEventsAreExplained(t *testing.T) {
-	l := newLive(t, server.Limits{})
+	l := newLive(t, server.Options{})
 	order := l.place()
 	byHeader := l.open("X-Ordergraph-Explain", "true")
 	byPayload := l.dial()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -100,7 +101,7 @@ func TestManySubscribers(t *testing.T) {
 		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(longtest.Size(1000, 5000)), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLive(t, server.Limits{Connections: 10_000, Concurrent: 10_000, KeepAlive: time.Hour})
+			l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: time.Hour}, Admission: admission.New(admission.Sizes{admission.Connections: 10_000, admission.Requests: 10_000})})
 			l.sit() // whatever is made once
 			before, goroutines := held(), runtime.NumGoroutine()
 			all := make([]sitting, c.sockets)

@@ -221,7 +221,7 @@ func TestRefusals(t *testing.T) {
 
 // The limit holds for what arrives, whatever length is announced, if any.
 func TestBodiesOfUnknownLength(t *testing.T) {
-	h, _ := limited(t, sampleThrough(t, direct), server.Limits{Body: len(post(alice))})
+	h, _ := limited(t, sampleThrough(t, direct), server.Options{Limits: server.Limits{Body: len(post(alice))}})
 	for body, status := range map[string]int{post(alice): http.StatusOK, post(alice) + " ": http.StatusRequestEntityTooLarge, strings.Repeat(" ", 1<<20): http.StatusRequestEntityTooLarge} {
 		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, struct{ io.Reader }{strings.NewReader(body)})
 		r.Header.Set("Content-Type", "application/json")

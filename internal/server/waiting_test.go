@@ -11,8 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/ordergraph/ordergraph/graph"
-	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
@@ -49,7 +48,7 @@ func busy(t *testing.T, name string, w *httptest.ResponseRecorder) {
 // Answers that slow clients do not read are bounded together. Short ones are always sent, and what
 // a mutation has done is never told to be done again.
 func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
-	h, j := limited(t, sampleThrough(t, direct), server.Limits{Waiting: 30 << 10})
+	h, j := limited(t, sampleThrough(t, direct), server.Options{Admission: admission.New(admission.Sizes{admission.Bodies: 30 << 10})})
 	query := post(`{ customer(id: "cust_01") { ` + long("id", 17) + `} }`)
 	first := slowReader{httptest.NewRecorder(), make(chan struct{}, 10), make(chan struct{})}
 	done := make(chan struct{})
@@ -69,7 +68,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 		t.Errorf("a mutation: status %d, body %.300s", w.Code, body)
 	}
 	// On sockets and streams of events it is the same room.
-	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
 	s := l.open()
 	text := `{ customer(id: "cust_01") { ` + long("id", 17) + `} }`
 	s.subscribe("1", text)
@@ -106,7 +105,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 // Bodies that slow clients do not send to their end are bounded together; short ones always have
 // room.
 func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
-	h, j := limited(t, sampleThrough(t, direct), server.Limits{Waiting: 130 << 10})
+	h, j := limited(t, sampleThrough(t, direct), server.Options{Admission: admission.New(admission.Sizes{admission.Bodies: 130 << 10})})
 	long := strings.Repeat(" ", 20<<10)
 	body, slow := io.Pipe()
 	got := make(chan *httptest.ResponseRecorder)
@@ -128,7 +127,7 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 	}
 	// Messages on sockets are held to the same.
 	ping := `{"type":"ping","payload":{"a":"` + strings.Repeat("a", len(long)) + `"}}`
-	l := &live{t: t, addr: listenTCP(t, h, server.Limits{})}
+	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
 	s := l.open()
 	s.text(`{"type":"ping"}`)
 	s.want("pong", "")
@@ -157,7 +156,7 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 func TestSheddingByCost(t *testing.T) {
 	b := block()
 	h, j := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo,
-		server.Options{Graph: graph.Options{Limits: document.Limits{ConcurrentCost: 4000}}})
+		server.Options{Admission: admission.New(admission.Sizes{admission.Cost: 4000})})
 	fields := ""
 	for i := range 25 {
 		fields += fmt.Sprintf("a%d: id ", i)
@@ -183,8 +182,8 @@ func TestSheddingByCost(t *testing.T) {
 // What comes back with a pong takes room as answers do; where there is none, the pong comes without
 // it.
 func TestPongsTakeRoom(t *testing.T) {
-	limits := server.Limits{Waiting: 30 << 10}
-	h, j := limited(t, sampleThrough(t, direct), limits)
+	opts := server.Options{Admission: admission.New(admission.Sizes{admission.Bodies: 30 << 10})}
+	h, j := limited(t, sampleThrough(t, direct), opts)
 	first := slowReader{httptest.NewRecorder(), make(chan struct{}, 10), make(chan struct{})}
 	done := make(chan struct{})
 	go func() {
@@ -194,7 +193,7 @@ func TestPongsTakeRoom(t *testing.T) {
 		h.ServeHTTP(first, r)
 	}()
 	<-first.waiting
-	l := &live{t: t, addr: listenTCP(t, h, limits), log: j}
+	l := &live{t: t, addr: listenTCP(t, h, opts), log: j}
 	w := l.open()
 	ping := func(bytes int) int {
 		w.text(`{"type":"ping","payload":{"x":"` + strings.Repeat("x", bytes) + `"}}`)

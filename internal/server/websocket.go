@@ -21,6 +21,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
 // subprotocol is the only one that is spoken here
@@ -79,10 +80,12 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site may not open a socket: have its origin added to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
 		return
 	}
-	if !h.stay() {
-		h.refuse(w, r, tooManyStay(), typeJSON)
+	caller := h.stranger(r.RemoteAddr)
+	if full := refused(h.pools[admission.Sockets].Take(caller, 1)); full != nil {
+		h.refuse(w, r, full, typeJSON)
 		return
 	}
+	leave := func() { h.pools[admission.Sockets].Give(caller, 1) }
 	s := &socket{over: h, header: http.Header{}, operations: map[string]*socketOperation{}}
 	for _, name := range parameterHeaders {
 		s.header[name] = r.Header.Values(name)
@@ -98,21 +101,19 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		OnPingReceived:     func(context.Context, []byte) bool { s.heard.Store(true); return true },
 	})
 	if err != nil {
-		h.leave()
+		leave()
 		h.log.DebugContext(r.Context(), "no socket", "reason", err, "requestId", requestID(r.Context()))
 		return // Accept has answered
 	}
-	conn.SetReadLimit(min(maxHeader, int64(h.limits.Body))) // nobody knows yet whose it is, and a token is short
+	staysOpen(r.Context())
 	s.conn, s.beneath = conn, upgraded.conn
+	conn.SetReadLimit(int64(s.longestMessage()))
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
-	s.asking = s.ctx
+	s.asking, s.left = admission.WithCaller(s.ctx, caller), leave
 	stopping := stopping(r.Context())
 	// In a goroutine of its own, so that the stack that net/http has grown, its buffers and the
 	// request do not stay as long as the socket.
-	go func() {
-		defer h.leave()
-		s.serve(stopping)
-	}()
+	go s.serve(stopping)
 }
 
 // hijackedWriter remembers the connection that becomes a socket.
@@ -170,8 +171,8 @@ type socket struct {
 	// heard reports whether something has come since the last ping.
 	heard   atomic.Bool
 	running sync.WaitGroup
-	// left ends the watch over the token and gives back what the socket has of its customer's
-	// share. Only the goroutine that reads has to do with it.
+	// left ends the watch over the token and gives back what the socket has of its caller's share.
+	// Only the goroutine that reads has to do with it.
 	left func()
 
 	mu         sync.Mutex
@@ -207,9 +208,7 @@ func (s *socket) serve(stopping context.Context) {
 		s.mu.Unlock()
 		_ = s.conn.CloseNow() // where it is being closed, this waits for it
 		s.running.Wait()
-		if s.left != nil {
-			s.left()
-		}
+		s.left()
 	}()
 	defer s.recovered()
 	if s.conn.Subprotocol() != subprotocol {
@@ -314,12 +313,12 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	// Most messages are short; only for what is longer there has to be room.
 	text, err := io.ReadAll(io.LimitReader(from, free))
 	if err == nil && len(text) == free {
-		arriving := s.over.capacity(s.asking).arriving
-		if !arriving.Take(s.over.limits.Body) {
-			s.close(websocket.StatusTryAgainLater, "No room for long messages")
+		longest := s.longestMessage()
+		if full := s.over.take(s.asking, admission.Bodies, longest); full != nil {
+			s.close(websocket.StatusTryAgainLater, "No room for long messages (pool "+full.pool+")")
 			return 0, nil, errBusy
 		}
-		defer arriving.Give(s.over.limits.Body)
+		defer s.over.give(s.asking, admission.Bodies, longest)
 		var rest []byte
 		rest, err = io.ReadAll(from)
 		text = append(text, rest...)
@@ -330,6 +329,15 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
+}
+
+// longestMessage is the maximum length of a message in bytes. Before connection_ack nobody knows
+// whose the socket is, and a token is short.
+func (s *socket) longestMessage() int {
+	if s.acknowledged.Load() {
+		return s.over.limits.Body
+	}
+	return min(maxHeader, s.over.limits.Body)
 }
 
 var errBusy = errors.New("no room for long messages")
@@ -352,8 +360,9 @@ func (s *socket) begin(m message) bool {
 		return false
 	}
 	s.header = nil // a token is not kept for longer than it takes to look at it
-	s.conn.SetReadLimit(int64(s.over.limits.Body))
-	if s.acknowledged.Store(true); !s.send(messageAck, "", nil) {
+	s.acknowledged.Store(true)
+	s.conn.SetReadLimit(int64(s.longestMessage()))
+	if !s.send(messageAck, "", nil) {
 		return false
 	}
 	s.after(&s.pulse, s.over.limits.KeepAlive, s.beat)
@@ -373,18 +382,19 @@ func (s *socket) authenticate(header http.Header) bool {
 	default:
 		return s.close(websocket.StatusTryAgainLater, "Who uses the socket cannot be found out right now")
 	}
-	caller := identity.Principal
-	if !s.over.connected.take(caller) {
-		return s.close(websocket.StatusTryAgainLater, "Too many sockets of one "+sharer(caller))
+	asking := s.over.withIdentity(s.asking, identity)
+	if full := s.over.take(asking, admission.Sockets, 1); full != nil {
+		return s.close(websocket.StatusTryAgainLater, "Too many sockets (pool "+full.pool+")")
 	}
-	s.asking = withIdentity(s.asking, identity)
+	s.left() // what it had of the share of strangers
+	s.asking = asking
 	unwatch := s.over.authentication.watch(s.asking, func() {
 		defer s.recovered()
 		s.close(closeForbidden, "Forbidden: the token is no longer valid")
 	})
 	s.left = func() {
 		unwatch()
-		s.over.connected.give(caller)
+		s.over.give(asking, admission.Sockets, 1)
 	}
 	return true
 }
@@ -459,13 +469,14 @@ func (s *socket) subscribe(m message) bool {
 		full := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions)
 		return s.send(messageError, o.id, marshal(full.result().Errors))
 	}
-	if full := s.over.subscribe(o.ctx); full != nil {
+	if full := s.over.take(o.ctx, admission.Subscriptions, 1); full != nil {
+		s.over.shedding.refused(o.ctx, full)
 		s.finish(o.id, o)
 		return s.send(messageError, o.id, marshal(full.result().Errors))
 	}
 	over := func() {
 		s.finish(o.id, o)
-		s.over.unsubscribe(o.ctx)
+		s.over.give(o.ctx, admission.Subscriptions, 1)
 	}
 	s.running.Go(func() {
 		following := false
@@ -515,16 +526,15 @@ func (s *socket) operate(o *socketOperation) (stream *graph.Stream) {
 		request.Paid = o.paid
 		return request, refused
 	}
-	result, refused := s.over.placed(o.ctx, decode, func(ctx context.Context, request graph.Request) (result graph.Result) {
+	result, refused := s.over.placed(o.ctx, arrived{decode, len(o.payload)}, func(ctx context.Context, request graph.Request) (result graph.Result) {
 		stream, result = s.over.executor.Start(ctx, request)
 		return result
 	})
 	o.payload = nil
+	delayRefusal(o.ctx, refused, result)
 	switch {
 	case refused != nil:
-		if refused.code == errcode.Overloaded {
-			s.over.shedding.one(o.ctx, refused.message)
-		}
+		s.over.shedding.refused(o.ctx, refused)
 		s.end(o, refused.result().Errors)
 	case stream != nil:
 		return stream
@@ -556,17 +566,15 @@ func (s *socket) next(o *socketOperation, result graph.Result) bool {
 	if o.ctx.Err() != nil {
 		return false
 	}
-	payload, unread := encode(result), s.over.capacity(o.ctx).unread
-	if !unread.Take(len(payload)) {
-		if result.Mutation {
-			payload = encode(mutationDropped())
-			unread.Take(len(payload)) // so short that there always is room
-		} else {
-			s.end(o, busyReading().result().Errors)
+	payload := encode(result)
+	if full := s.over.take(o.ctx, admission.Answers, len(payload)); full != nil {
+		if !result.Mutation {
+			s.end(o, full.result().Errors)
 			return false
 		}
+		payload = encode(mutationDropped()) // so short that it is not counted
 	}
-	defer unread.Give(len(payload))
+	defer s.over.give(o.ctx, admission.Answers, len(payload))
 	return s.send(messageNext, o.id, payload)
 }
 
@@ -578,11 +586,10 @@ func (s *socket) pong(payload []byte) bool {
 			return s.send(messagePong, "", nil)
 		}
 	}
-	unread := s.over.capacity(s.asking).unread
-	if !unread.Take(len(payload)) {
+	if s.over.take(s.asking, admission.Answers, len(payload)) != nil {
 		return s.send(messagePong, "", nil)
 	}
-	defer unread.Give(len(payload))
+	defer s.over.give(s.asking, admission.Answers, len(payload))
 	return s.send(messagePong, "", payload)
 }
 

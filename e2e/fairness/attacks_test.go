@@ -1,0 +1,300 @@
+package fairness_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/ordergraph/ordergraph/internal/admission"
+)
+
+// attackers is the number of connections that an attacker uses.
+const attackers = 400
+
+// attack is what a hostile or broken client does to a pool.
+type attack struct {
+	// sizes make the pool small enough for an attacker to reach its share.
+	sizes admission.Sizes
+	// run is what each connection of the attacker does again and again.
+	run func(ctx context.Context, a *attacker)
+	// strangers reports whether somebody without a token can do it.
+	strangers bool
+}
+
+// attacks has an attack on each pool.
+var attacks = map[admission.ID]attack{
+	admission.Connections:        {sizes: admission.Sizes{admission.Connections: attackers}, run: keepOpen, strangers: true},
+	admission.Sockets:            {sizes: admission.Sizes{admission.Connections: attackers}, run: keepSocket, strangers: true},
+	admission.Verifications:      {run: forgeTokens, strangers: true},
+	admission.Bodies:             {sizes: admission.Sizes{admission.Bodies: 4 << 20}, run: sendSlowly, strangers: true},
+	admission.Requests:           {sizes: admission.Sizes{admission.Requests: 32}, run: askForMuch, strangers: true},
+	admission.Preparations:       {run: sendExpensiveDocuments, strangers: true},
+	admission.Cost:               {sizes: admission.Sizes{admission.Cost: 30_000}, run: askForMuch, strangers: true},
+	admission.Answers:            {sizes: admission.Sizes{admission.Bodies: 1 << 20}, run: readSlowly, strangers: true},
+	admission.Subscriptions:      {sizes: admission.Sizes{admission.Subscriptions: 200}, run: subscribe("")},
+	admission.SubscriptionMemory: {sizes: admission.Sizes{admission.SubscriptionMemory: 2 << 20}, run: subscribe("bulky")},
+	admission.CatchUps:           {sizes: admission.Sizes{admission.CatchUps: 4}, run: subscribe("behind")},
+	admission.Events:             {sizes: admission.Sizes{admission.Cost: 40_000}, run: subscribe("costly")},
+}
+
+// attacker is one connection of a client that attacks.
+type attacker struct {
+	n                           int
+	address, token, first, from string
+	client                      *http.Client
+}
+
+// runAttack attacks a server until it is ended. It runs in a process of its own.
+func runAttack(id admission.ID) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(os.Getenv("ATTACK_FROM"))}}
+	var all sync.WaitGroup
+	for n := range attackers {
+		a := &attacker{n: n, address: os.Getenv("ATTACK_ADDRESS"), token: os.Getenv("ATTACK_TOKEN"), first: os.Getenv("ATTACK_FIRST_EVENT"), from: os.Getenv("ATTACK_FROM")}
+		a.client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: dialer.DialContext}}
+		all.Go(func() {
+			for {
+				attacks[id].run(context.Background(), a)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// post sends a body and drops the response.
+func (a *attacker) post(ctx context.Context, body io.Reader, header ...string) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.address+"/graphql", body)
+	if err != nil {
+		panic(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if a.token != "" {
+		r.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	response, err := a.client.Do(r)
+	if err != nil {
+		pause() // cut, or refused
+		return
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+}
+
+// pause is how soon an attacker tries again where it found no connection.
+func pause() { <-time.After(10 * time.Millisecond) }
+
+func request(query string) io.Reader {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		panic(err)
+	}
+	return strings.NewReader(string(body))
+}
+
+// keepOpen keeps a connection open on which it has asked once, and opens another when it is closed.
+func keepOpen(ctx context.Context, a *attacker) {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		pause()
+		return
+	}
+	defer conn.Close()
+	const query = `{"query":"{ viewer { role } }"}`
+	authorization := ""
+	if a.token != "" {
+		authorization = "Authorization: Bearer " + a.token + "\r\n"
+	}
+	if a.token == "" && a.n%2 == 0 {
+		_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	} else {
+		fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", authorization, len(query), query)
+	}
+	_, _ = io.Copy(io.Discard, conn)
+}
+
+func (a *attacker) dial(ctx context.Context) (net.Conn, error) {
+	return a.client.Transport.(*http.Transport).DialContext(ctx, "tcp", a.address)
+}
+
+// socket opens a WebSocket, nil if that fails.
+func (a *attacker) socket(ctx context.Context) *websocket.Conn {
+	conn, response, err := websocket.Dial(ctx, "ws://"+a.address+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: &http.Client{Transport: a.client.Transport}})
+	if err != nil {
+		if response != nil && response.Body != nil {
+			_ = response.Body.Close()
+		}
+		pause()
+		return nil
+	}
+	if a.token != "" {
+		if conn.Write(ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"connection_init","payload":{"Authorization":"Bearer %s"}}`, a.token)) != nil {
+			_ = conn.CloseNow()
+			return nil
+		}
+		if _, _, err := conn.Read(ctx); err != nil {
+			_ = conn.CloseNow()
+			pause()
+			return nil
+		}
+	}
+	return conn
+}
+
+// keepSocket keeps a socket open until it is closed.
+func keepSocket(ctx context.Context, a *attacker) {
+	if conn := a.socket(ctx); conn != nil {
+		drain(ctx, conn)
+	}
+}
+
+// drain answers pings until a socket ends.
+func drain(ctx context.Context, conn *websocket.Conn) {
+	defer func() { _ = conn.CloseNow() }()
+	for {
+		_, text, err := conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		if strings.HasPrefix(string(text), `{"type":"ping"`) && conn.Write(ctx, websocket.MessageText, []byte(`{"type":"pong"}`)) != nil {
+			return
+		}
+	}
+}
+
+// forgeTokens sends tokens with a signature that nobody has made.
+func forgeTokens(ctx context.Context, a *attacker) {
+	forged := os.Getenv("ATTACK_FORGED")
+	end := len(forged) - 20
+	a.post(ctx, request(`{ __typename }`), "Authorization", fmt.Sprintf("Bearer %s%020d", forged[:end], rand.Uint64()))
+}
+
+// sendSlowly sends a part of a long body and waits until it is cut.
+func sendSlowly(ctx context.Context, a *attacker) {
+	body, slow := io.Pipe()
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	go func() {
+		_, _ = io.WriteString(slow, strings.Repeat(" ", 64<<10))
+		<-ctx.Done()
+		_ = slow.Close()
+	}()
+	a.post(ctx, body)
+}
+
+// askForMuch sends a query that costs some thousand points.
+func askForMuch(ctx context.Context, a *attacker) {
+	var fields strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&fields, "a%d: __typename ", i)
+	}
+	if a.token == "" {
+		a.post(ctx, request(`{ products(first: 100) { nodes { `+fields.String()+` } } }`))
+		return
+	}
+	a.post(ctx, request(`{ customer(id: "c1") { orders(first: 100) { nodes { `+fields.String()+` } } } }`))
+}
+
+// sendExpensiveDocuments sends documents that take long to refuse, each of them new, and bodies
+// that are no JSON.
+func sendExpensiveDocuments(ctx context.Context, a *attacker) {
+	if a.n%4 == 0 {
+		a.post(ctx, strings.NewReader(`{"query":"`+strings.Repeat("x", 100<<10)))
+		return
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "query Q%d { ...F0 } ", rand.Uint64())
+	const depth = 12
+	for i := range depth {
+		fmt.Fprintf(&b, "fragment F%d on Query { ...F%d ...F%d } ", i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, "fragment F%d on Query { a: nothing b: nothing }", depth)
+	a.post(ctx, request(b.String()))
+}
+
+// readSlowly asks for a long response and reads none of it.
+func readSlowly(ctx context.Context, a *attacker) {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		pause()
+		return
+	}
+	defer conn.Close()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	var fields strings.Builder
+	for i := range 90 {
+		fmt.Fprintf(&fields, "%s%02d: name ", strings.Repeat("a", 190), i)
+	}
+	query := `{ products(first: 10) { nodes { ` + fields.String() + ` } } }`
+	body, err := io.ReadAll(request(query))
+	if err != nil {
+		panic(err)
+	}
+	authorization := ""
+	if a.token != "" {
+		authorization = "Authorization: Bearer " + a.token + "\r\n"
+	}
+	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", authorization, len(body), body)
+	if _, err := bufio.NewReaderSize(conn, 16).ReadByte(); err != nil {
+		pause()
+		return
+	}
+	<-time.After(3 * time.Second)
+}
+
+// subscribe keeps subscriptions of a kind: as many as one can have, bulky ones, ones that have much
+// to catch up on, or costly ones to orders that the attacker changes all the time.
+func subscribe(kind string) func(context.Context, *attacker) {
+	return func(ctx context.Context, a *attacker) {
+		if kind == "costly" && a.n%10 == 0 {
+			a.post(ctx, request(`mutation { placeOrder(input: {customerId: "c1", items: [{sku: "p1", quantity: 1}]}) { order { id } userErrors { message } } }`))
+			return
+		}
+		conn := a.socket(ctx)
+		if conn == nil {
+			return
+		}
+		for i := range 5 {
+			selection, after := "id", ""
+			switch kind {
+			case "bulky":
+				for j := range 90 {
+					selection += fmt.Sprintf(" %s%d_%d_%d: orderId", strings.Repeat("a", 180), a.n, i, j)
+				}
+			case "behind":
+				after = fmt.Sprintf(`, after: %q`, a.first)
+			case "costly":
+				selection = "order { items(first: 100) { nodes { name quantity unitPrice { amount currencyCode } subtotal { amount currencyCode } } } timeline(first: 100) { nodes { id type at note from to } } }"
+			}
+			message, err := json.Marshal(map[string]any{"type": "subscribe", "id": fmt.Sprint(i), "payload": map[string]string{
+				"query": fmt.Sprintf(`subscription { customerOrders(customerId: "c1"%s) { %s } }`, after, selection),
+			}})
+			if err != nil {
+				panic(err)
+			}
+			if conn.Write(ctx, websocket.MessageText, message) != nil {
+				_ = conn.CloseNow()
+				return
+			}
+		}
+		if kind == "behind" {
+			ended, stop := context.WithTimeout(ctx, time.Second)
+			defer stop()
+			drain(ended, conn)
+			return
+		}
+		drain(ctx, conn)
+	}
+}

@@ -1,0 +1,355 @@
+// Package fairness_test attacks each pool that callers share, and measures how another caller fares
+// meanwhile. The attacker is a process of its own on the same processors.
+package fairness_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/auth"
+	"github.com/ordergraph/ordergraph/internal/authtest"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+var (
+	requests = flag.Int("requests", longtest.Size(5, 25), "how many requests the victim sends during each attack")
+	interval = flag.Duration("interval", 200*time.Millisecond, "how long the victim waits between its requests")
+)
+
+func TestMain(m *testing.M) {
+	if pool := os.Getenv("ATTACK_POOL"); pool != "" {
+		id, err := strconv.Atoi(pool)
+		if err != nil {
+			panic(err)
+		}
+		runAttack(admission.ID(id))
+	}
+	os.Exit(m.Run())
+}
+
+// Whatever pool a caller attacks, with a token or without one, requests of others are answered,
+// their subscriptions stay, and so do health checks.
+func TestAttacksOnPools(t *testing.T) {
+	for id, pool := range admission.New(admission.Sizes{}) {
+		a, known := attacks[admission.ID(id)]
+		if !known {
+			t.Errorf("there is no attack on the pool %s", pool.Name)
+			continue
+		}
+		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).suffer(t, admission.ID(id), false) })
+		if a.strangers {
+			t.Run(pool.Name+" by strangers", func(t *testing.T) { newVictim(t, a.sizes).suffer(t, admission.ID(id), true) })
+		}
+	}
+}
+
+// victim is a caller of a server that another caller attacks.
+type victim struct {
+	pools   *admission.Controller
+	address string
+	key     authtest.Key
+	client  *http.Client
+	serial  int
+}
+
+// newVictim starts a server with pools of these sizes.
+func newVictim(t *testing.T, sizes admission.Sizes) *victim {
+	t.Helper()
+	v := &victim{pools: admission.New(sizes), key: authtest.NewKey(t, "key", "ES512"), client: &http.Client{Timeout: 20 * time.Second}}
+	t.Cleanup(v.client.CloseIdleConnections)
+	keys := filepath.Join(t.TempDir(), "jwks.json")
+	if err := os.WriteFile(keys, authtest.JWKS(t, v.key.JWK(t, nil)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	tokens, err := auth.New(ctx, auth.Options{
+		JWKS: keys, Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id",
+		Verifications: v.pools[admission.Verifications], Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := embedded.New().Client()
+	store := storetest.NewTable(t, db, dynamo.Options{Table: storetest.TableName()})
+	storetest.Load(t, store, shoptest.World{Customers: 3, Products: 10, Warehouses: 1, Employees: 1, Stock: 1_000_000}.Book(t))
+	opts := server.Options{
+		Graph: graph.Options{
+			Store: store, Feed: storetest.Feed(t, db, store, feed.Options{Reading: v.pools.CatchingUp}),
+			Cursors: paging.NewCursors([]byte("a key for tests")), Rates: rate.DefaultOptions(),
+		},
+		Auth: tokens, Anonymous: true, Admission: v.pools, Log: slog.New(slog.DiscardHandler),
+	}
+	handler, err := server.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.address = l.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, smallBuffers{l}, handler, opts) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return v
+}
+
+// smallBuffers makes the kernel hold little of a response that a client does not read.
+type smallBuffers struct{ net.Listener }
+
+func (l smallBuffers) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		_ = conn.(*net.TCPConn).SetWriteBuffer(16 << 10)
+	}
+	return conn, err
+}
+
+// token returns a new token of a customer.
+func (v *victim) token(t *testing.T, customer string) string {
+	t.Helper()
+	v.serial++
+	return v.key.Token(t, authtest.Claims(time.Now(), authtest.Object{"role": "CUSTOMER", "sub": customer, "customer_id": customer, "jti": fmt.Sprint(v.serial)}), nil)
+}
+
+// ask sends a request and returns how long it took.
+func (v *victim) ask(t *testing.T, token, query string, to any) time.Duration {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+v.address+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+token)
+	began := time.Now()
+	response, err := v.client.Do(r)
+	if err != nil {
+		t.Fatalf("a request of the victim: %v", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	took := time.Since(began)
+	var got struct {
+		Data   json.RawMessage
+		Errors []any
+	}
+	if err != nil || json.Unmarshal(text, &got) != nil || response.StatusCode != http.StatusOK || len(got.Errors) > 0 {
+		t.Errorf("a request of the victim: status %d, %.300s, %v", response.StatusCode, text, err)
+	} else if to != nil && json.Unmarshal(got.Data, to) != nil {
+		t.Fatalf("answered %s", text)
+	}
+	return took
+}
+
+// honest is what the victim asks for.
+const honest = `{ customer(id: "c0") { name orders(first: 5) { nodes { id items(first: 5) { nodes { name } } } } } }`
+
+// requests sends requests one after the other and returns their median.
+func (v *victim) requests(t *testing.T, n int, pause time.Duration, newToken bool) time.Duration {
+	t.Helper()
+	token := v.token(t, "c0")
+	var took []time.Duration
+	for i := range n {
+		if newToken {
+			token = v.token(t, "c0")
+		}
+		if i%3 == 0 {
+			v.client.CloseIdleConnections() // the next one comes on a new connection
+		}
+		took = append(took, v.ask(t, token, honest, nil))
+		health, err := v.client.Get("http://" + v.address + server.PathHealth)
+		if err != nil {
+			t.Errorf("a health check: %v", err)
+		} else {
+			_ = health.Body.Close()
+		}
+		<-time.After(pause)
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// place places an order of a customer and returns its ID.
+func (v *victim) place(t *testing.T, customer string) string {
+	t.Helper()
+	var data struct {
+		PlaceOrder struct{ Order struct{ ID string } }
+	}
+	v.ask(t, v.token(t, customer), fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "p0", quantity: 1}]}) { order { id } } }`, customer), &data)
+	return data.PlaceOrder.Order.ID
+}
+
+// follow subscribes to the victim's orders over a WebSocket and as an event stream. It returns a
+// function that waits until both have delivered an order.
+func (v *victim) follow(t *testing.T) (delivered func(order string)) {
+	t.Helper()
+	const query = `subscription { customerOrders(customerId: "c0") { orderId } }`
+	ctx := t.Context()
+	conn, response, err := websocket.Dial(ctx, "ws://"+v.address+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		t.Fatal(err, response)
+	}
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	for _, message := range []string{
+		`{"type":"connection_init","payload":{"Authorization":"Bearer ` + v.token(t, "c0") + `"}}`,
+		`{"type":"subscribe","id":"1","payload":{"query":` + strconv.Quote(query) + `}}`,
+	} {
+		if err := conn.Write(ctx, websocket.MessageText, []byte(message)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(message, "init") {
+			if _, _, err := conn.Read(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+v.address+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Authorization", "Bearer "+v.token(t, "c0"))
+	stream, err := http.DefaultClient.Do(r)
+	if err != nil || stream.StatusCode != http.StatusOK {
+		t.Fatal(err, stream)
+	}
+	t.Cleanup(func() { _ = stream.Body.Close() })
+	events := make(chan string, 1000)
+	go func() {
+		for {
+			_, text, err := conn.Read(ctx)
+			if err != nil {
+				events <- "the socket ends: " + err.Error()
+				return
+			}
+			if strings.HasPrefix(string(text), `{"type":"ping"`) {
+				_ = conn.Write(ctx, websocket.MessageText, []byte(`{"type":"pong"}`))
+			}
+			events <- "socket " + string(text)
+		}
+	}()
+	go func() {
+		for lines := bufio.NewScanner(stream.Body); lines.Scan(); {
+			events <- "stream " + lines.Text()
+		}
+		events <- "the stream ends"
+	}()
+	return func(order string) {
+		t.Helper()
+		missing := []string{"socket", "stream"}
+		for guard := time.After(30 * time.Second); len(missing) > 0; {
+			select {
+			case event := <-events:
+				by, _, _ := strings.Cut(event, " ")
+				if by == "the" || strings.Contains(event, `"type":"error"`) || strings.Contains(event, `"errors"`) {
+					t.Errorf("%s", event)
+					return
+				}
+				if strings.Contains(event, order) {
+					missing = slices.DeleteFunc(missing, func(name string) bool { return name == by })
+				}
+			case <-guard:
+				t.Errorf("%v have not delivered the order", missing)
+				return
+			}
+		}
+	}
+}
+
+// suffer measures the victim on an idle server and during an attack on a pool.
+func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
+	t.Helper()
+	for range 5 {
+		v.place(t, "c0")
+	}
+	delivered := v.follow(t)
+	delivered(v.place(t, "c0"))
+	newTokens := id == admission.Verifications
+	idle := v.requests(t, 15, 0, newTokens)
+
+	order := v.place(t, "c1")
+	var data struct {
+		Order struct {
+			Timeline struct{ Nodes []struct{ ID string } }
+		}
+	}
+	v.ask(t, v.token(t, "c1"), fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { id } } } }`, order), &data)
+	for range 10 {
+		v.place(t, "c1")
+	}
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	token, forged := v.token(t, "c1"), authtest.NewKey(t, "key", "ES512").Token(t, authtest.Claims(time.Now(), nil), nil)
+	from := "127.0.0.1"
+	if byStrangers {
+		token, from = "", "127.0.0.2"
+	}
+	command.Env = append(os.Environ(), fmt.Sprint("ATTACK_POOL=", int(id)), "ATTACK_ADDRESS="+v.address, "ATTACK_TOKEN="+token, "ATTACK_FROM="+from,
+		"ATTACK_FIRST_EVENT="+data.Order.Timeline.Nodes[0].ID, "ATTACK_FORGED="+forged)
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	}()
+	// The attack has begun when the attacker has a good part of what it can have.
+	pool := v.pools[id]
+	most := pool.Size
+	if byStrangers {
+		most = max(1, pool.Size/2)
+	}
+	for guard := time.After(30 * time.Second); pool.Used() < most/2+most%2; {
+		select {
+		case <-guard:
+			t.Fatalf("the attack takes %d of %d", pool.Used(), pool.Size)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	attacked := v.requests(t, *requests, *interval, newTokens)
+	delivered(v.place(t, "c0"))
+	t.Logf("%d connections of %d; median of %d requests: %v, on an idle server %v: %.1f times", v.pools[admission.Connections].Used(), attackers,
+		*requests, attacked.Round(10*time.Microsecond), idle.Round(10*time.Microsecond), float64(attacked)/float64(idle))
+}

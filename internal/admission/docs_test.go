@@ -1,0 +1,23 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/internal/golden"
+)
+
+// The table of pools in docs/limits.md is made from their declarations.
+func TestGoldenPoolDocs(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| pool | what callers have of it | size | beyond the share |\n|---|---|---|---|\n")
+	for _, p := range New(Sizes{}) {
+		size := "`" + p.Setting + "`"
+		if p.Setting == "" {
+			size = p.Derived
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", p.Name, p.Holds, size, p.Exceeded())
+	}
+	golden.Section(t, "../../docs/limits.md", "pools", table.String())
+}

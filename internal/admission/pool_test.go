@@ -1,0 +1,243 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func pool(size int) *Pool { return newPool(Declaration{Name: "test", Size: size}) }
+
+// most returns how many parts of 1 a caller gets.
+func most(p *Pool, c Caller) (n int) {
+	for p.Take(c, 1) == nil {
+		n++
+	}
+	return n
+}
+
+// A single caller gets seven eighths. Those who come later get as much of what is left, and when
+// the first one gives back, all come to have the same.
+func TestShares(t *testing.T) {
+	p := pool(800)
+	a, b, c := Caller{Key: "a"}, Caller{Key: "b"}, Caller{Key: "c"}
+	if first, second, third := most(p, a), most(p, b), most(p, c); first != 700 || second != 88 || third != 11 {
+		t.Errorf("the callers get %d, %d and %d, want 700, 88 and 11", first, second, third)
+	}
+	for range 5000 {
+		for _, caller := range []Caller{a, b, c} {
+			if p.UsedBy(caller) > 0 {
+				p.Give(caller, 1)
+			}
+			for _, again := range []Caller{c, b, a} {
+				p.Take(again, 1)
+			}
+		}
+	}
+	for _, caller := range []Caller{a, b, c} {
+		if has := p.UsedBy(caller); has < 240 || has > 270 {
+			t.Errorf("%s has %d in the end, want about 255", caller.Key, has)
+		}
+	}
+}
+
+func TestWeights(t *testing.T) {
+	p := pool(1000)
+	heavy, light := Caller{Key: "heavy", Weight: 4}, Caller{Key: "light"}
+	for range 2000 {
+		p.Take(light, 1)
+		p.Take(heavy, 1)
+		if p.UsedBy(light) > 0 {
+			p.Give(light, 1)
+		}
+		if p.UsedBy(heavy) > 0 {
+			p.Give(heavy, 1)
+		}
+		p.Take(light, 1)
+		p.Take(heavy, 1)
+	}
+	most(p, heavy)
+	if l, h := p.UsedBy(light), p.UsedBy(heavy); h < 3*l {
+		t.Errorf("a caller of weight 4 has %d, one of weight 1 %d", h, l)
+	}
+}
+
+// All strangers together have half of a pool, and each of them a share of that.
+func TestStrangers(t *testing.T) {
+	p := pool(160)
+	if n := most(p, Caller{Key: "1.2.3.4", Stranger: true}); n != 70 {
+		t.Errorf("one stranger gets %d, want seven eighths of 80", n)
+	}
+	for i := range 100 {
+		most(p, Caller{Key: fmt.Sprint("2.2.2.", i), Stranger: true})
+	}
+	if p.Used() > 80 {
+		t.Errorf("strangers have %d of 160", p.Used())
+	}
+	if n := most(p, Caller{Key: "known"}); n < 70 {
+		t.Errorf("beside strangers, a caller gets %d", n)
+	}
+}
+
+// A part that is larger than the pool fits if nobody has anything, and small parts are not counted.
+func TestParts(t *testing.T) {
+	p := newPool(Declaration{Size: 100, Uncounted: 10})
+	a, b := Caller{Key: "a"}, Caller{Key: "b"}
+	if p.Take(a, 1000) != nil || p.Take(b, 11) == nil || p.Take(b, 10) != nil || p.Used() != 100 {
+		t.Errorf("%d are used, want 100", p.Used())
+	}
+	p.Give(b, 10)
+	p.Give(a, 1000)
+	if p.Used() != 0 {
+		t.Errorf("%d are used in the end", p.Used())
+	}
+	p.Take(a, 20)
+	p.Move(a, b, 20)
+	if p.UsedBy(a) != 0 || p.UsedBy(b) != 20 {
+		t.Errorf("a has %d, b %d", p.UsedBy(a), p.UsedBy(b))
+	}
+}
+
+// Of those who wait, who has least is served first, however many wait for one caller.
+func TestWaitingIsFair(t *testing.T) {
+	p := pool(2)
+	greedy, modest := Caller{Key: "greedy"}, Caller{Key: "modest"}
+	for range 2 {
+		if err := p.Await(t.Context(), greedy, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	served := make(chan Caller, 100)
+	var waiting sync.WaitGroup
+	wait := func(c Caller) {
+		before := p.tickets()
+		waiting.Go(func() {
+			if p.Await(t.Context(), c, 1) == nil {
+				served <- c
+			}
+		})
+		for p.tickets() == before {
+		}
+	}
+	for range 20 {
+		wait(greedy)
+	}
+	wait(modest)
+	p.Give(greedy, 1)
+	if got := <-served; got != modest {
+		t.Errorf("%s is served first", got.Key)
+	}
+	for range 20 {
+		p.Give(greedy, 1)
+		if got := <-served; got != greedy {
+			t.Errorf("then %s is served", got.Key)
+		}
+	}
+	waiting.Wait()
+}
+
+func (p *Pool) tickets() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, q := range p.waiting {
+		n += len(q.tickets)
+	}
+	return n
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	p := pool(1)
+	a := Caller{Key: "a"}
+	if err := p.Await(t.Context(), a, 1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := p.Await(ctx, Caller{Key: "b"}, 1); err == nil {
+		t.Error("a part that is taken was given twice")
+	}
+	p.Give(a, 1)
+	if p.Used() != 0 || len(p.queues) != 0 || len(p.waiting) != 0 {
+		t.Errorf("%d are used, %d wait", p.Used(), len(p.waiting))
+	}
+}
+
+// Whatever is taken and given back, in whatever order: the pool never has more than its size, and
+// in the end nothing.
+func TestPoolsKeepTheirSize(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 100).Draw(t, "size")
+		p := newPool(Declaration{Size: size, Least: rapid.IntRange(0, 3).Draw(t, "least")})
+		type part struct {
+			c Caller
+			n int
+		}
+		var taken []part
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			c := Caller{Key: rapid.SampledFrom([]string{"a", "b", "1.1.1.1", "2.2.2.2"}).Draw(t, "caller")}
+			c.Stranger = len(c.Key) > 1
+			n := rapid.IntRange(1, 2*size).Draw(t, "n")
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
+			case 0:
+				if p.Take(c, n) == nil {
+					taken = append(taken, part{c, n})
+				}
+			case 1:
+				ended, stop := context.WithCancel(context.Background())
+				stop()
+				if p.Await(ended, c, n) == nil {
+					taken = append(taken, part{c, n})
+				}
+			default:
+				if len(taken) > 0 {
+					i := rapid.IntRange(0, len(taken)-1).Draw(t, "which")
+					p.Give(taken[i].c, taken[i].n)
+					taken = append(taken[:i], taken[i+1:]...)
+				}
+			}
+			sum := 0
+			for _, has := range p.by {
+				if has <= 0 {
+					t.Fatalf("somebody has %d", has)
+				}
+				sum += int(has)
+			}
+			if p.Used() != sum || sum > size {
+				t.Fatalf("%d are used of %d, callers have %d", p.Used(), size, sum)
+			}
+			if p.strangers > int64(max(1, size/2)) && len(p.by) > 1 && p.used != p.strangers {
+				t.Fatalf("strangers have %d of %d", p.strangers, size)
+			}
+		}
+		for _, was := range taken {
+			p.Give(was.c, was.n)
+		}
+		if p.used != 0 || p.strangers != 0 || len(p.by) != 0 || len(p.queues) != 0 {
+			t.Fatalf("%d are used in the end, %d by strangers", p.used, p.strangers)
+		}
+	})
+}
+
+func BenchmarkTake(b *testing.B) {
+	p := pool(256)
+	c := Caller{Key: "customer/cust_01"}
+	for b.Loop() {
+		if p.Take(c, 1) == nil {
+			p.Give(c, 1)
+		}
+	}
+}
+
+func BenchmarkAwait(b *testing.B) {
+	p := pool(2)
+	c := Caller{Key: "customer/cust_01"}
+	ctx := b.Context()
+	for b.Loop() {
+		if p.Await(ctx, c, 1) == nil {
+			p.Give(c, 1)
+		}
+	}
+}

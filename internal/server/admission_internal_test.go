@@ -1,0 +1,34 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/auth"
+)
+
+// A customer is one caller whatever the token, and others are told apart by their subjects.
+func TestCallers(t *testing.T) {
+	h := overHTTP{weights: map[commerce.Role]int{commerce.RoleService: 8}}
+	for name, c := range map[string]struct {
+		who  commerce.Principal
+		want admission.Caller
+	}{
+		"a customer": {commerce.Principal{ID: "a", Role: commerce.RoleCustomer, Customer: "cust_01"}, admission.Caller{Key: "customer/cust_01"}},
+		"a service":  {commerce.Principal{ID: "b", Role: commerce.RoleService}, admission.Caller{Key: "b", Weight: 8}},
+		"an address": {anonymous("203.0.113.7:1000"), admission.Caller{Key: "anonymous/203.0.113.7", Stranger: true}},
+		"a network":  {anonymous("[2001:db8::1]:1000"), admission.Caller{Key: "anonymous/2001:db8::/64", Stranger: true}},
+	} {
+		if got := h.callerOf(auth.Identity{Principal: c.who}); got != c.want {
+			t.Errorf("%s is the caller %+v, want %+v", name, got, c.want)
+		}
+	}
+	if got := h.stranger("203.0.113.7:1000"); got != (admission.Caller{}) {
+		t.Errorf("without authentication there is the caller %+v", got)
+	}
+	h.authentication.tokens = new(auth.Authenticator)
+	if got := h.stranger("203.0.113.7:1000"); got != (admission.Caller{Key: "stranger/203.0.113.7", Stranger: true}) {
+		t.Errorf("before its token is verified, a request is of %+v", got)
+	}
+}
