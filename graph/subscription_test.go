@@ -358,7 +358,9 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	if take(bob, long) {
 		t.Error("there was room for variables that are too large")
 	}
-	room(one).Take(bob, one)
+	if refused := room(one).Take(bob, one); refused != nil {
+		t.Fatal(refused)
+	}
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`})
 	if stream != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TooManySubscriptions || got.Errors[0].Extensions["pool"] != "subscriptionMemory" {
 		t.Errorf("%s", text(t, got))

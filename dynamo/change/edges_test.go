@@ -20,7 +20,7 @@ func TestEdgesFollowTheNumbersOfTheirRecords(t *testing.T) {
 		for _, edge := range e.Edges() {
 			lacks := edge.Lacks
 			edge.Lacks = nil
-			defer func() { edge.Lacks = lacks }()
+			t.Cleanup(func() { edge.Lacks = lacks })
 		}
 	}
 	world := shoptest.World{Customers: 1, Products: 2, Warehouses: 1, Stock: 100}

@@ -111,7 +111,7 @@ func keepOpen(ctx context.Context, a *attacker) {
 		pause()
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	const query = `{"query":"{ viewer { role } }"}`
 	authorization := ""
 	if a.token != "" {
@@ -231,7 +231,7 @@ func readSlowly(ctx context.Context, a *attacker) {
 		pause()
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	var fields strings.Builder
 	for i := range 90 {

@@ -55,6 +55,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// usual are the pools that are attacked in the default rounds.
+var usual = []admission.ID{admission.Connections, admission.Requests}
+
 // Whatever pool a caller attacks, with a token or without one, requests of others are answered,
 // their subscriptions stay, and so do health checks.
 func TestAttacksOnPools(t *testing.T) {
@@ -62,6 +65,9 @@ func TestAttacksOnPools(t *testing.T) {
 		a, known := attacks[admission.ID(id)]
 		if !known {
 			t.Errorf("there is no attack on the pool %s", pool.Name)
+			continue
+		}
+		if !longtest.Enabled() && !slices.Contains(usual, admission.ID(id)) {
 			continue
 		}
 		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).suffer(t, admission.ID(id), false) })

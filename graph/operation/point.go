@@ -17,11 +17,15 @@ const (
 	PointCPU = 50 * time.Microsecond
 	// PointBytes is the number of bytes of a request, and of an answer's data.
 	PointBytes = 1 << 10
-	// PointReadUnits and PointWriteUnits are DynamoDB's capacity units.
-	PointReadUnits, PointWriteUnits = 1, 1
-	// PointParsed is the number of nodes of a document that are parsed, and PointVisited the number
-	// of nodes that are visited, in place of the spreads of fragments. They take about PointCPU.
-	PointParsed, PointVisited = 50, 250
+	// PointReadUnits is the number of DynamoDB's read capacity units.
+	PointReadUnits = 1
+	// PointWriteUnits is the number of DynamoDB's write capacity units.
+	PointWriteUnits = 1
+	// PointParsed is the number of nodes of a document that are parsed. They take about PointCPU.
+	PointParsed = 50
+	// PointVisited is the number of nodes that are visited, in place of the spreads of fragments.
+	// They take about PointCPU.
+	PointVisited = 250
 )
 
 // WorkPoints returns the points for a document that was parsed, validated and prepared.

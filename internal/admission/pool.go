@@ -8,9 +8,10 @@ import (
 
 // A caller can have up to borrow times what is still free of a pool. A single caller can so have
 // seven eighths of it, two can have seven fifteenths each, and something is always left for the
-// next one. This is the dynamic threshold by which switches share their buffers (Choudhury and
-// Hahne, 1998, https://doi.org/10.1109/90.664262): whoever has more than the threshold gets nothing
-// more until it has given enough back, so nothing has to be taken from anybody.
+// next one. This is the dynamic threshold by which switches share their buffers (A. Choudhury and
+// E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM
+// Transactions on Networking 6, 1998): a caller that has more than the threshold gets nothing more
+// until it has given enough back, so nothing has to be taken from anybody.
 const borrow = 7
 
 // strangersPart is the part of a pool that all strangers have together: a half.

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestShares(t *testing.T) {
 				p.Give(caller, 1)
 			}
 			for _, again := range []Caller{c, b, a} {
-				p.Take(again, 1)
+				_ = p.Take(again, 1) // nobody need get more
 			}
 		}
 	}
@@ -48,16 +49,14 @@ func TestWeights(t *testing.T) {
 	p := pool(1000)
 	heavy, light := Caller{Key: "heavy", Weight: 4}, Caller{Key: "light"}
 	for range 2000 {
-		p.Take(light, 1)
-		p.Take(heavy, 1)
-		if p.UsedBy(light) > 0 {
-			p.Give(light, 1)
+		for _, c := range []Caller{light, heavy} {
+			if p.UsedBy(c) > 0 {
+				p.Give(c, 1)
+			}
+			for _, again := range []Caller{light, heavy} {
+				_ = p.Take(again, 1) // nobody need get more
+			}
 		}
-		if p.UsedBy(heavy) > 0 {
-			p.Give(heavy, 1)
-		}
-		p.Take(light, 1)
-		p.Take(heavy, 1)
 	}
 	most(p, heavy)
 	if l, h := p.UsedBy(light), p.UsedBy(heavy); h < 3*l {
@@ -94,7 +93,9 @@ func TestParts(t *testing.T) {
 	if p.Used() != 0 {
 		t.Errorf("%d are used in the end", p.Used())
 	}
-	p.Take(a, 20)
+	if refused := p.Take(a, 20); refused != nil {
+		t.Fatal(refused)
+	}
 	p.Move(a, b, 20)
 	if p.UsedBy(a) != 0 || p.UsedBy(b) != 20 {
 		t.Errorf("a has %d, b %d", p.UsedBy(a), p.UsedBy(b))
@@ -120,6 +121,7 @@ func TestWaitingIsFair(t *testing.T) {
 			}
 		})
 		for p.tickets() == before {
+			runtime.Gosched()
 		}
 	}
 	for range 20 {

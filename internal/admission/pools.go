@@ -124,7 +124,7 @@ var declarations = [pools]Declaration{
 
 // Settings are the rows of the pools that have a setting.
 func (s *Sizes) Settings() (rows []setting.Setting) {
-	for id, d := range declarations {
+	for id, d := range &declarations {
 		if d.Setting != "" {
 			rows = append(rows, setting.Setting{Name: d.Setting, Value: setting.Number(&s[id], itoa(d.Default), 1, math.MaxInt32), Meaning: cmp.Or(d.Meaning, "maximum "+d.Holds), Exceeded: d.Exceeded()})
 		}
@@ -134,10 +134,10 @@ func (s *Sizes) Settings() (rows []setting.Setting) {
 
 // withDefaults returns the sizes of all pools.
 func (s Sizes) withDefaults() Sizes {
-	for id, d := range declarations {
+	for id, d := range &declarations {
 		s[id] = cmp.Or(s[id], d.Default)
 	}
-	for id, d := range declarations {
+	for id, d := range &declarations {
 		if d.derive != nil {
 			s[id] = max(1, d.derive(s))
 		}

@@ -35,7 +35,7 @@ func (d *Declaration) Exceeded() string {
 	case d.Status == 0:
 		return "`" + d.Code + "`"
 	default:
-		return fmt.Sprintf("`%s` (%d)", d.Code, d.Status)
+		return "`" + d.Code + "` (" + itoa(d.Status) + ")"
 	}
 }
 
