@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/operation"
@@ -51,9 +52,10 @@ func TestCost(t *testing.T) {
 	e := unread(t, document.Limits{})
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
 	page := func(size int) int { return 1 + 10 + 1 + size*2 }
-	// The most write units of the mutations, half of what docs/bounds.md has for two transactions,
-	// and those of each line of an order: an item and a product.
-	const confirming, each, placing = 224 / 2, 4 + 4, 964/2 - 45*(4+4)
+	// The most write units of the mutations, and those of each line of an order.
+	most := func(mutation string, lines int) int { return int(dynamo.NewBounds(1).WriteUnits(mutation, lines)) }
+	confirming, placing := most("confirmOrder", 0), most("placeOrder", 0)
+	each := most("placeOrder", 1) - placing
 	for _, c := range []struct {
 		query     string
 		variables map[string]any
