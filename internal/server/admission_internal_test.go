@@ -1,9 +1,13 @@
 package server
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
@@ -31,4 +35,32 @@ func TestCallers(t *testing.T) {
 	if got := h.stranger("203.0.113.7:1000"); got != (admission.Caller{Key: "stranger/203.0.113.7", Stranger: true}) {
 		t.Errorf("before its token is verified, a request is of %+v", got)
 	}
+}
+
+// Only refusals that concern their caller alone are late, and not for longer than the client waits.
+func TestRefusalsOfACallerAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		for name, c := range map[string]struct {
+			ctx     context.Context
+			refused *refusal
+			outcome graph.Outcome
+			want    time.Duration
+		}{
+			"no refusal":              {t.Context(), nil, graph.Executed, 0},
+			"a refused document":      {t.Context(), nil, graph.Refused, 0},
+			"no points left":          {t.Context(), nil, graph.RateLimited, shareDelay},
+			"no points for the bytes": {t.Context(), &refusal{limited: &graph.Result{}}, graph.Executed, shareDelay},
+			"a full server":           {t.Context(), &refusal{pool: "requests"}, graph.Executed, 0},
+			"a caller's share":        {t.Context(), &refusal{pool: "requests", ofCaller: true}, graph.Executed, shareDelay},
+			"a client that has gone":  {gone, &refusal{pool: "requests", ofCaller: true}, graph.Executed, 0},
+		} {
+			began := time.Now()
+			delayRefusal(c.ctx, c.refused, graph.Result{Outcome: c.outcome})
+			if took := time.Since(began); took != c.want {
+				t.Errorf("%s is %v late, want %v", name, took, c.want)
+			}
+		}
+	})
 }
