@@ -71,8 +71,8 @@ func (c *connections) admit(conn net.Conn) *connection {
 }
 
 // silent returns the connection to close for a new one, nil if there is none: of the caller that has
-// most, the one that has been silent for longest. If strangers have all that they can have, the
-// connection is one of theirs, even if a request on it is being served.
+// most, the one that has been silent for longest. Of a stranger's it is the oldest one, even if a
+// request on it is being served: a socket of nobody must not outlive a new client. If strangers have all that they can have, the connection is one of theirs.
 func (c *connections) silent() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,21 +85,18 @@ func (c *connections) silent() *connection {
 	theirs := strangers >= c.pool.Size/2
 	var most *list.List
 	for _, of := range c.owned {
-		eligible := firstSilent(of) != nil
-		if theirs {
-			eligible = of.Front().Value.(*connection).caller.Stranger
-		}
-		if eligible && (most == nil || of.Len() > most.Len()) {
+		closable := of.Front().Value.(*connection).caller.Stranger || !theirs && firstSilent(of) != nil
+		if closable && (most == nil || of.Len() > most.Len()) {
 			most = of
 		}
 	}
 	if most == nil {
 		return nil
 	}
-	if conn := firstSilent(most); conn != nil {
-		return conn
+	if first := most.Front().Value.(*connection); first.caller.Stranger {
+		return first
 	}
-	return most.Front().Value.(*connection)
+	return firstSilent(most)
 }
 
 // firstSilent returns the connection on which no request has been served for longest, nil if there
