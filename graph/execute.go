@@ -104,7 +104,7 @@ func (x *execution) spent(bytes int) int {
 // respond returns the response with these data, with all errors and the explanation.
 func (x *execution) respond(data []byte) *graphql.Response {
 	response := &graphql.Response{Data: data}
-	if limit := x.executor.limits.Answer; string(data) != "null" && x.offset() > limit {
+	if limit := x.executor.limits.Answer; x.offset() > limit {
 		response.Data, response.Errors = nil, gqlerror.List{tooLong(x.operation.Operation, limit)}
 	}
 	response.Errors = append(response.Errors, graphql.GetErrors(x.ctx)...)
@@ -237,6 +237,7 @@ func (x *execution) root(field func(*operation.Field) bool) []byte {
 		}
 	}
 	if !valid {
+		x.truncate(0)
 		return []byte("null")
 	}
 	x.out = append(x.out, '}')
