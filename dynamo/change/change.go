@@ -372,9 +372,9 @@ type adjustment struct {
 
 // adjust adds to numbers of records that may be unknown; such a record is taken for a small one.
 // Records that have edges with these numbers are read first, in one round trip at most, and the
-// edges are written anew. Adjusting a product raises its stock revision. This is the only place that
-// does: every mutation that changes stock or what orders hold of it adjusts the product, if only
-// with an empty map because the product keeps no counter.
+// edges are written anew. Adjusting a product raises its stock revision. This is the only place
+// that does: every mutation that changes stock or what orders hold of it adjusts the product, if
+// only with an empty map because the product keeps no counter.
 //
 // Errors: ErrCorrupt, those of failed.
 func (c *change) adjust(ctx context.Context, all ...adjustment) error {

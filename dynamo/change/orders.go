@@ -368,8 +368,8 @@ func (c *change) release(ctx context.Context, items []commerce.OrderLine) error 
 	return c.adjust(ctx, released...)
 }
 
-// count appends what adds to a counter of a product. It skips a product that does not exist or keeps
-// no such counter, on the condition that this is still so.
+// count appends what adds to a counter of a product. It skips a product that does not exist or
+// keeps no such counter, on the condition that this is still so.
 func (c *change) count(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.stands(k); {

@@ -110,9 +110,9 @@ func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges returns the pattern with the edges of an entity added. The pattern writes all attributes
-// of the entity's records, or only adds to some numbers. Then only the edges that have such a number
-// follow, and the records are read.
+// withEdges returns the pattern with the edges of an entity added. The pattern writes all
+// attributes of the entity's records, or only adds to some numbers. Then only the edges that have
+// such a number follow, and the records are read.
 func (p WritePattern) withEdges(of *Entity, numbers ...string) WritePattern {
 	is := func(e Entity) bool { return e.Name == of.Name }
 	follow := of.Edges()

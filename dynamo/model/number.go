@@ -63,10 +63,10 @@ func ParseNumber(text string) (Number, bool) {
 	return n, true
 }
 
-// SortableNumber returns a number as it stands in a key: a text that sorts as the number does. It has
-// 19 digits before the point. Those of a negative number are subtracted from 9, and '~' is behind
-// them, so that -2 is -9999999999999999997~. The number has no exponent and ends in no zero behind
-// a point.
+// SortableNumber returns a number as it stands in a key: a text that sorts as the number does. It
+// has 19 digits before the point. Those of a negative number are subtracted from 9, and '~' is
+// behind them, so that -2 is -9999999999999999997~. The number has no exponent and ends in no zero
+// behind a point.
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")

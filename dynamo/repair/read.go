@@ -89,7 +89,7 @@ func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 	return found, nil
 }
 
-// Record reads a record consistently. It returns nil if there is none.
+// Record reads a record consistently. It returns nil if the record does not exist.
 //
 // Errors: those of failed.
 func (r *Client) Record(ctx context.Context, k model.Keys) (model.Record, error) {

@@ -42,9 +42,9 @@ func kilobytes(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/writeSize))
 }
 
-// Write is what it costs, in a transaction, to make after of before, either of which may be
-// nil: the larger of the two counts. An index entry costs one write where it comes, goes or
-// changes, and two where its key changes. Source, beside those above:
+// Write is what it costs, in a transaction, to make after of before, either of which may be nil:
+// the larger of the two counts. An index entry costs one write where it comes, goes or changes, and
+// two where its key changes. Source, beside those above:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
@@ -66,8 +66,8 @@ func Write(before, after model.Record) float64 {
 	return units
 }
 
-// MostWrite is the most that any action of a transaction costs on a record of at most so many bytes:
-// one that is in the index can get another key there.
+// MostWrite is the most that any action of a transaction costs on a record of at most so many
+// bytes: one that is in the index can get another key there.
 func MostWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * kilobytes(bytes)

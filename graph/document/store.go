@@ -1,6 +1,6 @@
 // Package document finds or parses the document of a request, keeps it within limits, validates it
-// and coerces its variables. Of the module it imports graph/errcode and internal/admission: it knows the schema as
-// gqlparser's AST, and neither DynamoDB nor the resolvers.
+// and coerces its variables. Of the module it imports graph/errcode and internal/admission: it
+// knows the schema as gqlparser's AST, and neither DynamoDB nor the resolvers.
 package document
 
 import (
@@ -164,8 +164,8 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 // its extensions. The document may have errors. With quiet, errors do not tell of the schema what
 // the request does not.
 //
-// Errors: TIMED_OUT where the context ends before it is the caller's turn to have the document parsed;
-// BAD_USER_INPUT for a request that names no document, or two, or names it in another form
+// Errors: TIMED_OUT where the context ends before it is the caller's turn to have the document
+// parsed; BAD_USER_INPUT for a request that names no document, or two, or names it in another form
 // than those that are known; PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and
 // DOCUMENT_NOT_TRUSTED.
 //

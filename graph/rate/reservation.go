@@ -68,7 +68,7 @@ func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reserv
 }
 
 // Settle refunds what was not spent, or takes what was spent besides, as far as it is left. It adds
-// the cost to the response; response is nil where there is none.
+// the cost to the response; response may be nil.
 func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return

@@ -90,8 +90,8 @@ func (p *Pool) Move(from, to Caller, n int) {
 	p.serve()
 }
 
-// Await takes a part as soon as the caller can have it. Of those who wait, the caller that has least
-// is served first.
+// Await takes a part as soon as the caller can have it. Of those who wait, the caller that has
+// least is served first.
 //
 // Errors: that of the context.
 func (p *Pool) Await(ctx context.Context, c Caller, n int) error {

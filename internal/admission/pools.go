@@ -30,8 +30,8 @@ const (
 	pools
 )
 
-// Declaration declares a pool. Its setting, its row in docs/limits.md, its refusals and the tests of
-// its shares derive from it.
+// Declaration declares a pool. Its setting, its row in docs/limits.md, its refusals and the tests
+// of its shares derive from it.
 type Declaration struct {
 	// Name is the name that refusals and the docs call the pool by.
 	Name string

@@ -61,8 +61,8 @@ func TestReadmeAndGraphiQLPlaceOneOrder(t *testing.T) {
 	}
 }
 
-// The products that examples name are in the sample data, and a quote of each product there, which examples may list, refuses
-// nothing.
+// The products that examples name are in the sample data, and a quote of each product there, which
+// examples may list, refuses nothing.
 func TestExamplesNameProductsThatCanBeOrdered(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0")
 	ask := func(query string, data any) {

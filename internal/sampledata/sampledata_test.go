@@ -50,8 +50,8 @@ func TestSampleTotals(t *testing.T) {
 	}
 }
 
-// Pending and confirmed orders hold stock back. The seeds have levels of two products; the others got one each, so that
-// every product can be ordered.
+// Pending and confirmed orders hold stock back. The seeds have levels of two products; the others
+// got one each, so that every product can be ordered.
 func TestSampleStock(t *testing.T) {
 	stock := map[commerce.SKU][2]int{"prod_100": {500, 477}, "prod_101": {300, 290}}
 	for _, p := range sample(t).Products {

@@ -41,8 +41,8 @@ func (h overHTTP) give(ctx context.Context, id admission.ID, n int) {
 	h.pools[id].Give(admission.CallerOf(ctx), n)
 }
 
-// Clients that ask again at once when they are refused would keep the processors busy with refusals.
-// So a refusal that only concerns its caller is late.
+// Clients that ask again at once when they are refused would keep the processors busy with
+// refusals. So a refusal that only concerns its caller is late.
 const (
 	// shareDelay is for callers that have spent their points or have their share of a pool.
 	shareDelay = 200 * time.Millisecond

@@ -104,8 +104,8 @@ func (e explained) patterns() string {
 	return strings.Join(parts, "; ")
 }
 
-// The table of request budgets is what the queries of testdata/budgets.graphql cost, on a book of 120
-// orders. Behind a '#' is a note for readers.
+// The table of request budgets is what the queries of testdata/budgets.graphql cost, on a book of
+// 120 orders. Behind a '#' is a note for readers.
 func TestGoldenRequestBudgets(t *testing.T) {
 	t.Parallel()
 	queries, err := os.ReadFile("testdata/budgets.graphql")

@@ -11,9 +11,9 @@ import (
 )
 
 // connections are the open connections, those that have become sockets included. A new connection
-// is a stranger's until a request on it has been authenticated. If there is no room for a new one, one
-// of the caller that has most is closed for it. So neither silent clients nor those that keep many
-// connections open keep others out.
+// is a stranger's until a request on it has been authenticated. If there is no room for a new
+// connection, one of the caller that has most is closed. So neither silent clients nor those that
+// keep many connections open keep others out.
 type connections struct {
 	pool *admission.Pool
 	// authenticated reports whether requests are authenticated. Otherwise a connection belongs to
@@ -56,11 +56,11 @@ func (c *connections) wait(ctx context.Context) error {
 func (c *connections) admit(conn net.Conn) *connection {
 	caller := admission.Caller{Key: "stranger/" + networkOf(conn.RemoteAddr().String()), Stranger: c.authenticated}
 	for c.pool.Take(caller, 1) != nil {
-		silent := c.silent()
-		if silent == nil {
+		other := c.replaceable()
+		if other == nil {
 			return nil
 		}
-		_ = silent.Close()
+		_ = other.Close()
 	}
 	made := &connection{Conn: conn, all: c, caller: caller}
 	c.mu.Lock()
@@ -70,10 +70,11 @@ func (c *connections) admit(conn net.Conn) *connection {
 	return made
 }
 
-// silent returns the connection to close for a new one, nil if there is none: of the caller that has
-// most, the one that has been silent for longest. Of a stranger's it is the oldest one, even if a
-// request on it is being served: a socket of nobody must not outlive a new client. If strangers have all that they can have, the connection is one of theirs.
-func (c *connections) silent() *connection {
+// replaceable returns the connection to close for a new one, or nil if none can be closed. It is a
+// connection of the caller that has most: the one that has been silent for longest, or for a
+// stranger the oldest one, even if a request on it is being served. If strangers have their half of
+// the pool, it is one of theirs.
+func (c *connections) replaceable() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	strangers := 0
@@ -156,7 +157,7 @@ type connection struct {
 	net.Conn
 	all *connections
 
-	// What follows is guarded by all.mu.
+	// The fields below are guarded by all.mu.
 
 	caller admission.Caller
 	// serving reports whether a request is being served. It stays for a socket.

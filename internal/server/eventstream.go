@@ -17,7 +17,7 @@ import (
 func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
 	r, result, refused := h.start(w, r, &stream)
-	delayRefusal(r.Context(), refused, result)
+	delayRefusal(r.Context(), nil, result)
 	if stream != nil {
 		defer h.give(r.Context(), admission.Subscriptions, 1)
 		defer h.give(r.Context(), admission.Sockets, 1)

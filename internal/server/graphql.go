@@ -58,7 +58,7 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		contentType = typeJSON // there is no body, so nothing is streamed
 	}
 	ctx, result, refused := h.answer(w, r, acceptable)
-	delayRefusal(ctx, refused, result)
+	delayRefusal(ctx, nil, result)
 	// A client that does not read the answer is cut. Errors: a writer without a connection, as in
 	// tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
@@ -127,6 +127,7 @@ func advise(header http.Header, result graph.Result, status int) {
 // to mend, and anybody could fill the log.
 func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	h.shedding.refused(r.Context(), refused)
+	delayRefusal(r.Context(), refused, graph.Result{})
 	refused.reply(w, contentType)
 }
 
@@ -199,8 +200,8 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (body []byte, 
 }
 
 // placed has a request that has arrived decoded and executed, if its caller can have one more in
-// progress. Nobody waits for that: a queue in front of a server that is too slow only makes all wait
-// longer.
+// progress. Nobody waits for that: a queue in front of a server that is too slow only makes all
+// wait longer.
 func (h overHTTP) placed(ctx context.Context, a arrived, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
 	if full := h.take(ctx, admission.Requests, 1); full != nil {
 		return graph.Result{}, full

@@ -462,17 +462,24 @@ func (s *socket) subscribe(m message) bool {
 	switch {
 	case exists:
 		return s.close(closeDuplicate, "Subscriber for "+errcode.Excerpt(o.id, shownID)+" already exists")
-	case limited != nil:
-		s.finish(o.id, o)
-		return s.send(messageError, o.id, marshal(limited.Errors))
 	case full:
 		full := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions)
 		return s.send(messageError, o.id, marshal(full.result().Errors))
 	}
-	if full := s.over.take(o.ctx, admission.Subscriptions, 1); full != nil {
-		s.over.shedding.refused(o.ctx, full)
-		s.finish(o.id, o)
-		return s.send(messageError, o.id, marshal(full.result().Errors))
+	var refused *refusal
+	if limited != nil {
+		refused = rateLimited(limited)
+	} else {
+		refused = s.over.take(o.ctx, admission.Subscriptions, 1)
+	}
+	if refused != nil {
+		s.over.shedding.refused(o.ctx, refused)
+		s.running.Go(func() {
+			defer s.recovered()
+			delayRefusal(o.ctx, refused, graph.Result{})
+			s.end(o, refused.result().Errors)
+		})
+		return true
 	}
 	over := func() {
 		s.finish(o.id, o)
@@ -578,8 +585,8 @@ func (s *socket) next(o *socketOperation, result graph.Result) bool {
 	return s.send(messageNext, o.id, payload)
 }
 
-// pong answers a ping with what came with it, as far as the caller has points for that, and there is
-// room for it until the client has read it.
+// pong answers a ping with what came with it, as far as the caller has points for that, and there
+// is room for it until the client has read it.
 func (s *socket) pong(payload []byte) bool {
 	if len(payload) > 0 && s.acknowledged.Load() {
 		if _, limited := s.over.executor.Charge(s.asking, len(payload)); limited != nil {

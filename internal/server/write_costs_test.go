@@ -293,9 +293,9 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 	}
 }
 
-// checkReads holds what was read before a transaction against its pattern, and notes it as seen: one
-// record for each line where the pattern says so, others at most once for each time that it names
-// them, and the items of an order only where it needs them.
+// checkReads holds what was read before a transaction against its pattern, and notes it as seen:
+// one record for each line where the pattern says so, others at most once for each time that it
+// names them, and the items of an order only where it needs them.
 func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen map[string]bool) {
 	t.Helper()
 	found := map[string]int{}

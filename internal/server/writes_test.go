@@ -170,8 +170,8 @@ type transaction struct {
 	status int
 }
 
-// action is one of a transaction's, Put, Update, Delete or ConditionCheck, or a look-up of the record
-// with these keys.
+// action is one of a transaction's, Put, Update, Delete or ConditionCheck, or a look-up of the
+// record with these keys.
 type action struct{ operation, pk, sk string }
 
 // Do sends a request on.
