@@ -356,6 +356,9 @@ func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
 	}
 	attacked := v.requests(t, *requests, *interval, newTokens)
 	delivered(v.place(t, "c0"))
-	t.Logf("%d connections of %d; median of %d requests: %v, on an idle server %v: %.1f times", v.pools[admission.Connections].Used(), attackers,
-		*requests, attacked.Round(10*time.Microsecond), idle.Round(10*time.Microsecond), float64(attacked)/float64(idle))
+	connections := v.pools[admission.Connections].Used()
+	_ = command.Process.Kill()
+	after := v.requests(t, 15, 0, newTokens)
+	t.Logf("%d connections of %d; median of %d requests: %v, on an idle server %v: %.1f times; %v after the attack", connections, attackers,
+		*requests, attacked.Round(10*time.Microsecond), idle.Round(10*time.Microsecond), float64(attacked)/float64(idle), after.Round(10*time.Microsecond))
 }
