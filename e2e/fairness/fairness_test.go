@@ -223,11 +223,24 @@ func (v *victim) place(t *testing.T, customer string) string {
 	return data.PlaceOrder.Order.ID
 }
 
-// follow subscribes to the victim's orders over a WebSocket and as an event stream. It returns a
-// function that waits until both have delivered an order.
-func (v *victim) follow(t *testing.T) (delivered func(order string)) {
+// firstEvent returns the ID of the first event of an order.
+func (v *victim) firstEvent(t *testing.T, customer, order string) string {
 	t.Helper()
-	const query = `subscription { customerOrders(customerId: "c0") { orderId } }`
+	var data struct {
+		Order struct {
+			Timeline struct{ Nodes []struct{ ID string } }
+		}
+	}
+	v.ask(t, v.token(t, customer), fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { id } } } }`, order), &data)
+	return data.Order.Timeline.Nodes[0].ID
+}
+
+// subscribe subscribes to the victim's orders over a WebSocket and as an event stream, from an event
+// on: a subscription is not acknowledged, so without it an order could be placed too early. It
+// returns a function that waits until both have delivered an order.
+func (v *victim) subscribe(t *testing.T, after string) (delivered func(order string)) {
+	t.Helper()
+	query := fmt.Sprintf(`subscription { customerOrders(customerId: "c0", after: %q) { orderId } }`, after)
 	ctx := t.Context()
 	conn, response, err := websocket.Dial(ctx, "ws://"+v.address+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
@@ -308,21 +321,15 @@ func (v *victim) follow(t *testing.T) (delivered func(order string)) {
 // suffer measures the victim on an idle server and during an attack on a pool.
 func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
 	t.Helper()
-	for range 5 {
+	for range 4 {
 		v.place(t, "c0")
 	}
-	delivered := v.follow(t)
+	delivered := v.subscribe(t, v.firstEvent(t, "c0", v.place(t, "c0")))
 	delivered(v.place(t, "c0"))
 	newTokens := id == admission.Verifications
 	idle := v.requests(t, 15, 0, newTokens)
 
-	order := v.place(t, "c1")
-	var data struct {
-		Order struct {
-			Timeline struct{ Nodes []struct{ ID string } }
-		}
-	}
-	v.ask(t, v.token(t, "c1"), fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { id } } } }`, order), &data)
+	firstEvent := v.firstEvent(t, "c1", v.place(t, "c1"))
 	for range 10 {
 		v.place(t, "c1")
 	}
@@ -332,7 +339,7 @@ func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
 		token = ""
 	}
 	command.Env = append(os.Environ(), fmt.Sprint("ATTACK_POOL=", int(id)), "ATTACK_ADDRESS="+v.address, "ATTACK_TOKEN="+token, "ATTACK_FROM=127.0.0.2",
-		"ATTACK_FIRST_EVENT="+data.Order.Timeline.Nodes[0].ID, "ATTACK_FORGED="+forged)
+		"ATTACK_FIRST_EVENT="+firstEvent, "ATTACK_FORGED="+forged)
 	command.Stderr = os.Stderr
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
