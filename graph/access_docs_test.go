@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,8 +98,12 @@ func TestPermissionsOfTheSchema(t *testing.T) {
 	}
 }
 
-// Descriptions say who may use a type, and a field where that is not what its type says.
-func TestDescriptionsSayWhoMay(t *testing.T) {
+// lastLine matches what belongs into the last line of a description.
+var lastLine = regexp.MustCompile(`Access:|\b[AW]P\d+`)
+
+// The description of a type ends with a line of the roles that may use it. So does that of a field
+// with other roles than its type. The line begins with the access pattern or the write pattern.
+func TestDescriptionsEndWithRoles(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	sentence := func(permission string) string {
 		p, ok := commerce.ParsePermission(permission)
@@ -108,12 +113,16 @@ func TestDescriptionsSayWhoMay(t *testing.T) {
 		return policy.Sentence(p)
 	}
 	check := func(what, description, want string) {
-		at := strings.Index(description, "Access:")
-		switch text := strings.Join(strings.Fields(description), " "); {
-		case want == "" && at >= 0:
-			t.Errorf("%s: %q says who may use it, as its type does", what, description)
-		case want != "" && (strings.Count(text, "Access:") != 1 || !strings.Contains(text, want)):
-			t.Errorf("%s: %q does not say %q", what, description, want)
+		text, line, _ := strings.Cut(description, "\n\n")
+		line = strings.Join(strings.Fields(line), " ")
+		if mentioned := lastLine.FindString(text); mentioned != "" {
+			t.Errorf("%s: %q belongs into the last line of the description, after an empty line", what, mentioned)
+		}
+		switch {
+		case want == "" && strings.Contains(line, "Access:"):
+			t.Errorf("%s: %q repeats the roles of its type", what, line)
+		case want != "" && !strings.HasSuffix(line, want):
+			t.Errorf("%s: the description ends with %q, want %q", what, line, want)
 		}
 	}
 	for _, d := range own(t) {

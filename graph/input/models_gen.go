@@ -7,318 +7,352 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Where goods go. Each text has up to 200 bytes.
+// A shipping address. Each text has up to 200 bytes.
 type AddressInput struct {
-	// Who receives them.
+	// The name of the recipient.
 	Recipient string `json:"recipient"`
 	// Street and number.
 	Line1 string `json:"line1"`
-	// What else the carrier needs.
+	// Further details for the carrier.
 	Line2 *string `json:"line2,omitempty"`
 	// City.
 	City string `json:"city"`
-	// State, province or the like.
+	// State, province or region.
 	Region *string `json:"region,omitempty"`
-	// Postal code; left out where there are none.
+	// Postal code. Omit it in countries without postal codes.
 	PostalCode *string `json:"postalCode,omitempty"`
-	// Country, two letters by ISO 3166-1: `US`.
+	// Two-letter ISO 3166-1 country code: `US`.
 	CountryCode string `json:"countryCode"`
 }
 
-// By how many pieces the stock of a product in a warehouse changes.
+// A change of the stock of a product in a warehouse.
 type AdjustInventoryInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// Which warehouse.
+	// The warehouse's ID.
 	WarehouseID string `json:"warehouseId"`
-	// How many pieces come: -1,000,000,000 to 1,000,000,000, negative for pieces that go, and not 0.
+	// The number of units to add, -1,000,000,000 to 1,000,000,000. A negative number removes units. 0 is
+	// invalid.
 	Delta int32 `json:"delta"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// Who looks after a customer.
+// The employee responsible for a customer.
 type AssignAccountRepInput struct {
-	// Which customer.
+	// The customer's ID.
 	CustomerID string `json:"customerId"`
-	// The employee, or null for nobody. It has to be given.
+	// The employee's ID, or null to assign no employee. The field must be present.
 	EmployeeID graphql.Omittable[*string] `json:"employeeId,omitempty"`
-	// Do it only if the customer still has this `version`; else the answer is a `VersionConflict` with the customer as it is now.
+	// The expected `version` of the customer. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current customer.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// An order to call off.
+// An order to cancel.
 type CancelOrderInput struct {
-	// Which order.
+	// The order's ID.
 	OrderID string `json:"orderId"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
+	// a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// An order to accept.
+// An order to confirm.
 type ConfirmOrderInput struct {
-	// Which order.
+	// The order's ID.
 	OrderID string `json:"orderId"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
+	// a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// A customer to add.
+// A customer to create.
 type CreateCustomerInput struct {
-	// The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given.
+	// The ID: 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. The server generates one if it is
+	// omitted.
 	ID *string `json:"id,omitempty"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// The e-mail address, up to 254 bytes without `#`, which no other customer has. Case does not matter: addresses are compared in lower case.
+	// The email address, up to 254 bytes without `#`. It must be unique; case does not matter.
 	Email string `json:"email"`
-	// Phone numbers, up to 10 of up to 40 bytes.
+	// Up to 10 phone numbers of up to 40 bytes each.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The employee who looks after the customer.
+	// The ID of the employee responsible for the customer.
 	AccountRepID *string `json:"accountRepId,omitempty"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// A product to add.
+// A product to create.
 type CreateProductInput struct {
-	// The SKU, 1 to 64 of A-Z a-z 0-9 _ - and point.
+	// The SKU: 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`.
 	Sku string `json:"sku"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// The category that lists it, up to 200 bytes.
+	// The category, up to 200 bytes.
 	Category string `json:"category"`
-	// What one piece costs.
+	// The price of one unit.
 	UnitPrice *MoneyInput `json:"unitPrice"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// A warehouse to add.
+// A warehouse to create.
 type CreateWarehouseInput struct {
-	// The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given.
+	// The ID: 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. The server generates one if it is
+	// omitted.
 	ID *string `json:"id,omitempty"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// An order that has arrived.
+// An order that the customer received.
 type DeliverOrderInput struct {
-	// Which order.
+	// The order's ID.
 	OrderID string `json:"orderId"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
+	// a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// An employee to add.
+// An employee to create.
 type HireEmployeeInput struct {
-	// The id, 1 to 64 of A-Z a-z 0-9 _ - and point; one is made where none is given.
+	// The ID: 1 to 64 characters of A-Z, a-z, 0-9, `_`, `-` and `.`. The server generates one if it is
+	// omitted.
 	ID *string `json:"id,omitempty"`
 	// The full name, up to 200 bytes.
 	Name string `json:"name"`
-	// What the employee does, up to 200 bytes.
+	// The job title, up to 200 bytes.
 	JobTitle string `json:"jobTitle"`
-	// The first day.
+	// The first day of work.
 	HireDate commerce.Date `json:"hireDate"`
-	// Where the employee works.
+	// The ID of the warehouse where the employee works.
 	WarehouseID *string `json:"warehouseId,omitempty"`
-	// Phone numbers, up to 10 of up to 40 bytes.
+	// Up to 10 phone numbers of up to 40 bytes each.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // An amount of money.
 type MoneyInput struct {
-	// The amount in major units (dollars, not cents), 0 or more, as a string: `29.99`. At most as many digits behind the point as the currency has, and 15 in all.
+	// The amount in major units (dollars, not cents), 0 or more, as a string: `29.99`. It has at most 15
+	// digits, and at most the number of decimal places of the currency.
 	Amount string `json:"amount"`
-	// The currency. Where none is given: of an update the product's own, else the shop's.
+	// The currency. The default is the product's present currency for `updateProduct`, otherwise the
+	// shop's currency.
 	CurrencyCode *commerce.Currency `json:"currencyCode,omitempty"`
 }
 
-// Changes of the order book. Each mutation is one DynamoDB transaction: all of its records are written, or none.
-//
-// What a shop's rules refuse comes back in `userErrors`, with nothing written; top-level errors are for malformed requests
-// and faults. After a fault such as `UNAVAILABLE` it may be unknown whether the change was made: send the same request with the same
-// `idempotencyKey` again, and it is made once, however often it is sent.
+// Changes of the order book. Each mutation is one DynamoDB transaction: either all of its records are
+// written or none. If the shop's rules reject a change, nothing is written and `userErrors` contains
+// the reasons. Top-level errors report malformed requests and faults. After a fault such as
+// `UNAVAILABLE`, it can be unknown whether the change was made. Send the same request again with the
+// same `idempotencyKey`: the change is made once, however often the request is sent.
 type Mutation struct {
 }
 
-// A line of an order to place or to quote.
+// A line item of an order to place or to quote.
 type OrderLineInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// How many pieces: 1 to 1,000,000.
+	// The number of units, 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
 }
 
 // An order to place.
 type PlaceOrderInput struct {
-	// Who orders.
+	// The ID of the customer who places the order.
 	CustomerID string `json:"customerId"`
-	// What, and how many.
+	// The line items.
 	Items []*OrderLineInput `json:"items"`
-	// Where the goods go; it can be given later.
+	// The shipping address. It can be set later with `updateShippingAddress`.
 	ShippingAddress *AddressInput `json:"shippingAddress,omitempty"`
-	// The total that the customer agreed to. If the order's total differs, nothing is written and the answer is a `PriceChanged`. Without it the
-	// order is placed at any total.
+	// The total that the customer agreed to. If the order's total differs, nothing is written, and the
+	// result is a `PriceChanged`. If it is omitted, the order is placed at any total.
 	ExpectedTotal *MoneyInput `json:"expectedTotal,omitempty"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// Where to begin reading. Every field says which access pattern (AP) of the table serves it.
+// The queries of the order book. The description of each field names the access pattern (AP) of the
+// table that serves it.
 type Query struct {
 }
 
-// Items to quote.
+// The line items to quote.
 type QuoteInput struct {
-	// What, and how many. Lines of one product are added up.
+	// The line items. Quantities of the same product are added.
 	Items []*OrderLineInput `json:"items"`
 }
 
-// A product to take off an order.
+// A line item to remove from an order.
 type RemoveOrderItemInput struct {
-	// Which order.
+	// The order's ID.
 	OrderID string `json:"orderId"`
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
+	// a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// How many pieces of a product lie in a warehouse.
+// The stock of a product in a warehouse, to be set.
 type SetInventoryLevelInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// Which warehouse.
+	// The warehouse's ID.
 	WarehouseID string `json:"warehouseId"`
-	// How many pieces: 0 to 1,000,000,000.
+	// The number of units, 0 to 1,000,000,000.
 	Quantity int32 `json:"quantity"`
-	// Do it only if the inventory level still has this `version`; else the answer is a `VersionConflict` with the inventory level as it is now.
+	// The expected `version` of the inventory level. If the version differs, nothing is changed, and the
+	// result is a `VersionConflict` with the current inventory level.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// How many pieces of a product an order has.
+// The quantity of a product in an order.
 type SetOrderItemInput struct {
-	// Which order.
+	// The order's ID.
 	OrderID string `json:"orderId"`
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// How many pieces: 1 to 1,000,000.
+	// The number of units, 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
-	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
+	// a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// An order to send off.
+// An order to ship.
 type ShipOrderInput struct {
-	// Which order.
+	// The order's ID.
 	OrderID string `json:"orderId"`
-	// The warehouse that it leaves from.
+	// The ID of the warehouse that ships the order.
 	WarehouseID string `json:"warehouseId"`
-	// Ship the order even if it has no shipping address. Without it, such an order is refused with `ADDRESS_MISSING`.
+	// Whether to ship the order even if it has no shipping address. By default, such an order is
+	// rejected with `ADDRESS_MISSING`.
 	WithoutAddress bool `json:"withoutAddress"`
-	// The carrier's number for the shipment, up to 200 bytes.
+	// The carrier's tracking number, up to 200 bytes.
 	TrackingNumber *string `json:"trackingNumber,omitempty"`
 	// The company that carries the shipment, up to 200 bytes.
 	Carrier *string `json:"carrier,omitempty"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
+	// a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
-	// A text that stands for this one request, up to 128 bytes without `#`; take a new UUID. The same request with the same key again, within
-	// 24 hours, is not done again but gets the first answer. Give one with everything that must not happen twice. Callers do not see
-	// each other's keys, but while the server asks nobody who they are all callers are one.
+	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
+	// request is sent again with the same key within 24 hours, the server returns the first result and
+	// makes no further change. Send a key with every request that must not be executed twice. Keys are
+	// separate for each caller, but shared by all callers if the server does not authenticate them.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// Changes as they happen, over WebSocket (the protocol graphql-transport-ws) or as server-sent events. Changes by this server, by other
-// servers and by other software are delivered. Other software must leave `version` as it is.
+// Live events over WebSocket (the graphql-transport-ws protocol) or server-sent events. They include
+// changes by this server, by other servers and by other software. Other software must not change
+// `version`.
 type Subscription struct {
 }
 
-// Changes of a customer.
+// The changes of a customer. Fields that are omitted or null keep their values.
 type UpdateCustomerInput struct {
-	// Which customer.
+	// The customer's ID.
 	ID string `json:"id"`
 	// The new name, up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// The new e-mail address. The server does not verify that it is the customer's: the caller has to. Access: staff, admins.
+	// The new email address. The server does not verify that the customer owns it.
+	//
+	// Access: staff, admins.
 	Email *string `json:"email,omitempty"`
-	// The new phone numbers, all of them; none where the list is empty.
+	// The new phone numbers, which replace all present ones. An empty list removes them.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// Do it only if the customer still has this `version`; else the answer is a `VersionConflict` with the customer as it is now.
+	// The expected `version` of the customer. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current customer.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// Changes of an employee.
+// The changes of an employee. Fields that are omitted or null keep their values, except that a
+// `warehouseId` of null removes the warehouse.
 type UpdateEmployeeInput struct {
-	// Which employee.
+	// The employee's ID.
 	ID string `json:"id"`
 	// The new full name, up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// What the employee does from now on, up to 200 bytes.
+	// The new job title, up to 200 bytes.
 	JobTitle *string `json:"jobTitle,omitempty"`
-	// Where the employee works from now on; null for no warehouse.
+	// The ID of the new warehouse, or null for no warehouse.
 	WarehouseID graphql.Omittable[*string] `json:"warehouseId,omitempty"`
-	// The new phone numbers, all of them; none where the list is empty.
+	// The new phone numbers, which replace all present ones. An empty list removes them.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// Do it only if the employee still has this `version`; else the answer is a `VersionConflict` with the employee as it is now.
+	// The expected `version` of the employee. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current employee.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// Changes of a product.
+// The changes of a product. Fields that are omitted or null keep their values.
 type UpdateProductInput struct {
-	// Which product.
+	// The product's SKU.
 	Sku string `json:"sku"`
 	// The new name, up to 200 bytes.
 	Name *string `json:"name,omitempty"`
 	// The new category, up to 200 bytes.
 	Category *string `json:"category,omitempty"`
-	// The new price, in the product's currency where it names none.
+	// The new price. The default currency is the product's present one.
 	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
-	// Do it only if the product still has this `version`; else the answer is a `VersionConflict` with the product as it is now.
+	// The expected `version` of the product. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current product.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
-// Where an order goes from now on.
+// The new shipping address of an order.
 type UpdateShippingAddressInput struct {
-	// Which order.
+	// The order's ID.
 	OrderID string `json:"orderId"`
-	// Where the goods go.
+	// The shipping address.
 	ShippingAddress *AddressInput `json:"shippingAddress"`
-	// Do it only if the order still has this `version`; else the answer is a `VersionConflict` with the order as it is now.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
+	// a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }

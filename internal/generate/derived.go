@@ -141,37 +141,38 @@ func constants(enum *gql.Definition, model string, commerce *types.Package) map[
 // connectionSDL is the SDL of a connection. Its arguments are the records in words, the name of the
 // type, and its article.
 const connectionSDL = `
-"One page of %[1]s."
+"A page of %[1]s."
 type %[2]sConnection {
-  "The page's %[1]s, in order."
+  "The %[1]s of the page."
   nodes: [%[2]s!]!
-  "The same with a cursor beside each."
+  "The %[1]s of the page with their cursors."
   edges: [%[2]sEdge!]!
-  "Whether there is more, and the cursors to read on from."
+  "Whether there are more records, and the cursors of the page."
   pageInfo: PageInfo!
 }
 
-"An edge in %[3]s ` + "`%[2]sConnection`" + `."
+"An edge of %[3]s ` + "`%[2]sConnection`" + `."
 type %[2]sEdge {
-  "Give it as ` + "`after` or `before`" + ` to the same field with the same arguments."
+  "The position of the record. Pass it as ` + "`after` or `before`" + ` to the same field with the same other arguments."
   cursor: String!
-  "The record itself."
+  "The record."
   node: %[2]s!
 }
 `
 
 // payloadSDL is the SDL of a payload. Its arguments are the mutation, the name of the type, the
-// record in words, what the record is if the mutation was refused, the field and its type, when the
+// record in words, what the record is if the mutation was rejected, the field and its type, when the
 // field is null, and the types of the user errors.
 const payloadSDL = `
 """
-The answer of ` + "`%[1]s`. `%[5]s` is null if the mutation was refused%[7]s." + `
+The result of ` + "`%[1]s`. `%[5]s` is null if the mutation was rejected%[7]s." + `
+
 User errors: %[8]s.
 """
 type %[2]s {
   "The %[3]s after the mutation.%[4]s"
   %[5]s: %[6]s
-  "Why the mutation was refused. Empty if it was made."
+  "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
 }
 `
@@ -216,9 +217,9 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 		m.repeatable = fields.ForName("idempotencyKey") != nil
 		d.mutations[f.Name] = m
 		record := d.typeOf(m.result)
-		conflict, except := " Null if the mutation was refused.", ""
+		conflict, except := " The field is null if the mutation was rejected.", ""
 		if fields.ForName("expectedVersion") != nil {
-			conflict = fmt.Sprintf(" With a `VersionConflict`, the %s as it is now, if there is one. Null after any other refusal.", words(record))
+			conflict = fmt.Sprintf(" With a `VersionConflict`, it is the current %s, if it exists. With any other user error, the field is null.", words(record))
 			except = ", except with a `VersionConflict`"
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
