@@ -17,13 +17,10 @@ import (
 // root is the repository.
 const root = "../../"
 
-// firstSettings are the settings that README.md shows.
-var firstSettings = []string{"PORT", "ORDERGRAPH_STORE", "ORDERGRAPH_TABLE", "ORDERGRAPH_AUTH", "ORDERGRAPH_CURSOR_KEY"}
-
-// The tables of settings in the documentation are made from the rows: limits, which have Exceeded,
-// are in docs/limits.md, all others in docs/configuration.md, and the first ones in README.md, too.
+// The tables of settings in the documentation are derived from the rows. Limits, which have
+// Exceeded, are in docs/limits.md, all other settings in docs/configuration.md.
 func TestGoldenSettingDocs(t *testing.T) {
-	var first, reference string
+	var reference string
 	limits := "| variable | default | meaning | what clients get beyond it |\n|---|---|---|---|\n"
 	const head = "| variable | default | meaning |\n|---|---|---|\n"
 	for _, section := range config.Sections() {
@@ -34,15 +31,12 @@ func TestGoldenSettingDocs(t *testing.T) {
 				continue
 			}
 			rows += row(s) + "\n"
-			if slices.Contains(firstSettings, s.Name) {
-				first += row(s) + "\n"
-			}
 		}
 		if rows != "" {
 			reference += "## " + section.Title + "\n\n" + head + rows + "\n"
 		}
 	}
-	for file, table := range map[string]string{"README.md": head + first, "docs/configuration.md": "\n" + reference, "docs/limits.md": limits} {
+	for file, table := range map[string]string{"docs/configuration.md": "\n" + reference, "docs/limits.md": limits} {
 		golden.Section(t, root+file, "settings", table)
 	}
 }
