@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ApolloClient, HttpLink, InMemoryCache, gql } from '@apollo/client'
 import { print } from 'graphql'
 import WebSocket from 'ws'
-import { load, makeFolder, run, writeSample } from './samples.js'
+import { load, makeFolder, run } from './folder.js'
+import { follow } from './samples/follow.mjs'
+import { mutateOrder } from './samples/newest.mjs'
 import { start } from './server.js'
 import { endpoint, openShop, send } from './shop.js'
 
@@ -14,8 +16,9 @@ const limit = { timeout: 120_000 }
 const scratch = makeFolder()
 
 test('the generated types fit the samples, and each type of user error has its case', limit, async () => {
-  const config = writeSample('codegen.config.mjs', scratch)
-  const place = writeSample('place.ts', scratch)
+  const config = join(scratch, 'codegen.config.mjs')
+  const place = join(scratch, 'place.ts')
+  copyFileSync(join(import.meta.dirname, 'samples/place.ts'), place)
   const compile = () => run(scratch, 'tsc', '--strict', '--module', 'nodenext', '--target', 'es2023', '--rootDir', '.', '--outDir', 'out', 'place.ts')
   run(scratch, 'graphql-codegen', '--config', 'codegen.config.mjs')
   compile()
@@ -47,7 +50,6 @@ test('the generated types fit the samples, and each type of user error has its c
 })
 
 test('the answer to a retry does not put an older order into the cache', limit, async () => {
-  const { mutateOrder } = await load(writeSample('newest.mjs', scratch))
   const shop = await openShop(0)
   const client = new ApolloClient({ link: new HttpLink({ uri: endpoint }), cache: new InMemoryCache() })
   const place = {
@@ -77,7 +79,6 @@ test('the answer to a retry does not put an older order into the cache', limit, 
 })
 
 test('orders are followed past a frozen server, until it makes no sense', limit, async () => {
-  const { follow } = await load(writeSample('follow.mjs', scratch))
   const { child, endpoint: own } = await start()
   try {
     const ask = (query, variables) => send(query, variables, own)

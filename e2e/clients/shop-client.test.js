@@ -9,14 +9,13 @@ import { API } from 'typescript/unstable/sync'
 import { SyntaxKind } from 'typescript/unstable/ast'
 import { isBindingElement, isIdentifier, isParameterDeclaration, isVariableDeclaration } from 'typescript/unstable/ast/is'
 import WebSocket from 'ws'
-import { load, makeFolder, run, writeSample } from './samples.js'
+import { load, makeFolder, run } from './folder.js'
 import { hasDynamoDB, start, startOnDynamoDB } from './server.js'
 import { send } from './shop.js'
 
 const limit = { timeout: 120_000 }
 const folder = makeFolder()
 cpSync(join(import.meta.dirname, 'shop-client'), folder, { recursive: true })
-writeSample('codegen.config.mjs', folder)
 run(folder, 'graphql-codegen', '--config', 'codegen.config.mjs')
 const compile = () => run(folder, 'tsc')
 compile()
