@@ -22,8 +22,8 @@ import (
 //
 // It runs in one goroutine: the plan has read what the fields need, so resolvers seldom wait. The
 // code that depends on the schema is generated (execute_generated.go). Why gqlgen's generated code
-// does not execute operations: docs/adr/0023-walker.md. Both give the same bytes, errors and costs;
-// here, errors are in the order of their fields.
+// does not execute operations: docs/adr/0031-one-tree-one-executor.md. Both give the same bytes,
+// errors and costs; here, errors are in the order of their fields.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
