@@ -3,6 +3,7 @@ package markdown
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -10,60 +11,85 @@ import (
 
 // Keys is the table of the entities' keys for the docs.
 func Keys() string {
-	rows := [][]string{{"record", "entity", model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK}}
+	rows := [][]string{{"entity", Cell(model.AttrPK) + ", " + Cell(model.AttrSK), Cell(model.AttrIndexPK) + ", " + Cell(model.AttrIndexSK)}}
 	for _, e := range model.Entities() {
-		gsi := Cell(string(e.IndexPK))
+		entity, index := Cell(e.Name), ""
+		if e.EdgeOf != nil {
+			entity += " (edge)"
+		}
+		if e.IndexPK != "" {
+			index = Cell(string(e.IndexPK)) + ", " + Cell(string(e.IndexSK))
+		}
 		if e.Sharded {
-			gsi += " (shard)"
+			index += " (shard)"
 		}
 		if e.Optional {
-			gsi += " (some)"
+			index += " (some)"
 		}
-		rows = append(rows, []string{e.What, Cell(e.Name), Cell(string(e.PK)), Cell(string(e.SK)), gsi, Cell(string(e.IndexSK))})
+		rows = append(rows, []string{entity, Cell(string(e.PK)) + ", " + Cell(string(e.SK)), index})
 	}
 	return Table(rows)
 }
 
-// Attributes is the table of the records' attributes for the docs. The key attributes and
-// the attribute entity are not in it. An edge has the attributes of its record.
+// Attributes is the list of the records' attributes for the docs. Entities with the same attributes
+// share a line. The key attributes and the attribute entity are not in the list. An edge has the
+// attributes of its record.
 func Attributes() string {
-	rows := [][]string{{"record", "attributes"}}
-	row := func(records string, attributes []model.Attribute) {
+	var lines, records []string
+	add := func(record string, attributes []model.Attribute) {
 		cells := make([]string, len(attributes))
 		for i, a := range attributes {
-			cells[i] = Cell(a.Name) + " " + a.Type
-			if a.Required {
-				cells[i] = "**" + Cell(a.Name) + "** " + a.Type
+			name := Cell(a.Name)
+			switch {
+			case a.Required:
+				name = "**" + name + "**"
+			case a.Optional:
+				name += "?"
 			}
+			cells[i] = name + " " + a.Type
 			if a.Most > 0 {
-				cells[i] += fmt.Sprintf(" ≤ %d", a.Most)
-			}
-			if a.Optional {
-				cells[i] += " (some)"
+				cells[i] += fmt.Sprintf("≤%d", a.Most)
 			}
 		}
-		rows = append(rows, []string{records, strings.Join(cells, ", ")})
+		line := strings.Join(cells, ", ")
+		if same := slices.Index(lines, line); same >= 0 {
+			records[same] += ", " + record
+			return
+		}
+		lines, records = append(lines, line), append(records, record)
 	}
 	for _, e := range model.Entities() {
 		if attributes := model.AttributesOf(&e); attributes != nil && e.EdgeOf == nil {
-			row(e.What, attributes)
+			add(Cell(e.Name), attributes)
 		}
 	}
-	row("item in `items` of an order", model.LineAttributes())
-	row("address in `shippingAddress` of an order", model.AddressAttributes())
-	return Table(rows)
+	add("element of "+Cell("items"), model.LineAttributes())
+	add(Cell("shippingAddress"), model.AddressAttributes())
+	var b strings.Builder
+	for i, line := range lines {
+		fmt.Fprintf(&b, "- %s: %s\n", records[i], line)
+	}
+	return b.String()
 }
 
 // Patterns is the table of the access patterns for the docs. fields are the fields of the
 // API that each serves, by the pattern's ID.
 func Patterns(fields map[string][]string) string {
-	rows := [][]string{{"id", "pattern", "GraphQL", "DynamoDB", "keys"}}
+	rows := [][]string{{"ID", "GraphQL", "request"}}
 	for _, p := range model.AccessPatterns() {
 		cells := make([]string, len(fields[p.ID]))
 		for i, f := range fields[p.ID] {
 			cells[i] = Cell(f)
 		}
-		rows = append(rows, []string{p.ID, p.What, strings.Join(cells, " "), Request(p), Cell(ReadKeys(p))})
+		request := "with " + p.With
+		if p.With == "" {
+			keys, descending := strings.CutSuffix(ReadKeys(p), " "+model.Descending)
+			request = p.Operation + " " + Cell(keys)
+			if descending {
+				request += " " + model.Descending
+			}
+		}
+		rows = append(rows, []string{p.ID, strings.Join(cells, " "), request})
 	}
 	return Table(rows)
 }

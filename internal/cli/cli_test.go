@@ -124,12 +124,12 @@ func TestPatterns(t *testing.T) {
 			}
 		}
 		if line == "patterns" {
-			c.checkDone(t, "WP4 ", "placeOrder", "TransactWriteItems", "orderItem for each line", "perhaps idempotency")
+			c.checkDone(t, "Query GSI1 per shard", "WP4 ", "placeOrder", "TransactWriteItems", "orderItem for each line", "perhaps idempotency")
 			for _, p := range model.WritePatterns() {
 				c.checkDone(t, p.ID+" ", p.Mutation)
 			}
 		}
-		c.checkDone(t, "Query GSI1 per shard", "CUSTOMER#{customerId}", "GetItem", "with AP10")
+		c.checkDone(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "with AP10")
 	}
 }
 
