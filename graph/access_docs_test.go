@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
@@ -141,55 +141,35 @@ func TestDescriptionsEndWithRoles(t *testing.T) {
 	}
 }
 
-// docs/access.md shows the policy, and the rule of every field.
+// docs/access.md shows the policy, and what needs each permission: types, and the fields whose rule
+// is not their type's.
 func TestGoldenAccessDocs(t *testing.T) {
-	policy := commerce.StandardPolicy()
-	cells := func(permission string) string {
-		p, ok := commerce.ParsePermission(permission)
-		if !ok {
-			t.Fatalf("%q is no permission", permission)
-		}
-		row := "`" + p.String() + "`"
-		for _, role := range commerce.Roles() {
-			row += " | " + strings.Replace(policy.Grant(role, p).String(), "none", "–", 1)
-		}
-		return row
-	}
-	roles, line := "", "|---|---|"
-	for _, role := range commerce.Roles() {
-		roles += " " + role.String() + " |"
-		line += "---|"
-	}
-	permissions := "| permission | for |" + roles + "\n" + line + "\n"
-	for _, v := range parsedSchema.Types["Permission"].EnumValues {
-		name, grants, _ := strings.Cut(cells(v.Name), " | ")
-		permissions += fmt.Sprintf("| %s | %s | %s |\n", name, strings.TrimSuffix(v.Description, "."), grants)
-	}
-	fields := "| field | permission |" + roles + "\n" + line + "\n"
-	for _, name := range []string{"Query", "Mutation", "Subscription", "Viewer", "OrderStatusCount", "Spending", "Customer", "Order", "OrderItem", "OrderEvent", "OrderUpdate", "Product", "Category", "InventoryLevel", "Warehouse", "Employee"} {
-		d := parsedSchema.Types[name]
-		whole := written(d.Directives)
-		if whole != "" {
-			fields += fmt.Sprintf("| **%s** | %s |\n", name, cells(whole))
-		}
-		for _, f := range d.Fields {
-			rule := written(f.Directives)
-			switch {
-			case f.Name == "__schema" || f.Name == "__type":
-				rule = "INTROSPECT"
-			case rule == "":
-				rule = whole
-			}
-			fields += fmt.Sprintf("| %s.%s | %s |\n", name, f.Name, cells(rule))
+	needing := map[string][]string{"INTROSPECT": {"`Query.__schema`", "`Query.__type`"}}
+	need := func(permission, what string) {
+		if permission != "" {
+			needing[permission] = append(needing[permission], "`"+what+"`")
 		}
 	}
 	for _, d := range own(t) {
-		for _, f := range d.Fields {
-			if rule := written(f.Directives); d.Kind == ast.InputObject && rule != "" {
-				fields += fmt.Sprintf("| %s.%s | %s |\n", d.Name, f.Name, cells(rule))
+		if d.Kind == ast.Object || d.Kind == ast.InputObject {
+			need(written(d.Directives), d.Name)
+			for _, f := range d.Fields {
+				need(written(f.Directives), d.Name+"."+f.Name)
 			}
 		}
 	}
-	golden.Section(t, accessDocs, "permissions", permissions)
-	golden.Section(t, accessDocs, "fields", fields)
+	policy := commerce.StandardPolicy()
+	header := []string{"permission"}
+	for _, role := range commerce.Roles() {
+		header = append(header, role.String())
+	}
+	rows := [][]string{append(header, "types and fields")}
+	for _, p := range commerce.Permissions() {
+		row := []string{"`" + p.String() + "`"}
+		for _, role := range commerce.Roles() {
+			row = append(row, strings.Replace(policy.Grant(role, p).String(), "none", "–", 1))
+		}
+		rows = append(rows, append(row, strings.Join(needing[p.String()], " ")))
+	}
+	golden.Section(t, accessDocs, "permissions", markdown.Table(rows))
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // own are the types that this schema defines, by name.
-func own(t *testing.T) []*ast.Definition {
+func own(t testing.TB) []*ast.Definition {
 	t.Helper()
 	var types []*ast.Definition
 	for name, d := range parsedSchema.Types {
