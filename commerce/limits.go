@@ -5,7 +5,7 @@ import "github.com/govalues/decimal"
 // Limits of what callers can write.
 const (
 	// MaxLines is how many lines an order can have. It is what one write can hold:
-	// docs/write-costs.md has the sum.
+	// docs/request-costs.md has the sum.
 	MaxLines = 45
 	// MaxQuantity is how many pieces a line can have.
 	MaxQuantity = 1_000_000
