@@ -289,13 +289,14 @@ func (d *Store) Parse(text string, quiet bool) *Document {
 	// Parts of the text live as long as the document, and a text can be part of something larger:
 	// of a URL, say.
 	text = strings.Clone(text)
+	// A token takes two bytes, with what separates it from the next.
+	unmeasured := Work{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {
-		// A token takes two bytes, with what separates it from the next.
-		return &Document{Text: text, errs: gqlerror.List{d.limits.parseError(text, err)}, work: Work{Parsed: min(len(text)/2, d.limits.Tokens)}}
+		return &Document{Text: text, errs: gqlerror.List{d.limits.parseError(text, err)}, work: unmeasured}
 	}
 	if len(parsed.Operations) == 0 {
-		return &Document{Text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}}
+		return &Document{Text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}, work: unmeasured}
 	}
 	measured := d.limits.measure(parsed)
 	made := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: Work{Parsed: measured.nodes}}
