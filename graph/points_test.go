@@ -59,7 +59,7 @@ func TestPointsPayForResources(t *testing.T) {
 	refused, kept := 0, map[string]bool{}
 	// Collections of garbage would be measured with the request that they fall upon.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	for i := range longtest.Size(150, 1000) {
+	for i := range longtest.Size(60, 1000) {
 		if i%20 == 0 {
 			runtime.GC()
 		}
