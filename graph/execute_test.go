@@ -319,7 +319,7 @@ func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 		}
 	})
 	for _, what := range []string{"a resolver's panic", errOfResolver.Error(), nullElement, "is no good", "not today", "data null"} {
-		if !seen[what] && longtest.Enabled() { // in 20 queries chance may leave one out
+		if !seen[what] && longtest.Enabled() { // in so few queries chance may leave one out
 			t.Errorf("no query met %q", what)
 		}
 	}

@@ -338,7 +338,7 @@ func TestWalkingConnections(t *testing.T) {
 			for _, e := range all.Edges {
 				want = append(want, e.Node.ID)
 			}
-			for _, size := range longtest.Size([]int{2, len(want)}, []int{1, 2, 5, len(want), len(want) + 1}) {
+			for _, size := range longtest.Size([]int{5, len(want)}, []int{1, 2, 5, len(want), len(want) + 1}) {
 				forwards, backwards := walk(t, size, true, read), walk(t, size, false, read)
 				if !slices.Equal(forwards, want) || !slices.Equal(backwards, want) {
 					t.Errorf("in pages of %d: forwards %v, backwards %v, want %v", size, forwards, backwards, want)

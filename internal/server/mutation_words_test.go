@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -65,7 +66,10 @@ func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
 // What nobody sees is in no address, and makes no name on its own.
 func TestInvisibleCharacters(t *testing.T) {
 	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
-	for _, unseen := range []string{"\u200b", "\u200d", "\u00ad", "\u00a0", "\u202e", "\u2060", "\ufeff", "\u3000", "\u3164", "\u115f", "\uffa0", "\u034f", "\u2800", "\ufe0f", "\U000e0041", "\ue000"} {
+	for i, unseen := range []string{"\u200b", "\u200d", "\u00ad", "\u00a0", "\u202e", "\u2060", "\ufeff", "\u3000", "\u3164", "\u115f", "\uffa0", "\u034f", "\u2800", "\ufe0f", "\U000e0041", "\ue000"} {
+		if i%longtest.Size(3, 1) > 0 {
+			continue
+		}
 		t.Run(fmt.Sprintf("%+q", unseen), func(t *testing.T) {
 			for _, email := range []string{unseen + "bob@example.com", "bo" + unseen + "b@example.com", "bob@example.com" + unseen} {
 				s.refuse(t, "createCustomer", in{"name": "Bob", "email": email}, "INVALID input.email")

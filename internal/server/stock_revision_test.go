@@ -64,7 +64,7 @@ func TestStockRevisions(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		changing := map[string]bool{}
 		for i, c := range costs() {
-			if i%longtest.Size(3, 1) > 0 || !storetest.Every(t, 4, i) {
+			if i%longtest.Size(6, 1) > 0 || !storetest.Every(t, 4, i) {
 				continue
 			}
 			s := newShop(t, db, longBook(t))

@@ -98,7 +98,7 @@ func held() int {
 // Subscribers who wait take little memory, all are told, and nothing is left when they are gone.
 func TestManySubscribers(t *testing.T) {
 	for name, c := range map[string]struct{ sockets, each int }{
-		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(longtest.Size(1000, 5000)), 1},
+		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(longtest.Size(400, 5000)), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: time.Hour}, Admission: admission.New(admission.Sizes{admission.Connections: 10_000, admission.Requests: 10_000})})
