@@ -6,30 +6,34 @@ import (
 	"sync"
 )
 
-// A caller can have up to borrow times what is still free of a pool. A single caller can so have
-// seven eighths of it, two can have seven fifteenths each, and something is always left for the
-// next one. This is the dynamic threshold by which switches share their buffers (A. Choudhury and
-// E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM
-// Transactions on Networking 6, 1998): a caller that has more than the threshold gets nothing more
-// until it has given enough back, so nothing has to be taken from anybody.
+// A caller can use up to borrow times the free part of a pool. So a single caller can use seven
+// eighths of a pool, and two callers seven fifteenths each. Some capacity always remains for the
+// next caller.
+//
+// This is the dynamic threshold of switches with shared buffers (A. Choudhury and E. Hahne,
+// "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
+// Networking 6, 1998). A caller above the threshold gets no more until it has released enough, so
+// the pool never revokes capacity.
 const borrow = 7
 
-// strangersPart is the part of a pool that all strangers have together: a half.
+// strangersPart is the divisor of a pool's size that gives the capacity of all strangers together.
 const strangersPart = 2
 
-// Pool is an amount of something that callers share: they take parts of it and give them back. It
-// is safe for concurrent use.
+// Pool is a capacity that callers share. Callers acquire parts of it and release them. It is safe
+// for concurrent use.
 type Pool struct {
 	Declaration
 	size int64
-	// full and exceeded are the refusals of the pool.
+	// full is the refusal if the capacity is exhausted, and exceeded if only the caller's share is.
 	full, exceeded Refusal
 
 	mu sync.Mutex
-	// used is what all callers have, strangers what strangers have, and by what each caller has.
+	// used is the capacity that all callers have, strangers the capacity of all strangers, and by the
+	// capacity of each caller by its key.
 	used, strangers int64
 	by              map[string]int64
-	// waiting are the callers that wait, the next one first, and queues has them by their keys.
+	// waiting is a heap of the callers that wait, the next one first. queues has the same callers by
+	// their keys.
 	waiting waiting
 	queues  map[string]*queue
 	// turns counts the parts that waiting callers have got.
@@ -42,8 +46,8 @@ func newPool(d Declaration) *Pool {
 	return p
 }
 
-// Take takes a part of n for a caller. It returns nil, or why the caller cannot have it now. A part
-// that is larger than the pool takes all of it; it fits if nobody else has anything.
+// Take acquires n for a caller without waiting. It returns nil, or the reason why the caller cannot
+// have n now. If n exceeds the pool, Take acquires the whole pool, which must be unused.
 func (p *Pool) Take(c Caller, n int) *Refusal {
 	if n <= p.Uncounted {
 		return nil
@@ -58,7 +62,7 @@ func (p *Pool) Take(c Caller, n int) *Refusal {
 	return nil
 }
 
-// Give gives back a part that was taken.
+// Give releases n that the caller has acquired.
 func (p *Pool) Give(c Caller, n int) {
 	if n <= p.Uncounted {
 		return
@@ -69,7 +73,7 @@ func (p *Pool) Give(c Caller, n int) {
 	p.serve()
 }
 
-// part is what is taken for n: at most all that the caller can have.
+// part returns the capacity that a request for n acquires: at most all that the caller can have.
 func (p *Pool) part(c Caller, n int) int64 {
 	most := p.size
 	if c.Stranger {
@@ -78,7 +82,7 @@ func (p *Pool) part(c Caller, n int) int64 {
 	return min(int64(max(n, p.Least)), most)
 }
 
-// Move makes a part that one caller has taken another's, even if it exceeds the other's share.
+// Move transfers n from one caller to another, even if n exceeds the other caller's share.
 func (p *Pool) Move(from, to Caller, n int) {
 	if n <= p.Uncounted {
 		return
@@ -90,10 +94,8 @@ func (p *Pool) Move(from, to Caller, n int) {
 	p.serve()
 }
 
-// Await takes a part as soon as the caller can have it. Of those who wait, the caller that has
-// least is served first.
-//
-// Errors: that of the context.
+// Await acquires n as soon as the caller can have it. Of the waiting callers, the one with the
+// least capacity is next. It returns the context's error if the context ends first.
 func (p *Pool) Await(ctx context.Context, c Caller, n int) error {
 	part := p.part(c, n)
 	p.mu.Lock()
@@ -120,7 +122,7 @@ func (p *Pool) Await(ctx context.Context, c Caller, n int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-t.served: // at the same moment
+	case <-t.served: // granted at the same moment
 		p.add(c, -part)
 	default:
 		q.leave(t)
@@ -129,35 +131,35 @@ func (p *Pool) Await(ctx context.Context, c Caller, n int) error {
 	return ctx.Err()
 }
 
-// Used returns how much of the pool is taken.
+// Used returns how much of the pool is in use.
 func (p *Pool) Used() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int(p.used)
 }
 
-// UsedBy returns how much of the pool a caller has.
+// UsedBy returns how much of the pool a caller uses.
 func (p *Pool) UsedBy(c Caller) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int(p.by[c.Key])
 }
 
-// Waiting returns how many callers wait for a part.
+// Waiting returns how many callers wait.
 func (p *Pool) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.waiting)
 }
 
-// OverShare reports whether a caller has more than its share.
+// OverShare reports whether a caller exceeds its share.
 func (p *Pool) OverShare(c Caller) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refusal(c, 0) != nil
 }
 
-// refusal returns nil if a caller can have a part now.
+// refusal returns nil if a caller can have a part now, and otherwise the reason.
 func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	free := p.size - p.used
 	switch {
@@ -176,7 +178,7 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	return nil
 }
 
-// add counts a part, which is negative if it is given back.
+// add adds a part to the capacity in use. A negative part releases capacity.
 func (p *Pool) add(c Caller, part int64) {
 	p.used += part
 	if c.Stranger {
@@ -192,8 +194,8 @@ func (p *Pool) add(c Caller, part int64) {
 	}
 }
 
-// serve gives parts to waiting callers. A caller that has its share is passed over; a part that is
-// larger than what is free is waited for, so that small parts do not keep it out for ever.
+// serve grants capacity to waiting callers. It skips a caller that has its share. If a part exceeds
+// the free capacity, serve stops there: otherwise small parts could keep a large one out forever.
 func (p *Pool) serve() {
 	var passed []*queue
 	for len(p.waiting) > 0 {
@@ -223,7 +225,7 @@ func (p *Pool) serve() {
 	}
 }
 
-// ticket is a part that a caller waits for.
+// ticket is one waiting request for capacity.
 type ticket struct {
 	part   int64
 	served chan struct{}
@@ -234,7 +236,7 @@ type queue struct {
 	pool    *Pool
 	caller  Caller
 	tickets []*ticket
-	// turn is when the caller last got a part, and index is its place in Pool.waiting.
+	// turn orders callers by when they last got a part. index is the position in Pool.waiting.
 	turn  uint64
 	index int
 }
@@ -253,8 +255,9 @@ func (q *queue) leave(t *ticket) {
 	}
 }
 
-// waiting is a heap of those who wait: who has least for its weight comes first, and of these who
-// got a part longest ago.
+// waiting is a heap of the callers that wait. The first is the caller that has the least in
+// relation to its weight. Of equal callers, the first is the one that has waited longest since its
+// last part.
 type waiting []*queue
 
 func (w waiting) Len() int { return len(w) }
@@ -270,13 +273,13 @@ func (w waiting) Swap(i, j int) {
 	w[i].index, w[j].index = i, j
 }
 
-// Push adds a queue; heap calls it.
+// Push adds a queue. It implements heap.Interface.
 func (w *waiting) Push(q any) {
 	q.(*queue).index = len(*w)
 	*w = append(*w, q.(*queue))
 }
 
-// Pop removes the last queue; heap calls it.
+// Pop removes the last queue. It implements heap.Interface.
 func (w *waiting) Pop() any {
 	last := len(*w) - 1
 	q := (*w)[last]

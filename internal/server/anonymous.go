@@ -6,12 +6,13 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// anonymousNetwork is how many bits of an IPv6 address tell callers apart: one customer of a
-// network provider has at least so many addresses (https://www.rfc-editor.org/rfc/rfc6177).
+// anonymousNetwork is the number of leading bits of an IPv6 address that identify a caller. A
+// customer of a network provider has at least one network of this size
+// (https://www.rfc-editor.org/rfc/rfc6177).
 const anonymousNetwork = 64
 
-// anonymous returns the principal of a request without a token. It is named after the address that
-// the connection comes from: callers behind one proxy are one principal.
+// anonymous returns the principal of a request without a token. Its ID contains the network address
+// of the connection. Callers behind the same proxy are the same principal.
 func anonymous(remote string) commerce.Principal {
 	who := commerce.Principal{ID: "anonymous", Name: "anonymous", Role: commerce.RoleAnonymous}
 	if network := networkOf(remote); network != "" {
@@ -20,8 +21,8 @@ func anonymous(remote string) commerce.Principal {
 	return who
 }
 
-// networkOf returns the address that a connection comes from, for IPv6 its network. It returns an
-// empty text if the address cannot be read.
+// networkOf returns the IPv4 address of a connection, or the network of its IPv6 address. It
+// returns an empty string if the address is malformed.
 func networkOf(remote string) string {
 	from, err := netip.ParseAddrPort(remote)
 	if err != nil {

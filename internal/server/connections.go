@@ -10,21 +10,21 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// connections are the open connections, those that have become sockets included. A new connection
-// is a stranger's until a request on it has been authenticated. If there is no room for a new
-// connection, one of the caller that has most is closed. So neither silent clients nor those that
-// keep many connections open keep others out.
+// connections tracks the open connections, including those that have become WebSockets. A new
+// connection belongs to a stranger until a request on it has been authenticated. If the pool is
+// exhausted, connections closes one connection of the caller that has the most. So neither silent
+// clients nor clients with many open connections block other clients.
 type connections struct {
 	pool *admission.Pool
-	// authenticated reports whether requests are authenticated. Otherwise a connection belongs to
-	// the address that it comes from.
+	// authenticated reports whether requests are authenticated. Otherwise a connection belongs to its
+	// network address.
 	authenticated bool
 
 	mu   sync.Mutex
 	open int
-	// none is closed when no connection is open; nil where nobody waits for that.
+	// none is closed when no connection is open. It is nil unless wait has been called.
 	none chan struct{}
-	// owned are the connections of each caller, those that have been silent for longest first.
+	// owned has the connections of each caller, the one that has been idle for longest first.
 	owned map[string]*list.List
 }
 
@@ -32,9 +32,8 @@ func newConnections(pool *admission.Pool, authenticated bool) *connections {
 	return &connections{pool: pool, authenticated: authenticated, owned: map[string]*list.List{}}
 }
 
-// wait waits until no connection is open, when no more are accepted.
-//
-// Errors: that of the context.
+// wait waits until no connection is open. The listener must be closed before. It returns the
+// context's error if the context ends first.
 func (c *connections) wait(ctx context.Context) error {
 	c.mu.Lock()
 	none := make(chan struct{})
@@ -52,7 +51,7 @@ func (c *connections) wait(ctx context.Context) error {
 	}
 }
 
-// admit counts a new connection. It returns nil if there is no room for it.
+// admit counts a new connection. It returns nil if the pool has no capacity for it.
 func (c *connections) admit(conn net.Conn) *connection {
 	caller := admission.Caller{Key: "stranger/" + networkOf(conn.RemoteAddr().String()), Stranger: c.authenticated}
 	for c.pool.Take(caller, 1) != nil {
@@ -70,10 +69,11 @@ func (c *connections) admit(conn net.Conn) *connection {
 	return made
 }
 
-// replaceable returns the connection to close for a new one, or nil if none can be closed. It is a
-// connection of the caller that has most: the one that has been silent for longest, or for a
-// stranger the oldest one, even if a request on it is being served. If strangers have their half of
-// the pool, it is one of theirs.
+// replaceable returns the connection to close for a new one, or nil if none can be closed. The
+// connection belongs to the caller that has the most connections. Of a stranger, replaceable
+// returns the oldest connection, even if it serves a request. Of another caller, it returns the one
+// that has been idle for longest. If strangers have half of the pool, it returns a stranger's
+// connection.
 func (c *connections) replaceable() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,8 +100,8 @@ func (c *connections) replaceable() *connection {
 	return firstSilent(most)
 }
 
-// firstSilent returns the connection on which no request has been served for longest, nil if there
-// is a request on each.
+// firstSilent returns the connection that has been idle for longest, or nil if each connection
+// serves a request.
 func firstSilent(of *list.List) *connection {
 	for place := of.Front(); place != nil; place = place.Next() {
 		if conn := place.Value.(*connection); !conn.serving {
@@ -111,7 +111,7 @@ func firstSilent(of *list.List) *connection {
 	return nil
 }
 
-// moveLocked puts a connection to those of its caller, behind the others.
+// moveLocked appends a connection to the connections of its caller.
 func (c *connections) moveLocked(conn *connection) {
 	c.removeLocked(conn)
 	conn.owner = conn.caller.Key
@@ -135,8 +135,8 @@ func (c *connections) removeLocked(conn *connection) {
 	}
 }
 
-// served has requests noted while they are served. The response to a caller with more connections
-// than its share closes its connection.
+// served is middleware that tracks which connections serve a request. If a caller exceeds its
+// share, the connection is closed after the response.
 func (c *connections) served(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionKey{}).(*connection)
@@ -152,7 +152,7 @@ func (c *connections) served(next http.Handler) http.Handler {
 	})
 }
 
-// connection is one that is counted.
+// connection is a connection that counts against the pool.
 type connection struct {
 	net.Conn
 	all *connections
@@ -160,7 +160,7 @@ type connection struct {
 	// The fields below are guarded by all.mu.
 
 	caller admission.Caller
-	// serving reports whether a request is being served. It stays for a socket.
+	// serving reports whether a request is in progress. It remains set for a WebSocket.
 	serving, isSocket, closed bool
 	owner                     string
 	place                     *list.Element
@@ -168,7 +168,7 @@ type connection struct {
 
 type connectionKey struct{}
 
-// ownedBy makes the connection of a context a caller's.
+// ownedBy makes a caller the owner of a context's connection.
 func ownedBy(ctx context.Context, caller admission.Caller) {
 	conn, ok := ctx.Value(connectionKey{}).(*connection)
 	if !ok {
@@ -184,7 +184,7 @@ func ownedBy(ctx context.Context, caller admission.Caller) {
 	conn.all.moveLocked(conn)
 }
 
-// staysOpen notes that the connection of a context has become a socket.
+// staysOpen records that the connection of a context has become a WebSocket.
 func staysOpen(ctx context.Context) {
 	if conn, ok := ctx.Value(connectionKey{}).(*connection); ok {
 		conn.all.mu.Lock()
@@ -193,8 +193,7 @@ func staysOpen(ctx context.Context) {
 	}
 }
 
-// begin notes that a request is being served. It reports whether the caller has more connections
-// than its share.
+// begin records that a request is in progress. It reports whether the caller exceeds its share.
 func (conn *connection) begin() (tooMany bool) {
 	conn.all.mu.Lock()
 	defer conn.all.mu.Unlock()
@@ -202,7 +201,7 @@ func (conn *connection) begin() (tooMany bool) {
 	return conn.all.pool.OverShare(conn.caller)
 }
 
-// end notes that the request has been served.
+// end records that the request has ended.
 func (conn *connection) end() {
 	conn.all.mu.Lock()
 	defer conn.all.mu.Unlock()
@@ -212,7 +211,7 @@ func (conn *connection) end() {
 	}
 }
 
-// Close closes the connection.
+// Close closes the connection and releases its capacity.
 func (conn *connection) Close() error {
 	conn.all.mu.Lock()
 	defer conn.all.mu.Unlock()
@@ -228,13 +227,13 @@ func (conn *connection) Close() error {
 	return conn.Conn.Close()
 }
 
-// listener admits the connections of a listener.
+// listener accepts connections that the pool admits.
 type listener struct {
 	net.Listener
 	admitted *connections
 }
 
-// Accept waits for the next connection that is admitted.
+// Accept waits for the next connection that the pool admits, and closes all others.
 func (l listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

@@ -10,10 +10,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// streamed answers a request with a stream of events, one connection for each
-// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode).
-// What goes wrong before the stream begins has the status that says so, as with GraphQL's own type;
-// it is told as JSON.
+// streamed responds to a request with a stream of server-sent events, on one connection per
+// operation
+// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode). An
+// error before the stream begins has the HTTP status of typeGraphQL and a body in JSON.
 func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
 	r, result, refused := h.start(w, r, &stream)
@@ -23,7 +23,7 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 		defer h.give(r.Context(), admission.Sockets, 1)
 		defer stream.Close()
 	}
-	// Errors: a writer without a connection, as in tests, has no deadlines.
+	// The errors are ignored: a writer without a connection, as in tests, has no deadlines.
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	switch {
@@ -43,7 +43,7 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	s := &eventStream{w: w, control: control, limits: h.limits, end: cancel}
 	defer s.stop()
 	w.Header().Set("Content-Type", string(typeEventStream)+"; charset=utf-8")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
 	w.WriteHeader(http.StatusOK)
 	if stream == nil {
 		_ = h.event(ctx, s, result)
@@ -56,8 +56,8 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// start begins what a request asks for, and returns the request in the name of who makes it. Where
-// it is a subscription, it is counted, and so is the connection.
+// start starts the operation of a request. It returns the request with its principal. For a
+// subscription it sets stream, and counts the subscription and its connection.
 func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
 	asked, arrived, refused := h.asked(w, r, true)
 	if refused != nil {
@@ -88,9 +88,9 @@ func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.S
 	return r, result, refused
 }
 
-// follow tells a subscription's events until it is over, the client has gone, the server stops, or
-// who uses it has no right to any more. Only in the first case the stream is complete, else it
-// breaks off: clients then connect again.
+// follow writes a subscription's events. It returns when the subscription ends, the client
+// disconnects, the server stops, or the token is no longer valid. Only the end of the subscription
+// completes the stream. Otherwise the stream breaks off, and clients connect again.
 func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stream) {
 	for {
 		result, more := stream.Next(ctx)
@@ -110,7 +110,7 @@ func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stre
 	}
 }
 
-// event writes a result, and reports whether to go on.
+// event writes a result, and reports whether the stream continues.
 func (h overHTTP) event(ctx context.Context, s *eventStream, result graph.Result) bool {
 	data := encode(result)
 	if full := h.take(ctx, admission.Answers, len(data)); full != nil {
@@ -125,13 +125,13 @@ func (h overHTTP) event(ctx context.Context, s *eventStream, result graph.Result
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 
-// eventStream is the answer to a request as a stream. It is safe for concurrent use: comments are
-// written while events are waited for.
+// eventStream is a response that is a stream of events. It is safe for concurrent use, because
+// comments are written while the handler waits for events.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	limits  Limits
-	// end ends the waiting for events.
+	// end cancels the wait for events.
 	end func()
 
 	mu    sync.Mutex
@@ -139,7 +139,8 @@ type eventStream struct {
 	quiet *time.Timer
 }
 
-// write writes something, and reports whether that went well within the time for answers.
+// write writes parts and flushes them. It reports whether both succeeded within the response
+// timeout.
 func (s *eventStream) write(parts ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,15 +166,16 @@ func (s *eventStream) write(parts ...string) bool {
 	return true
 }
 
-// keepAlive writes comments where nothing else is written for a while, so that proxies do not take
-// the connection for a dead one, and that one that is dead is found out.
+// keepAlive writes a comment after each period without an event. Proxies then keep the connection
+// open, and the server detects a dead connection.
 func (s *eventStream) keepAlive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.quiet = time.AfterFunc(s.limits.KeepAlive, func() { s.write(":\n\n") })
 }
 
-// stop waits for what is being written: nothing may be once the request's handler has returned.
+// stop waits for a write in progress and prevents further writes. A ResponseWriter must not be used
+// after its handler has returned.
 func (s *eventStream) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,24 +23,23 @@ type overHTTP struct {
 	executor *graph.Executor
 	limits   Limits
 	pools    *admission.Controller
-	// weights are the weights of callers by their roles.
+	// weights are the weights of callers by role.
 	weights        map[commerce.Role]int
 	shedding       *shedding
 	authentication authentication
-	// compress makes a handler one whose answer is compressed, for clients that accept that.
+	// compress is middleware that compresses the response for clients that accept gzip.
 	compress func(http.Handler) http.HandlerFunc
 }
 
-// methods are those that are answered; OPTIONS tells them. HEAD is a GET whose answer's body nobody
-// gets.
+// methods are the supported methods, which the response to OPTIONS lists.
 const methods = "GET, HEAD, POST, OPTIONS"
 
-// ServeHTTP answers one request.
+// ServeHTTP responds to one request.
 func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["X-Content-Type-Options"] = nosniff
-	// Stock and orders are those of the moment, and the answer depends on headers: there is nothing
-	// that a cache should keep.
+	// A cache must not keep responses: stock and orders change at any time, and the response depends
+	// on headers.
 	header["Cache-Control"] = noStore
 	header.Add("Vary", "Accept")
 	if r.Method == http.MethodOptions {
@@ -55,12 +54,12 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.streamed(w, r)
 			return
 		}
-		contentType = typeJSON // there is no body, so nothing is streamed
+		contentType = typeJSON // HEAD has no body to stream
 	}
 	ctx, result, refused := h.answer(w, r, acceptable)
 	delayRefusal(ctx, nil, result)
-	// A client that does not read the answer is cut. Errors: a writer without a connection, as in
-	// tests, has no deadlines.
+	// The server closes the connection of a client that does not read the response in time. The error
+	// is ignored: a writer without a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	if refused != nil {
 		h.refuseCompressed(w, r, refused, contentType)
@@ -74,16 +73,16 @@ func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.refuseCompressed(w, r, full, contentType)
 			return
 		}
-		body = encoded(mutationDropped()) // so short that it is not counted
+		body = encoded(mutationDropped()) // too short to be counted
 	}
 	defer h.give(ctx, admission.Answers, body.held())
 	h.replyCompressed(w, r, contentType, code, body)
 }
 
-// nosniff and noStore are values of headers, which nothing writes to.
+// nosniff and noStore are shared header values. They must not be modified.
 var nosniff, noStore = []string{"nosniff"}, []string{"no-store"}
 
-// replyCompressed is reply, compressed where that pays and the client accepts it.
+// replyCompressed is like reply. It compresses a long response if the client accepts gzip.
 func (h overHTTP) replyCompressed(w http.ResponseWriter, r *http.Request, t mediaType, status int, body answerBody) {
 	if body.size() < minCompressed || r.Header["Accept-Encoding"] == nil {
 		w.Header().Add("Vary", "Accept-Encoding")
@@ -91,25 +90,25 @@ func (h overHTTP) replyCompressed(w http.ResponseWriter, r *http.Request, t medi
 		return
 	}
 	if r.Method == http.MethodHead {
-		// What compresses leaves HEAD alone, and a GET may have another length: none is told
-		// (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
+		// The middleware does not compress a response to HEAD. The GET could have another length, so the
+		// response has no Content-Length (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
 		w.Header().Add("Vary", "Accept-Encoding")
 		w.Header()["Content-Type"] = contentTypeOf(t)
 		w.WriteHeader(status)
 		return
 	}
-	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, t, status, body) }))(w, r) // which says so in Vary
+	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, t, status, body) }))(w, r) // compress sets Vary
 }
 
-// refuseCompressed is refuse for those whose answers are compressed; refusals are too short for
-// that.
+// refuseCompressed is like refuse for a response that could have been compressed. It only sets
+// Vary, because a refusal is too short to compress.
 func (h overHTTP) refuseCompressed(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	h.refuse(w, r, refused, contentType)
 }
 
-// advise tells in the header of an answer what clients can do about its status: by which method to
-// ask, or when.
+// advise sets the response headers that go with a status: the allowed method, the challenge, or the
+// time after which the client may retry.
 func advise(header http.Header, result graph.Result, status int) {
 	switch status {
 	case http.StatusMethodNotAllowed:
@@ -123,21 +122,21 @@ func advise(header http.Header, result graph.Result, status int) {
 	}
 }
 
-// refuse replies that a request is not executed. Only overload is logged: all else is the client's
-// to mend, and anybody could fill the log.
+// refuse responds that a request is not executed. Only overload is logged. All other refusals are
+// the client's errors, and any client could fill the log with them.
 func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	h.shedding.refused(r.Context(), refused)
 	delayRefusal(r.Context(), refused, graph.Result{})
 	refused.reply(w, contentType)
 }
 
-// mutationDropped is the answer to a mutation whose own there is no room for. It is done, so no
-// status may say that it is to be sent again.
+// mutationDropped replaces the response to a mutation if the pool has no capacity for the response.
+// The mutation has been executed, so no status may ask the client to send it again.
 func mutationDropped() graph.Result {
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
 
-// answer reads a request and has it executed. The context that it returns has the caller.
+// answer reads a request and executes it. The returned context carries the caller.
 func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (context.Context, graph.Result, *refusal) {
 	asked, arrived, refused := h.asked(w, r, acceptable)
 	if refused != nil {
@@ -148,8 +147,8 @@ func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool
 	return ctx, result, refused
 }
 
-// asked waits until a request has arrived that can be answered. It returns the request, in the name
-// of who makes it, and what decodes it.
+// asked authenticates a request and waits until its body has arrived. It returns the request with
+// its principal, and the body to decode.
 func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, arrived, *refusal) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -184,8 +183,8 @@ func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool)
 	}}, nil
 }
 
-// arrival waits until a request has arrived as a whole, and returns its body: of a request that is
-// refused, what has arrived of it.
+// arrival waits until a request has arrived completely, and returns its body. If the request is
+// refused, it returns the part of the body that has arrived.
 func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
 	if r.Method == http.MethodPost {
 		if refused := checkContent(r.Header); refused != nil {
@@ -199,9 +198,9 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (body []byte, 
 	return nil, nil
 }
 
-// placed has a request that has arrived decoded and executed, if its caller can have one more in
-// progress. Nobody waits for that: a queue in front of a server that is too slow only makes all
-// wait longer.
+// placed decodes and executes a request if its caller can have one more request in progress.
+// Requests do not wait for capacity: a queue in front of a slow server only makes all of them wait
+// longer.
 func (h overHTTP) placed(ctx context.Context, a arrived, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
 	if full := h.take(ctx, admission.Requests, 1); full != nil {
 		return graph.Result{}, full
@@ -220,14 +219,14 @@ func (h overHTTP) placed(ctx context.Context, a arrived, execute func(context.Co
 	return result, nil
 }
 
-// arrived is a request that has arrived and is not yet decoded.
+// arrived is a request that has arrived and is not decoded yet.
 type arrived struct {
 	decode func() (graph.Request, *refusal)
-	// bytes is the length of its body.
+	// bytes is the length of the body.
 	bytes int
 }
 
-// decoded has a request decoded: a long one when it is its caller's turn.
+// decoded decodes a request. A long request waits for its caller's turn.
 func (h overHTTP) decoded(ctx context.Context, a arrived) (graph.Request, *refusal) {
 	if a.bytes <= free {
 		return a.decode()
@@ -240,7 +239,7 @@ func (h overHTTP) decoded(ctx context.Context, a arrived) (graph.Request, *refus
 	return a.decode()
 }
 
-// explaining returns the context of a request that is to be explained if its header says so.
+// explaining returns a context that requests an explanation if the header has ExplainHeader.
 func explaining(ctx context.Context, header http.Header) context.Context {
 	if on, err := strconv.ParseBool(header.Get(ExplainHeader)); err == nil && on {
 		return graph.WithExplain(ctx)
@@ -248,7 +247,7 @@ func explaining(ctx context.Context, header http.Header) context.Context {
 	return ctx
 }
 
-// status is the status of an answer.
+// status returns the HTTP status of a result.
 func status(result graph.Result, t mediaType) int {
 	switch result.Outcome {
 	case graph.NotReadOnly:
@@ -261,7 +260,7 @@ func status(result graph.Result, t mediaType) int {
 			case errcode.Internal:
 				return http.StatusInternalServerError
 			case errcode.Unavailable, errcode.TimedOut, errcode.TooManySubscriptions:
-				// A subscription that could not be begun now, and can later.
+				// The subscription can be started later.
 				return http.StatusServiceUnavailable
 			}
 		}
@@ -276,26 +275,25 @@ func status(result graph.Result, t mediaType) int {
 	return http.StatusOK
 }
 
-// answerBody is the body of an answer, in two parts, so that data, which can be megabytes, are not
-// copied to stand inside the body.
+// answerBody is the body of a response in two parts. The second part has the data, which can be
+// megabytes, so the data need not be copied.
 type answerBody struct{ head, rest []byte }
 
 func (b answerBody) size() int { return len(b.head) + len(b.rest) }
 
-// held is how much memory the body takes until the client has read it.
+// held returns how much memory the body takes until the client has read it.
 func (b answerBody) held() int { return cap(b.rest) }
 
-// mostSpare is how much of the buffer that data were written to can be empty, beside a quarter of
-// what they take. An operation gets a buffer for as much as its last answer took: where that was
-// long, and this answer is short, a client who does not read it would hold the room of the long
-// one.
+// mostSpare is the maximum unused capacity of the data's buffer, beside a quarter of its length. An
+// operation's buffer is as large as its last response. A short response in a large buffer would
+// otherwise hold the large buffer until the client has read the response.
 const mostSpare = 4 << 10
 
-// dataHead begins the body of an answer that has data and no errors.
+// dataHead begins the body of a response that has data and no errors.
 var dataHead = []byte(`{"data":`)
 
-// encoded makes the body of an answer. Data are put in as they are: encoding/json would read and
-// copy them once more. They are the answer's own, and what ends the body is put behind them.
+// encoded returns the body of a response. It appends to the buffer of result.Data, which belongs to
+// the result, because encoding/json would parse and copy the data again.
 func encoded(result graph.Result) answerBody {
 	if result.Outcome != graph.Executed || len(result.Errors) > 0 || len(result.Data) == 0 {
 		return answerBody{rest: encode(result)}
@@ -310,7 +308,7 @@ func encoded(result graph.Result) answerBody {
 	return answerBody{dataHead, append(rest, '}')}
 }
 
-// encode makes the body of an answer, in one part.
+// encode returns the body of a response as one slice.
 func encode(result graph.Result) []byte {
 	body := append(make([]byte, 0, len(result.Data)+64), '{')
 	if len(result.Errors) > 0 {
@@ -325,12 +323,12 @@ func encode(result graph.Result) []byte {
 	if len(result.Extensions) > 0 {
 		body = append(append(append(body, `"extensions":`...), marshal(result.Extensions)...), ',')
 	}
-	body[len(body)-1] = '}' // it replaces the last comma
+	body[len(body)-1] = '}' // replaces the last comma
 	return body
 }
 
-// marshal is for values of this module, which always have a form in JSON; else it panics, which
-// answers INTERNAL.
+// marshal encodes a value of this module, which always has a JSON form. Otherwise it panics, and
+// the client gets INTERNAL.
 func marshal(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -339,23 +337,23 @@ func marshal(v any) []byte {
 	return text
 }
 
-// refusal is the reply to a request that is not executed.
+// refusal is the response to a request that is not executed.
 type refusal struct {
 	status int
 	code   string
-	// message does not repeat what was sent.
+	// message does not repeat values from the request.
 	message string
-	// pool is the pool of which the caller cannot have more, if it is one. ofCaller reports that the
-	// caller has its share.
+	// pool is the name of the pool that refused the request, if a pool did. ofCaller reports whether
+	// the caller has its share of that pool.
 	pool     string
 	ofCaller bool
-	// allow are the methods that can be used instead.
+	// allow lists the allowed methods.
 	allow string
-	// challenge tells how to say who one is.
+	// challenge is the value of WWW-Authenticate.
 	challenge string
-	// requestID is set where the log has more to tell.
+	// requestID is set if the log has details.
 	requestID string
-	// limited is the answer to a caller who has no points left, instead of code and message.
+	// limited is the response to a caller who has no points left. It replaces code and message.
 	limited *graph.Result
 }
 
@@ -368,7 +366,7 @@ func rateLimited(result *graph.Result) *refusal {
 	return &refusal{status: http.StatusTooManyRequests, code: errcode.RateLimited, limited: result}
 }
 
-// retryAfter is how many seconds clients are told to wait where the server is busy.
+// retryAfter is the value of Retry-After in seconds for a busy server.
 const retryAfter = "1"
 
 func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
@@ -383,13 +381,13 @@ func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		advise(header, e.result(), e.status)
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
-		// The rest of the body is not waited for.
+		// The server does not wait for the rest of the body.
 		header.Set("Connection", "close")
 	}
 	reply(w, t, e.status, answerBody{rest: encode(e.result())})
 }
 
-// result is the refusal as the result of a request.
+// result returns the refusal as the result of a request.
 func (e *refusal) result() graph.Result {
 	if e.limited != nil {
 		return *e.limited
@@ -406,8 +404,8 @@ func (e *refusal) result() graph.Result {
 
 func contentTypeOf(t mediaType) []string { return []string{string(t) + "; charset=utf-8"} }
 
-// reply writes an answer. What is short goes out in one packet, as net/http collects it; its length
-// is told, so that net/http makes no chunks of it.
+// reply writes a response. It sets the length, so that net/http does not send chunks. net/http
+// buffers a short response, which then leaves in one packet.
 func reply(w http.ResponseWriter, t mediaType, status int, body answerBody) {
 	header := w.Header()
 	header["Content-Type"] = contentTypeOf(t)
@@ -416,5 +414,5 @@ func reply(w http.ResponseWriter, t mediaType, status int, body answerBody) {
 	if len(body.head) > 0 {
 		_, _ = w.Write(body.head)
 	}
-	_, _ = w.Write(body.rest) // whoever does not take it is gone
+	_, _ = w.Write(body.rest) // a client that does not read it has disconnected
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// hosts are the names by which clients may call a server without authentication, beside localhost
-// and IP addresses. They protect it against DNS rebinding
-// (https://en.wikipedia.org/wiki/DNS_rebinding): a page lets its own name resolve to the server's
-// address. To the browser the two are then one site, so neither CORS nor the CSRF check applies,
-// but Host still has the name of the page.
+// hosts are the names of a server without authentication, in addition to localhost and IP
+// addresses. They protect the server against DNS rebinding
+// (https://en.wikipedia.org/wiki/DNS_rebinding): a page makes its own name resolve to the server's
+// address. The browser then treats both as the same site, so neither CORS nor the CSRF check
+// applies. But the Host header still has the name of the page.
 type hosts map[string]bool
 
-// newHosts returns the hosts with these names. Their ports do not matter.
+// newHosts returns the hosts with the given names. Ports are ignored.
 func newHosts(names []string) hosts {
 	h := hosts{}
 	for _, name := range names {
@@ -25,8 +25,7 @@ func newHosts(names []string) hosts {
 	return h
 }
 
-// hostname is the host of a Host header in the form in which names are compared: lower case,
-// without a port, brackets or the dot at the end.
+// hostname normalises a Host header: lower case, without port, brackets and trailing dot.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -34,14 +33,14 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
 }
 
-// allow reports whether a request with this Host header may be answered.
+// allow reports whether the server may respond to a request with this Host header.
 func (h hosts) allow(host string) bool {
 	name := hostname(host)
 	_, err := netip.ParseAddr(name)
 	return err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") || h[name]
 }
 
-// checked answers 421 to requests that name another host.
+// checked is middleware that responds with 421 to requests for any other host.
 func (h hosts) checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.allow(r.Host) {

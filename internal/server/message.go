@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// message is a message of the protocol that a client sends.
+// message is a message from a client, as the WebSocket protocol defines it.
 type message struct {
-	// ID names the operation of a subscribe or complete message.
+	// ID identifies the operation of a subscribe or complete message.
 	ID      string          `json:"id"`
 	Type    string          `json:"type"`
 	Payload json.RawMessage `json:"payload"`
@@ -21,10 +21,8 @@ type message struct {
 // operation repeats the ID.
 const maxOperationID = 256
 
-// readMessage parses a message from a client, but not its payload.
-//
-// Errors: one that says in a few words how the message breaks the protocol. The socket must then be
-// closed with code 4400.
+// readMessage parses a message from a client, but not its payload. It returns an error that
+// describes the protocol violation. The socket must then be closed with code 4400.
 func readMessage(text []byte) (message, error) {
 	var m message
 	if !utf8.Valid(text) || tooManyValues(text) || json.Unmarshal(text, &m) != nil {
@@ -58,8 +56,8 @@ func checkID(m message) error {
 	return nil
 }
 
-// checkSubscribe reports how the payload of a subscribe message breaks the protocol. The query may
-// be missing where the request names its document in another way.
+// checkSubscribe returns an error if the payload of a subscribe message violates the protocol. The
+// query may be missing if the request names a trusted document or a persisted query.
 func checkSubscribe(payload []byte) error {
 	p, refused := readParameters(payload)
 	if refused == nil {
@@ -74,8 +72,8 @@ func checkSubscribe(payload []byte) error {
 	return nil
 }
 
-// absent reports whether a JSON value is missing or null. Values are valid JSON without leading
-// blanks.
+// absent reports whether a JSON value is missing or null. The value must be valid JSON without
+// leading white space.
 func absent(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
 
 func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }

@@ -14,12 +14,12 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxValues is the maximum number of JSON values in a body. A zero and its comma take two bytes,
-// and thirty times as many once decoded, so a body within the byte limit could take megabytes.
-// Inputs of this schema have some hundred values.
+// maxValues is the maximum number of JSON values in a body. An element such as "0," takes two
+// bytes, and about sixty once decoded. So a body within the byte limit could take megabytes. Inputs
+// of this schema have some hundred values.
 const maxValues = 10_000
 
-// tooManyValues reports whether JSON can have more than maxValues values. Each comma and each
+// tooManyValues reports whether text can have more than maxValues JSON values. Each comma and each
 // opening bracket can precede a value.
 func tooManyValues(text []byte) bool {
 	if len(text) < maxValues {
@@ -39,7 +39,7 @@ func tooManyValues(text []byte) bool {
 	return n > maxValues
 }
 
-// readBody reads a GraphQL request from a body. Its messages do not repeat the body.
+// readBody decodes a GraphQL request from a body. Error messages do not repeat the body.
 func readBody(body []byte) (graph.Request, *refusal) {
 	p, refused := readParameters(body)
 	if refused != nil {
@@ -48,7 +48,8 @@ func readBody(body []byte) (graph.Request, *refusal) {
 	return p.request()
 }
 
-// readParameters reads the parameters of a request from a JSON object, whatever their types.
+// readParameters decodes the parameters of a request from a JSON object. It accepts values of any
+// type.
 func readParameters(body []byte) (p parameters, refused *refusal) {
 	start := bytes.TrimLeft(body, " \t\r\n")
 	switch {
@@ -73,8 +74,8 @@ func readParameters(body []byte) (p parameters, refused *refusal) {
 	}
 }
 
-// unmarshal decodes one JSON value of valid UTF-8, as encoding/json does: of members with the same
-// name the last one counts, and half of a surrogate pair becomes U+FFFD.
+// unmarshal decodes one JSON value of valid UTF-8, as encoding/json does. Of members with the same
+// name the last one counts. Half of a surrogate pair becomes U+FFFD.
 func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 	return jsonv2.Unmarshal(text, to, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -84,13 +85,13 @@ type parameters struct {
 	query, operationName, variables, extensions parameter
 	// documentID is the ID of a trusted document. Relay and other clients call it doc_id or id.
 	documentID, docID, id parameter
-	// repeated is the name of a parameter that is given twice.
+	// repeated is the name of a parameter that occurs twice.
 	repeated string
 	// complete is set when the whole object has been read.
 	complete bool
 }
 
-// named returns the parameter with a name, or nil.
+// named returns the parameter with a name, or nil if no parameter has this name.
 func (p *parameters) named(name string) *parameter {
 	switch name {
 	case "query":
@@ -132,7 +133,8 @@ func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// request returns the request, if its parameters have the right types.
+// request returns the request, or a refusal if a parameter has a wrong type or the query is
+// missing.
 func (p *parameters) request() (graph.Request, *refusal) {
 	r := graph.Request{
 		Query: p.query.text, OperationName: p.operationName.text, DocumentID: p.documentID.text,
@@ -150,7 +152,7 @@ func (p *parameters) request() (graph.Request, *refusal) {
 	return r, nil
 }
 
-// mistyped refuses parameters that do not have the right types.
+// mistyped returns a refusal if a parameter has a wrong type, and nil otherwise.
 func (p *parameters) mistyped() *refusal {
 	for _, name := range []string{"query", "operationName", "documentId"} {
 		if !p.named(name).is(jsontext.KindString) {
@@ -165,7 +167,7 @@ func (p *parameters) mistyped() *refusal {
 	return nil
 }
 
-// namesDocument reports whether parameters name a trusted document or a persisted query.
+// namesDocument reports whether the parameters name a trusted document or a persisted query.
 func (p *parameters) namesDocument() bool {
 	named := func(q parameter) bool { return q.kind == jsontext.KindString }
 	return p.extensions.object["persistedQuery"] != nil || named(p.documentID) || named(p.docID) || named(p.id)
@@ -173,7 +175,7 @@ func (p *parameters) namesDocument() bool {
 
 // parameter is one parameter of a request.
 type parameter struct {
-	// kind is the JSON type of the value; it is zero if the parameter is missing.
+	// kind is the JSON type of the value. It is zero if the parameter is missing.
 	kind jsontext.Kind
 	// text is set for a string, and object for an object.
 	text   string
@@ -214,7 +216,7 @@ func readObject(d *jsontext.Decoder) (map[string]any, error) {
 	})
 }
 
-// readMembers reads an object; value reads the value of a member.
+// readMembers reads an object. It calls value to read the value of each member.
 func readMembers(d *jsontext.Decoder, value func(name string) error) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -248,8 +250,7 @@ func readArray(d *jsontext.Decoder) ([]any, error) {
 	return array, err
 }
 
-// readValue reads a value of any type. A number stays as written, because a float would lose
-// digits.
+// readValue reads a value of any type. A number remains text, because a float would lose digits.
 func readValue(d *jsontext.Decoder) (any, error) {
 	switch d.PeekKind() {
 	case jsontext.KindBeginObject:

@@ -18,17 +18,18 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// free is the number of bytes up to which a body is read without taking of admission.Bodies. A
-// request that waits for its client to send or to read holds no part of admission.Requests, so that
-// slow clients do not stop fast ones. But without a bound, thousands of them would each hold the
-// largest body or response that there can be.
+// free is the maximum length in bytes of a body that does not count against admission.Bodies.
+//
+// A request does not count against admission.Requests while its client sends the body or reads the
+// response. So slow clients do not block fast ones. Without the pools of bytes, thousands of slow
+// clients could each hold the largest possible body or response.
 const free = 16 << 10
 
-// maxURL is the maximum length of a URL in bytes; many proxies refuse longer ones. It is below
+// maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. It is below
 // maxHeader, so that the refusal is JSON.
 const maxURL = 16 << 10
 
-// readQuery reads a GraphQL request from a URL.
+// readQuery decodes a GraphQL request from a URL.
 func readQuery(r *http.Request) (graph.Request, *refusal) {
 	if len(r.RequestURI) > maxURL || len(r.URL.RawQuery) > maxURL {
 		return graph.Request{}, refuse(http.StatusRequestURITooLong, errcode.BodyTooLarge, "the URL is longer than %d bytes: send the query with POST", maxURL)
@@ -70,14 +71,14 @@ func checkContent(h http.Header) *refusal {
 	case !isJSON(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
 		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is of a type that is not understood: send application/json in UTF-8")
 	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
-		// A few bytes could grow to gigabytes.
+		// A few compressed bytes could expand to gigabytes.
 		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
 	}
 	return nil
 }
 
-// arrivedBody waits for a body and returns it, within the limits of size and time. Beyond them it
-// returns what has arrived.
+// arrivedBody reads a body within the limits of size and time. If the body exceeds a limit, it
+// returns the part that has arrived, and a refusal.
 func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	if r.ContentLength > int64(h.limits.Body) {
 		return nil, h.tooLarge()
@@ -86,8 +87,8 @@ func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	if expected < 0 {
 		expected = h.limits.Body // a chunked body does not declare its length
 	}
-	// net/http clears the deadline once the body has been read. A writer without a connection, as
-	// in tests, has no deadlines and returns an error.
+	// net/http clears the deadline once the body has been read. The error is ignored: a writer without
+	// a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.limits.BodyTime))
 	var body []byte
 	var err error
@@ -113,8 +114,8 @@ func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	return body, nil
 }
 
-// arrivedLongBody waits for a body that is long or of unknown length. A body that turns out to be
-// long takes its expected length of the capacity while it arrives.
+// arrivedLongBody reads a body that is long or of unknown length. While the body arrives, its
+// expected length counts against admission.Bodies, unless the body turns out to be short.
 func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, free))

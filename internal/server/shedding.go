@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// sheddingLogged is how often the log tells of requests that were shed: whoever causes overload
-// must not fill the log as well.
+// sheddingLogged is the minimum time between two log lines about refused requests. Clients that
+// overload the server must not fill the log as well.
 const sheddingLogged = time.Minute
 
-// shedding tells the log that requests are shed: at once when it begins, then once a minute with
-// how many there were.
+// shedding logs refusals by pools: the first at once, then at most once a minute with their number.
 type shedding struct {
 	log *slog.Logger
 	now func() time.Time

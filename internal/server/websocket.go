@@ -24,11 +24,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// subprotocol is the only one that is spoken here
+// subprotocol is the only supported subprotocol
 // (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 const subprotocol = "graphql-transport-ws"
 
-// Codes that sockets are closed with, by the protocol.
+// Close codes of the protocol.
 const (
 	closeBadMessage   websocket.StatusCode = 4400
 	closeUnauthorized websocket.StatusCode = 4401
@@ -51,28 +51,28 @@ const (
 	messageComplete  = "complete"
 )
 
-// parameterHeaders are headers that connection_init can have in its payload as well, as browsers
-// cannot send any with an upgrade.
+// parameterHeaders are headers that the payload of connection_init can also contain, because
+// browsers cannot send them with an upgrade.
 var parameterHeaders = [...]string{"Authorization", ExplainHeader}
 
-// closeTime is how long a client has to agree to a close, and to send what it is in the middle of.
+// closeTime is how long the server waits for the client's close frame.
 const closeTime = 5 * time.Second
 
-// upgrades reports whether a request wants to become a socket. What else is wrong with it,
-// websocket.Accept tells.
+// upgrades reports whether a request is a WebSocket upgrade. websocket.Accept reports further
+// errors in it.
 func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
 
-// overWebSocket serves GraphQL over WebSocket. What it shares with HTTP are the executor, the
-// places of what is worked on, and the room for long messages.
+// overWebSocket serves GraphQL over WebSocket. It shares the executor and the pools with HTTP.
 type overWebSocket struct {
 	overHTTP
-	// allowed reports whether a page of another site may open a socket. Nothing else stands against
-	// it: a browser lets any page open a socket to any site, without asking that first.
+	// allowed reports whether a page of another origin may open a socket. It is the only protection
+	// against such pages: browsers send no preflight before they open a socket.
 	allowed func(*http.Request) bool
 	log     *slog.Logger
 }
 
-// ServeHTTP makes a socket of a request, which then lives by itself until it is closed.
+// ServeHTTP upgrades a request to a WebSocket. A goroutine then serves the socket until it is
+// closed.
 func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -93,17 +93,18 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.heard.Store(true)
 	upgraded := &hijackedWriter{ResponseWriter: w}
 	conn, err := websocket.Accept(upgraded, r, &websocket.AcceptOptions{
-		// Those that the client offers come last: it is told why with code 4406, which a client
-		// whose offer is not taken up never sees.
+		// The subprotocols that the client offers come last. The server accepts any of them and then
+		// closes the socket with code 4406. A client whose offer is not accepted would never see the
+		// code.
 		Subprotocols:       append([]string{subprotocol}, offered(r.Header)...),
-		InsecureSkipVerify: true, // it was looked at above, by the same rules as CORS
+		InsecureSkipVerify: true, // checked above, by the same rules as CORS
 		CompressionMode:    websocket.CompressionDisabled,
 		OnPingReceived:     func(context.Context, []byte) bool { s.heard.Store(true); return true },
 	})
 	if err != nil {
 		leave()
 		h.log.DebugContext(r.Context(), "no socket", "reason", err, "requestId", requestID(r.Context()))
-		return // Accept has answered
+		return // Accept has sent the response
 	}
 	staysOpen(r.Context())
 	s.conn, s.beneath = conn, upgraded.conn
@@ -111,24 +112,24 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
 	s.asking, s.left = admission.WithCaller(s.ctx, caller), leave
 	stopping := stopping(r.Context())
-	// In a goroutine of its own, so that the stack that net/http has grown, its buffers and the
-	// request do not stay as long as the socket.
+	// The socket gets its own goroutine. Otherwise the grown stack of net/http's goroutine, its
+	// buffers and the request would stay in memory as long as the socket.
 	go s.serve(stopping)
 }
 
-// hijackedWriter remembers the connection that becomes a socket.
+// hijackedWriter remembers the hijacked connection.
 type hijackedWriter struct {
 	http.ResponseWriter
 	conn net.Conn
 }
 
-// Hijack takes the connection over.
+// Hijack takes over the connection.
 func (w *hijackedWriter) Hijack() (conn net.Conn, buffers *bufio.ReadWriter, err error) {
 	w.conn, buffers, err = http.NewResponseController(w.ResponseWriter).Hijack()
 	return w.conn, buffers, err
 }
 
-// offered are the subprotocols that a client offers.
+// offered returns the subprotocols that a client offers.
 func offered(h http.Header) []string {
 	var all []string
 	for _, value := range h.Values("Sec-Websocket-Protocol") {
@@ -141,60 +142,61 @@ func offered(h http.Header) []string {
 	return all
 }
 
-// sameOrigin reports whether a request comes from a page of this site. Behind a proxy that ends TLS
-// the scheme is not known here.
+// sameOrigin reports whether a request comes from a page of this host. It ignores the scheme, which
+// the server does not know behind a proxy that terminates TLS.
 func sameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
 	return ok && strings.EqualFold(host, r.Host)
 }
 
-// socket is one connection. One goroutine reads, each operation has one, and there is no queue: an
-// operation writes its messages itself, so that there is at most one of each in memory, and the
-// next event is not waited for before the last one is written. A client that does not read holds up
-// its own operations until a write has taken too long, and then it is cut.
+// socket is one WebSocket. One goroutine reads, and each operation has its own goroutine. There is
+// no queue: an operation writes each message before it waits for the next event. So an operation
+// holds at most one message in memory. A client that does not read blocks its own operations until
+// a write times out. Then its connection is cut.
 type socket struct {
 	over overWebSocket
 	conn *websocket.Conn
-	// beneath is what conn reads from.
+	// beneath is the connection that conn uses.
 	beneath net.Conn
-	// header are those of parameterHeaders that came with the upgrade.
+	// header has the parameterHeaders of the upgrade request.
 	header http.Header
-	// ctx ends when the socket does.
+	// ctx ends when the socket is closed.
 	ctx     context.Context
 	cancel  context.CancelFunc
 	closing sync.Once
-	// asking is the context of operations: ctx, with who uses the socket. Only the goroutine that
-	// reads has to do with it.
+	// asking is the parent context of operations: ctx with the caller and the principal. Only the
+	// reading goroutine uses it.
 	asking context.Context
-	// initialised is set when connection_init has come, acknowledged when it has been answered.
+	// initialised is set when connection_init has arrived, and acknowledged when connection_ack is
+	// due.
 	initialised, acknowledged atomic.Bool
-	// heard reports whether something has come since the last ping.
+	// heard reports whether anything has arrived since the last ping.
 	heard   atomic.Bool
 	running sync.WaitGroup
-	// left ends the watch over the token and gives back what the socket has of its caller's share.
-	// Only the goroutine that reads has to do with it.
+	// left stops watching the token and releases the capacity of the socket. Only the reading
+	// goroutine uses it.
 	left func()
 
 	mu         sync.Mutex
 	operations map[string]*socketOperation
-	// What happens later, unless the socket has ended by then.
+	// The timers do nothing once ended is set.
 	initTimer, pulse *time.Timer
 	ended            bool
 }
 
-// socketOperation is one that is under way.
+// socketOperation is an operation in progress.
 type socketOperation struct {
 	id string
-	// payload is what the client has sent, until it is decoded: answers may wait for a client who
-	// does not read.
+	// payload is the payload of the subscribe message until it is decoded. Then it is nil, because
+	// responses may wait for a client that does not read.
 	payload []byte
-	// paid is what was taken for the message.
+	// paid is the number of points that the message was charged.
 	paid   int
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-// serve reads messages until the socket is closed, and leaves nothing behind.
+// serve reads messages until the socket is closed, and releases everything that the socket holds.
 func (s *socket) serve(stopping context.Context) {
 	defer func() {
 		s.cancel()
@@ -206,7 +208,7 @@ func (s *socket) serve(stopping context.Context) {
 			}
 		}
 		s.mu.Unlock()
-		_ = s.conn.CloseNow() // where it is being closed, this waits for it
+		_ = s.conn.CloseNow() // if a close is in progress, this waits for its end
 		s.running.Wait()
 		s.left()
 	}()
@@ -225,8 +227,7 @@ func (s *socket) serve(stopping context.Context) {
 	}
 }
 
-// after runs a function after some time, unless the socket has ended. Timers take no goroutine
-// while they wait.
+// after runs f after d, unless the socket has ended. A timer needs no goroutine while it waits.
 func (s *socket) after(timer **time.Timer, d time.Duration, f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +239,7 @@ func (s *socket) after(timer **time.Timer, d time.Duration, f func()) {
 	}
 }
 
-// recovered ends the socket where something panics, and only the socket.
+// recovered closes only the socket if a goroutine of the socket panics.
 func (s *socket) recovered() {
 	if panicked := recover(); panicked != nil {
 		s.over.log.ErrorContext(s.ctx, "socket failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", requestID(s.ctx))
@@ -246,21 +247,21 @@ func (s *socket) recovered() {
 	}
 }
 
-// close closes the socket, once: it tells the client why and waits some seconds for it to agree. It
-// returns false: there is nothing to go on with.
+// close closes the socket once, with a code and a reason. It waits some seconds for the client's
+// close frame. It returns false, so that read can return its result.
 func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closing.Do(func() {
 		s.over.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
-		// The library reads what is left of a message for as long as that takes.
+		// The library reads the rest of a message, without a time limit of its own.
 		_ = s.beneath.SetReadDeadline(time.Now().Add(closeTime))
-		_ = s.conn.Close(code, reason) // a client that does not agree is cut
+		_ = s.conn.Close(code, reason) // this closes the connection even if the client sends no close frame
 	})
 	return false
 }
 
-// cut closes the socket without a word, where nobody seems to listen. It returns false as close
-// does.
+// cut closes the connection without a close frame, because the client does not seem to read. It
+// returns false, as close does.
 func (s *socket) cut(why string) bool {
 	s.closing.Do(func() {
 		s.over.log.DebugContext(s.ctx, "a socket is cut", "reason", why, "requestId", requestID(s.ctx))
@@ -270,7 +271,7 @@ func (s *socket) cut(why string) bool {
 	return false
 }
 
-// read reads a message and does what it says, and reports whether to go on.
+// read reads and handles one message. It reports whether to read the next one.
 func (s *socket) read() bool {
 	kind, text, err := s.receive()
 	if err != nil || s.ctx.Err() != nil {
@@ -293,24 +294,24 @@ func (s *socket) read() bool {
 		return true
 	case messageSubscribe:
 		return s.subscribe(m)
-	default: // complete
+	default: // messageComplete
 		s.finish(m.ID, nil)
 		return true
 	}
 }
 
-// receive waits for a message, and reads it as fast as bodies have to come. Errors: those of the
-// connection, os.ErrDeadlineExceeded not among them: a slow sender is cut.
+// receive waits for a message and reads it. A message that does not arrive in time closes the
+// socket.
 func (s *socket) receive() (websocket.MessageType, []byte, error) {
-	// Without an end of their own: where a context ends, the library cuts the connection, and close
-	// could not say why.
+	// The context has no deadline. The library would close the connection when the context ends, and
+	// close could not send a reason.
 	kind, from, err := s.conn.Reader(context.Background())
 	if err != nil {
 		return 0, nil, err
 	}
 	slow := time.AfterFunc(s.over.limits.BodyTime, func() { s.cut("a message did not arrive in time") })
 	defer slow.Stop()
-	// Most messages are short; only for what is longer there has to be room.
+	// Most messages are short. Only a longer one counts against admission.Bodies.
 	text, err := io.ReadAll(io.LimitReader(from, free))
 	if err == nil && len(text) == free {
 		longest := s.longestMessage()
@@ -324,15 +325,15 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		text = append(text, rest...)
 	}
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		// The library has told the client; but a client that still sends would find the connection
-		// cut, and not read why.
+		// The library has sent a close frame. But a client that still sends would find the connection
+		// closed and not read the reason. So close waits for the client.
 		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
 }
 
-// longestMessage is the maximum length of a message in bytes. Before connection_ack nobody knows
-// whose the socket is, and a token is short.
+// longestMessage returns the maximum length of a message in bytes. Before connection_ack the client
+// is not authenticated, and connection_init is short.
 func (s *socket) longestMessage() int {
 	if s.acknowledged.Load() {
 		return s.over.limits.Body
@@ -342,7 +343,7 @@ func (s *socket) longestMessage() int {
 
 var errBusy = errors.New("no room for long messages")
 
-// begin answers connection_init: whose token it brings decides who uses the socket.
+// begin handles connection_init. Its token, or the one of the upgrade, identifies the principal.
 func (s *socket) begin(m message) bool {
 	if s.initialised.Swap(true) {
 		return s.close(closeInitTwice, "Too many initialisation requests")
@@ -359,7 +360,7 @@ func (s *socket) begin(m message) bool {
 	if s.over.authentication.tokens != nil && !s.authenticate(header) {
 		return false
 	}
-	s.header = nil // a token is not kept for longer than it takes to look at it
+	s.header = nil // a token is not kept after it has been verified
 	s.acknowledged.Store(true)
 	s.conn.SetReadLimit(int64(s.longestMessage()))
 	if !s.send(messageAck, "", nil) {
@@ -369,8 +370,8 @@ func (s *socket) begin(m message) bool {
 	return true
 }
 
-// authenticate finds out who uses the socket, which is closed when their token is no longer valid.
-// It reports whether to go on.
+// authenticate verifies the token of a socket, and closes the socket when the token is no longer
+// valid. It reports whether the socket is open.
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.over.limits.RequestTime)
 	defer cancel()
@@ -386,7 +387,7 @@ func (s *socket) authenticate(header http.Header) bool {
 	if full := s.over.take(asking, admission.Sockets, 1); full != nil {
 		return s.close(websocket.StatusTryAgainLater, "Too many sockets (pool "+full.pool+")")
 	}
-	s.left() // what it had of the share of strangers
+	s.left() // releases the capacity of the unauthenticated socket
 	s.asking = asking
 	unwatch := s.over.authentication.watch(s.asking, func() {
 		defer s.recovered()
@@ -399,8 +400,8 @@ func (s *socket) authenticate(header http.Header) bool {
 	return true
 }
 
-// headers are the headers of the upgrade, with what connection_init says instead. False where it
-// says something twice, or in another form than as a text.
+// headers returns the headers of the upgrade, overridden by the payload of connection_init. It
+// returns false if a header occurs twice or is neither a string nor a boolean.
 func (s *socket) headers(parameters map[string]json.RawMessage) (http.Header, bool) {
 	header := http.Header{}
 	for _, name := range parameterHeaders {
@@ -428,7 +429,7 @@ func (s *socket) headers(parameters map[string]json.RawMessage) (http.Header, bo
 	return header, true
 }
 
-// beat pings the client, and cuts it where nothing has come since the last time.
+// beat pings the client. It cuts the connection if nothing has arrived since the last ping.
 func (s *socket) beat() {
 	if !s.heard.Swap(false) {
 		s.cut("the client does not answer")
@@ -439,7 +440,7 @@ func (s *socket) beat() {
 	}
 }
 
-// subscribe begins an operation.
+// subscribe starts an operation. It reports whether the socket is open.
 func (s *socket) subscribe(m message) bool {
 	if !s.acknowledged.Load() {
 		return s.close(closeUnauthorized, "Unauthorized")
@@ -497,7 +498,7 @@ func (s *socket) subscribe(m message) bool {
 		if stream == nil {
 			return
 		}
-		// What begins a subscription needs a deep stack, which the wait for events would keep.
+		// Starting a subscription needs a deep stack. A new goroutine waits for events with a small one.
 		following = true
 		s.running.Go(func() {
 			defer s.recovered()
@@ -509,11 +510,12 @@ func (s *socket) subscribe(m message) bool {
 	return true
 }
 
-// shownID is how much of an operation's id the reason of a close repeats: it has 123 bytes.
+// shownID is the maximum length of an operation's ID in the reason of a close frame, which has 123
+// bytes.
 const shownID = 60
 
-// finish takes an operation off the list, and ends it: whichever has the id, where no operation is
-// given.
+// finish removes an operation and cancels it. If o is nil, it removes the operation with the ID. It
+// reports whether the operation existed.
 func (s *socket) finish(id string, o *socketOperation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -526,7 +528,7 @@ func (s *socket) finish(id string, o *socketOperation) bool {
 	return true
 }
 
-// operate executes an operation until it is complete, or returns what it is to follow.
+// operate executes an operation to its end, or returns the stream of a subscription.
 func (s *socket) operate(o *socketOperation) (stream *graph.Stream) {
 	decode := func() (graph.Request, *refusal) {
 		request, refused := readBody(o.payload)
@@ -554,7 +556,7 @@ func (s *socket) operate(o *socketOperation) (stream *graph.Stream) {
 	return nil
 }
 
-// follow tells a subscription's events.
+// follow sends a subscription's events.
 func (s *socket) follow(o *socketOperation, stream *graph.Stream) {
 	for {
 		result, more := stream.Next(o.ctx)
@@ -568,7 +570,7 @@ func (s *socket) follow(o *socketOperation, stream *graph.Stream) {
 	}
 }
 
-// next tells a result of an operation, and whether to go on.
+// next sends a result of an operation, and reports whether the operation continues.
 func (s *socket) next(o *socketOperation, result graph.Result) bool {
 	if o.ctx.Err() != nil {
 		return false
@@ -579,14 +581,14 @@ func (s *socket) next(o *socketOperation, result graph.Result) bool {
 			s.end(o, full.result().Errors)
 			return false
 		}
-		payload = encode(mutationDropped()) // so short that it is not counted
+		payload = encode(mutationDropped()) // too short to be counted
 	}
 	defer s.over.give(o.ctx, admission.Answers, len(payload))
 	return s.send(messageNext, o.id, payload)
 }
 
-// pong answers a ping with what came with it, as far as the caller has points for that, and there
-// is room for it until the client has read it.
+// pong responds to a ping. It repeats the payload of the ping if the caller has points for it and
+// the pool has capacity until the client has read it.
 func (s *socket) pong(payload []byte) bool {
 	if len(payload) > 0 && s.acknowledged.Load() {
 		if _, limited := s.over.executor.Charge(s.asking, len(payload)); limited != nil {
@@ -600,8 +602,8 @@ func (s *socket) pong(payload []byte) bool {
 	return s.send(messagePong, "", payload)
 }
 
-// end tells that an operation is over, with what it failed with if it did. What has been completed
-// by the client is told nothing more.
+// end completes an operation, with errors if it failed. It sends nothing if the client has
+// completed the operation.
 func (s *socket) end(o *socketOperation, errs gqlerror.List) {
 	if !s.finish(o.id, o) {
 		return
@@ -613,8 +615,8 @@ func (s *socket) end(o *socketOperation, errs gqlerror.List) {
 	s.send(messageComplete, o.id, nil)
 }
 
-// send writes a message, and reports whether that went well. Where it does not within the time for
-// answers, the socket is cut.
+// send writes a message and reports success. If the write fails or exceeds the response timeout,
+// the connection is cut.
 func (s *socket) send(kind, id string, payload []byte) bool {
 	text := make([]byte, 0, len(payload)+len(id)+64)
 	text = append(text, `{"type":"`...)

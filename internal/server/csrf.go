@@ -7,30 +7,29 @@ import (
 	"strings"
 )
 
-// provingHeaders are headers that no page can make a browser send to another site without asking
-// the server first, which CORS then answers
-// (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). The first is what Apollo's
-// clients and gateways send.
+// provingHeaders are headers that a page cannot send to another site without a CORS preflight
+// request (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). Apollo's clients and
+// gateways send the first one.
 var provingHeaders = [...]string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight", ExplainHeader}
 
-// browserHeaders are marks of a browser: it sends at least one of them with a request that another
-// site's page caused, but for old ones, which User-Agent gives away. Node's fetch sends
-// Sec-Fetch-Mode, which so is no mark.
+// browserHeaders identify a browser. A browser sends at least one of them with a request that a
+// page of another site caused. Old browsers are identified by User-Agent instead. Sec-Fetch-Mode is
+// not in the list because Node's fetch sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// forgeable reports whether a foreign page could have made a browser send a GET: no page may make
-// the server work in its visitors' name. What cannot be forged carries a header that needs a
-// preflight, comes from a page of this site or from the address bar, or shows no mark of a browser.
-// A configured origin does not help: its simple GETs are sent without a preflight as anybody's are.
-// POST needs no such rule, its Content-Type is JSON's.
+// forgeable reports whether a page of another site could have made a browser send a GET request
+// (CSRF). A request cannot be forged if it has a header that needs a preflight, comes from a page
+// of this site or the address bar, or does not come from a browser. A configured origin is not
+// sufficient: browsers send simple GETs without a preflight. POST needs no such check, as its
+// Content-Type is JSON.
 func forgeable(h http.Header) bool {
 	for _, name := range provingHeaders {
 		if h.Get(name) != "" {
 			return false
 		}
 	}
-	// Other schemes than Bearer (Basic, Digest, Negotiate) browsers send by themselves once
-	// somebody has logged in.
+	// Browsers send the other schemes (Basic, Digest, Negotiate) by themselves once a user has logged
+	// in.
 	if scheme, _, _ := strings.Cut(h.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
@@ -50,7 +49,7 @@ func forgeable(h http.Header) bool {
 	return slices.ContainsFunc([]string{"Mozilla/", "Opera/"}, func(prefix string) bool { return strings.HasPrefix(h.Get("User-Agent"), prefix) })
 }
 
-// simpleType reports whether pages can send this type of content to any site.
+// simpleType reports whether pages can send this content type to any site without a preflight.
 func simpleType(t string) bool {
 	return t == "application/x-www-form-urlencoded" || t == "multipart/form-data" || t == "text/plain"
 }

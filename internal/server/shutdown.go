@@ -4,13 +4,13 @@ import "context"
 
 type stoppingKey struct{}
 
-// withStopping returns a context whose requests know when the server stops. They are not ended by
-// it: those that answer soon still do.
+// withStopping returns a context that carries stopping, a context that ends when the server stops.
+// The returned context does not end then, so short requests can still complete.
 func withStopping(ctx, stopping context.Context) context.Context {
 	return context.WithValue(ctx, stoppingKey{}, stopping)
 }
 
-// stopping ends when the server stops that a request came to.
+// stopping returns a context that ends when the request's server stops.
 func stopping(ctx context.Context) context.Context {
 	if stopping, ok := ctx.Value(stoppingKey{}).(context.Context); ok {
 		return stopping
