@@ -22,9 +22,9 @@ func (r *Refusal) OfCaller() bool { return r.ofCaller }
 func (r *Refusal) Error() string {
 	d := r.Pool()
 	if r.ofCaller {
-		return fmt.Sprintf("you have your share of the server's %s (pool %s): try again when some of yours have ended, or %s", d.Holds, d.Name, d.Advice)
+		return fmt.Sprintf("you have reached your share of the server's %s (pool %s): try again when some of yours have ended, or %s", d.Holds, d.Name, d.Advice)
 	}
-	return fmt.Sprintf("the server has as many %s as it takes on (pool %s): try again in a moment, or %s", d.Holds, d.Name, d.Advice)
+	return fmt.Sprintf("the server has reached its maximum of %s (pool %s): try again in a moment, or %s", d.Holds, d.Name, d.Advice)
 }
 
 // Exceeded describes in Markdown the response to a caller that cannot have a part.

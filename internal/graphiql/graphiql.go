@@ -109,7 +109,7 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 	}
 	contentType, ok := contentTypes[path.Ext(file.Name)]
 	if !ok {
-		return nil, errors.New("no content type known for this kind of file")
+		return nil, errors.New("no content type for this file extension")
 	}
 	offset, err := file.DataOffset()
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// listener keeps what is asked of DynamoDB, and how many records come back.
+// listener records the requests to DynamoDB, and counts the records in the responses.
 type listener struct {
 	next dynamodb.HTTPClient
 
@@ -32,7 +32,7 @@ type listener struct {
 	requests []string
 }
 
-// Do sends a request on.
+// Do forwards a request.
 func (l *listener) Do(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
@@ -50,7 +50,7 @@ func (l *listener) Do(r *http.Request) (*http.Response, error) {
 	}
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(reply))
-	// The order of a JSON object's members is the SDK's mood.
+	// The SDK encodes the members of a JSON object in no fixed order.
 	var members any
 	if err := json.Unmarshal(body, &members); err != nil {
 		return nil, err
@@ -65,8 +65,7 @@ func (l *listener) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// heard are the requests since it was asked last, in an order that does not depend on which was
-// quicker.
+// heard returns and forgets the requests, sorted, as their order depends on timing.
 func (l *listener) heard() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +75,7 @@ func (l *listener) heard() string {
 	return strings.Join(requests, "\n")
 }
 
-// guardedShop is a shop that asks who makes requests, with an ear on what is asked of DynamoDB.
+// guardedShop is a fixture with authentication that records the requests to DynamoDB.
 type guardedShop struct {
 	*shop
 	listener *listener
@@ -108,7 +107,7 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 	return guardedShop{s, l, srv.URL + server.PathGraphQL}
 }
 
-// says is the answer to somebody, without explain, which a role may lack.
+// says returns the response to a caller. It does not ask for explain, which some roles may not use.
 func (s guardedShop) says(t *testing.T, who, query string) string {
 	t.Helper()
 	status, text := api{s.url + "?" + who}.send(t, query, nil)
@@ -120,9 +119,9 @@ const (
 	asStaff = "role=STAFF&as=sam"
 )
 
-// Whatever a customer tries with somebody else's ids, in whatever way, is answered as it is for ids
-// that nobody has, by the same requests that find as little; nothing of it changes the table; and
-// with the own ids it works.
+// A customer who guesses another customer's IDs gets the same response as for IDs that do not
+// exist, after the same DynamoDB requests and with as few records. Nothing is written. With the
+// customer's own IDs, the same operations succeed.
 func TestGuessedIDs(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -170,7 +169,8 @@ func TestGuessedIDs(t *testing.T) {
 				t.Errorf("%s\nof the own records is answered %s", query, mine.said)
 			}
 		}
-		// What ann did stands in her name, and staff may do the same for bob.
+		// The event of ann's mutation names her as the actor. Staff may use the same mutation on bob's
+		// orders.
 		if got := s.says(t, asStaff, fmt.Sprintf(`{order(id:%q){status timeline{nodes{actor type}}}}`, own)); !strings.Contains(got, `{"actor":"ann","type":"CANCELLED"}`) || !strings.Contains(got, "explain") {
 			t.Errorf("staff are told %s", got)
 		}
@@ -180,8 +180,8 @@ func TestGuessedIDs(t *testing.T) {
 	})
 }
 
-// Customers cannot change their e-mail address, so they cannot find out who has one, nor take one
-// that is not theirs.
+// Customers cannot change their e-mail address. So they cannot find out which addresses exist, and
+// cannot claim an address that is not theirs.
 func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
 	before := s.records(t)
@@ -192,7 +192,7 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	} {
 		s.listener.heard()
 		var answers []string
-		for _, email := range []string{"bob@example.com", "zoe@example.com", "ann@example.com"} { // another's, nobody's, the own
+		for _, email := range []string{"bob@example.com", "zoe@example.com", "ann@example.com"} { // another customer's address, an unused one, and the caller's own
 			got := s.says(t, asAnn, fmt.Sprintf(form, email))
 			if heard := s.listener.heard(); !strings.Contains(got, errcode.Forbidden) || strings.Contains(got, `"data"`) || heard != "" {
 				t.Errorf("%s for %s: %s\n%s", form, email, got, heard)
@@ -214,8 +214,7 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	}
 }
 
-// Every principal can query viewer. It has the record of a customer; for other roles nothing is
-// read.
+// Every principal can query viewer. A customer gets its record. For other roles nothing is read.
 func TestViewer(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -240,8 +239,8 @@ func TestViewer(t *testing.T) {
 	})
 }
 
-// A representation that names no entity is refused without the names of entities and keys, to
-// callers who may not know of the schema.
+// A representation that names no entity is rejected. Callers that may not read the schema get a
+// message without the names of entities and keys.
 func TestMessagesAboutRepresentations(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
 	for representation, told := range map[string]string{
@@ -267,7 +266,7 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 	}
 }
 
-// Roles are refused by HTTP as a request with an error, and nothing is read.
+// A role that may not use an operation gets an HTTP response with an error, and nothing is read.
 func TestRefusedRoles(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
 	for _, c := range []struct{ who, query, code string }{

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
 
-// A customer is one caller whatever the token, and others are told apart by their subjects.
+// All tokens of a customer have the same caller. Other callers are identified by their subjects.
 func TestCallers(t *testing.T) {
 	h := overHTTP{weights: map[commerce.Role]int{commerce.RoleService: 8}}
 	for name, c := range map[string]struct {
@@ -37,7 +37,8 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// Only refusals that concern their caller alone are late, and not for longer than the client waits.
+// Only a refusal that concerns its caller alone is delayed, and the delay ends if the client
+// disconnects.
 func TestRefusalsOfACallerAreLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone, leave := context.WithCancel(t.Context())

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// A client who does not read an answer holds what is counted for it, and not the buffer of a longer
-// one.
+// A response that waits for its client holds only the memory that is counted for it, not the larger
+// buffer of an earlier response.
 func TestAnswersHoldWhatIsCounted(t *testing.T) {
 	for _, length := range []int{10, free - 100, 100 << 10} {
 		for _, room := range []int{length, length + 1, length + length/8, 2 * length, 1 << 20} {

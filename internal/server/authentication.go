@@ -64,7 +64,7 @@ func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 		return func() {}
 	}
 	return a.tokens.Watch(identity, func(why error) {
-		a.log.DebugContext(ctx, "the token of an open connection is refused", "reason", why, "requestId", requestID(ctx))
+		a.log.DebugContext(ctx, "the token of an open connection is no longer valid", "reason", why, "requestId", requestID(ctx))
 		end()
 	})
 }
@@ -93,7 +93,7 @@ func (a authentication) identify(ctx context.Context, header http.Header, remote
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return auth.Identity{}, unauthenticated(true)
 	case err != nil:
-		return auth.Identity{}, refuse(http.StatusServiceUnavailable, errcode.Unavailable, "who makes the request cannot be found out right now: try again in a moment")
+		return auth.Identity{}, refuse(http.StatusServiceUnavailable, errcode.Unavailable, "the token cannot be verified right now: try again in a moment")
 	}
 	return identity, nil
 }
@@ -111,7 +111,7 @@ func (a authentication) token(ctx context.Context, token string) (auth.Identity,
 		a.log.DebugContext(ctx, "a token was refused", "reason", err, "requestId", requestID(ctx))
 	case errors.Is(err, context.Canceled): // the client has disconnected
 	case err != nil:
-		a.log.ErrorContext(ctx, "who makes a request cannot be found out", "error", err, "requestId", requestID(ctx))
+		a.log.ErrorContext(ctx, "a token cannot be verified", "error", err, "requestId", requestID(ctx))
 	}
 	return identity, err
 }
@@ -128,11 +128,11 @@ func bearer(authorization string) (string, bool) {
 // not contain the reason, which would help an attacker.
 func unauthenticated(given bool) *refusal {
 	if given {
-		refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the token is not valid: get a new one, and send it as Authorization: Bearer TOKEN, once")
+		refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new one, and send it once, as Authorization: Bearer TOKEN")
 		refused.challenge = `Bearer error="invalid_token"`
 		return refused
 	}
-	refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the request does not say who makes it: send a token as Authorization: Bearer TOKEN")
+	refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "credentials are missing: send a token as Authorization: Bearer TOKEN")
 	refused.challenge = challenge
 	return refused
 }

@@ -133,7 +133,7 @@ func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusa
 // mutationDropped replaces the response to a mutation if the pool has no capacity for the response.
 // The mutation has been executed, so no status may ask the client to send it again.
 func mutationDropped() graph.Result {
-	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
+	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "the mutation was executed, but the server has no capacity for the response while other clients read theirs slowly: do not send the mutation again, and query the records that it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
 
 // answer reads a request and executes it. The returned context carries the caller.
@@ -153,12 +153,12 @@ func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool)
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	default:
-		refused := refuse(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "the method is not for GraphQL: use POST, or GET for queries")
+		refused := refuse(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "the method is not supported: use POST, or GET for queries")
 		refused.allow = methods
 		return nil, arrived{}, refused
 	}
 	if !acceptable {
-		return nil, arrived{}, refuse(http.StatusNotAcceptable, errcode.NotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
+		return nil, arrived{}, refuse(http.StatusNotAcceptable, errcode.NotAcceptable, "the server supports no media type in Accept: accept %s or %s", typeGraphQL, typeJSON)
 	}
 	r, refused := h.authenticated(r)
 	if refused != nil {
@@ -193,7 +193,7 @@ func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (body []byte, 
 		return h.arrivedBody(w, r)
 	}
 	if forgeable(r.Header) {
-		return nil, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
+		return nil, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site could have caused this request: use POST, or send the header %s with any value", provingHeaders[0])
 	}
 	return nil, nil
 }

@@ -46,8 +46,7 @@ func (h hosts) checked(next http.Handler) http.Handler {
 		if !h.allow(r.Host) {
 			w.Header()["X-Content-Type-Options"] = nosniff
 			w.Header()["Cache-Control"] = noStore
-			refuse(http.StatusMisdirectedRequest, errcode.HostNotAllowed, "a server without authentication answers to localhost, to IP addresses, and to the hosts in ORDERGRAPH_ALLOWED_HOSTS: "+
-				"call it by one of them, or add the host of this request there").reply(w, typeJSON)
+			refuse(http.StatusMisdirectedRequest, errcode.HostNotAllowed, "without authentication the server does not accept this Host header: use localhost, an IP address, or a host in ORDERGRAPH_ALLOWED_HOSTS").reply(w, typeJSON)
 			return
 		}
 		next.ServeHTTP(w, r)

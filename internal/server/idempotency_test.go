@@ -17,8 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// keyed are the mutations that take an idempotency key: an input of each, and another one that
-// differs from it.
+// keyed returns two different inputs for each mutation that takes an idempotency key.
 func keyed(s *shop, t testing.TB) map[string][2]in {
 	t.Helper()
 	pending := in{"orderId": s.place(t, "ann", "mug")}
@@ -49,9 +48,8 @@ func keyed(s *shop, t testing.TB) map[string][2]in {
 	}
 }
 
-// Every mutation that takes a key answers the same request with the same words, also after a
-// restart, and writes nothing then; another request with that key, of the same mutation or of
-// another one, is refused.
+// A repeated request with the same key gets the same response and writes nothing, also after a
+// restart. A different request with the key is refused, of the same mutation or of another one.
 func TestOneKeyIsOneRequest(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -88,7 +86,8 @@ func TestOneKeyIsOneRequest(t *testing.T) {
 	})
 }
 
-// Which mutations take a key is told here once, so that a new one is not forgotten.
+// The list of mutations with an idempotency key is explicit, so that a new mutation is not
+// forgotten.
 func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
 	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
 	tried := keyed(s, t)
@@ -111,7 +110,7 @@ func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
 	}
 }
 
-// What has happened to the record since does not change the answer.
+// Later changes of the record do not change the response.
 func TestTheFirstAnswerStays(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -140,7 +139,7 @@ func TestTheFirstAnswerStays(t *testing.T) {
 	})
 }
 
-// Twenty requests with one key at once place one order, and all are told of it.
+// Twenty concurrent requests with one key place one order, and all responses contain it.
 func TestOneKeyAtOnce(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -191,14 +190,12 @@ func TestKeysAreTheirCallers(t *testing.T) {
 		}
 		s.as("bert").do(t, "createWarehouse", in{"name": "East", "idempotencyKey": "e"})
 		s.as("alice").do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": "e"})
-		// Neither a key that looks like part of another caller's, nor anything else with '#' in it,
-		// is one.
+		// A key that looks like a part of another caller's key is invalid, as is every key with '#'.
 		s.refuse(t, "placeOrder", place.with("idempotencyKey", "bert#k"), "INVALID input.idempotencyKey")
 	})
 }
 
-// What was refused is not remembered: the same request with the same key is done once its cause is
-// gone.
+// A refusal is not stored. The same request with the same key succeeds once the cause has gone.
 func TestRefusalsAreNotRemembered(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -224,8 +221,7 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 	})
 }
 
-// A key is remembered for 24 hours, and free after that, whether DynamoDB has deleted its record or
-// not.
+// A key is stored for 24 hours. After that it is free, even if DynamoDB has not deleted its record.
 func TestKeysAreFreeAfterADay(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -252,18 +248,19 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 		if string(other.Data) == string(first.Data) {
 			t.Errorf("after a day it still answers %s", other.Data)
 		}
-		// The key stands for the new request now.
+		// The key now belongs to the new request.
 		if again := s.do(t, "placeOrder", place.with("customerId", "bob")); string(again.Data) != string(other.Data) {
 			t.Errorf("the new request is answered %s, first %s", again.Data, other.Data)
 		}
-		// What the key did a day ago was done: the rules tell so.
+		// The key's first request confirmed the order a day ago, so the lifecycle rules refuse a second
+		// time.
 		s.refuse(t, "confirmOrder", confirm, "INVALID_TRANSITION input.orderId")
 	})
 }
 
-// A transaction whose answer gets lost on the way is not made twice, and its caller learns how it
-// went: the SDK sends it again, DynamoDB knows its token for ten minutes, and the order book knows
-// the caller's key for a day.
+// If the response to a transaction is lost, the transaction is not committed twice and the caller
+// gets its result. The SDK sends the transaction again. DynamoDB recognises its token for ten
+// minutes, and the order book recognises the caller's key for a day.
 func TestLostAnswers(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, key := range []string{"", "k"} {

@@ -45,7 +45,7 @@ func readMessage(text []byte) (message, error) {
 	case messageComplete:
 		return m, checkID(m)
 	default:
-		return m, errors.New("clients do not send this type")
+		return m, errors.New("clients may not send this type")
 	}
 }
 
@@ -67,7 +67,7 @@ func checkSubscribe(payload []byte) error {
 	case refused != nil:
 		return errors.New(refused.message)
 	case p.query.kind != jsontext.KindString && !p.namesDocument():
-		return errors.New("subscribe needs a query")
+		return errors.New("the payload of subscribe has no query")
 	}
 	return nil
 }

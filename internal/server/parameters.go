@@ -54,13 +54,13 @@ func readParameters(body []byte) (p parameters, refused *refusal) {
 	start := bytes.TrimLeft(body, " \t\r\n")
 	switch {
 	case !utf8.Valid(body):
-		return p, badRequest("the body is not in UTF-8")
+		return p, badRequest("the body is not valid UTF-8")
 	case tooManyValues(body):
-		return p, refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d values: send fewer with one request", maxValues)
+		return p, refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d JSON values: send fewer per request", maxValues)
 	case bytes.HasPrefix(start, []byte("[")):
 		return p, badRequest("the body is a list: send one JSON object, with one operation, per request")
 	case !bytes.HasPrefix(start, []byte("{")):
-		return p, badRequest("the body is no JSON object: send one with query, and variables where there are any")
+		return p, badRequest("the body is not a JSON object: send one with query, and variables if it has any")
 	}
 	switch err := unmarshal(body, &p); {
 	case err == nil:
@@ -68,9 +68,9 @@ func readParameters(body []byte) (p parameters, refused *refusal) {
 	case p.repeated != "":
 		return p, badRequest("%s is given more than once", p.repeated)
 	case p.complete:
-		return p, badRequest("something follows the JSON object: send one request only")
+		return p, badRequest("the body continues after the JSON object: send only one request")
 	default:
-		return p, badRequest("the body is no JSON object that can be read: it breaks off, or is not well-formed")
+		return p, badRequest("the body is not valid JSON: it is incomplete or malformed")
 	}
 }
 
@@ -156,12 +156,12 @@ func (p *parameters) request() (graph.Request, *refusal) {
 func (p *parameters) mistyped() *refusal {
 	for _, name := range []string{"query", "operationName", "documentId"} {
 		if !p.named(name).is(jsontext.KindString) {
-			return badRequest("%s is no string", name)
+			return badRequest("%s is not a string", name)
 		}
 	}
 	for _, name := range []string{"variables", "extensions"} {
 		if !p.named(name).is(jsontext.KindBeginObject) {
-			return badRequest("%s is no JSON object", name)
+			return badRequest("%s is not a JSON object", name)
 		}
 	}
 	return nil

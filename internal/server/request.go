@@ -32,7 +32,7 @@ const maxURL = 16 << 10
 // readQuery decodes a GraphQL request from a URL.
 func readQuery(r *http.Request) (graph.Request, *refusal) {
 	if len(r.RequestURI) > maxURL || len(r.URL.RawQuery) > maxURL {
-		return graph.Request{}, refuse(http.StatusRequestURITooLong, errcode.BodyTooLarge, "the URL is longer than %d bytes: send the query with POST", maxURL)
+		return graph.Request{}, refuse(http.StatusRequestURITooLong, errcode.BodyTooLarge, "the URL exceeds %d bytes: send the query with POST", maxURL)
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -47,12 +47,12 @@ func readQuery(r *http.Request) (graph.Request, *refusal) {
 		case len(given) > 1:
 			return graph.Request{}, badRequest("%s is given more than once", name)
 		case !utf8.ValidString(given[0]):
-			return graph.Request{}, badRequest("%s is not in UTF-8", name)
+			return graph.Request{}, badRequest("%s is not valid UTF-8", name)
 		case given[0] == "":
 			continue
 		case name == "variables" || name == "extensions":
 			if unmarshal([]byte(given[0]), to) != nil {
-				return graph.Request{}, badRequest("%s is no JSON", name)
+				return graph.Request{}, badRequest("%s is not valid JSON", name)
 			}
 		default:
 			*to = parameter{kind: jsontext.KindString, text: given[0]}
@@ -69,7 +69,7 @@ func checkContent(h http.Header) *refusal {
 	case h.Get("Content-Type") == "":
 		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the request has no Content-Type: send application/json")
 	case !isJSON(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
-		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is of a type that is not understood: send application/json in UTF-8")
+		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body's Content-Type is not supported: send application/json in UTF-8")
 	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
 		// A few compressed bytes could expand to gigabytes.
 		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
@@ -109,7 +109,7 @@ func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return body, refuse(http.StatusRequestTimeout, errcode.RequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
 	case err != nil:
-		return body, badRequest("the body did not arrive as a whole")
+		return body, badRequest("the body did not arrive completely")
 	}
 	return body, nil
 }
@@ -133,7 +133,7 @@ func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expect
 
 // tooLarge refuses a body over the limit.
 func (h overHTTP) tooLarge() *refusal {
-	return refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body is longer than %d bytes", h.limits.Body)
+	return refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body exceeds %d bytes", h.limits.Body)
 }
 
 func badRequest(format string, args ...any) *refusal {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The log tells at once that requests are shed, and then once a minute how many.
+// The first shed request is logged at once, and the number of further ones once a minute.
 func TestSheddingIsLoggedOnceAMinute(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)

@@ -4,7 +4,7 @@ package server_test
 
 import "syscall"
 
-// sockets is how many sockets this process can have both ends of, up to so many.
+// sockets returns the number of sockets, at most most, of which this process can hold both ends.
 func sockets(most int) int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {

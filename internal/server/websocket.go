@@ -77,7 +77,7 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Header.Get("Origin") != "" && !sameOrigin(r) && !h.allowed(r) {
-		h.refuse(w, r, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site may not open a socket: have its origin added to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
+		h.refuse(w, r, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site may not open a socket: add its origin to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
 		return
 	}
 	caller := h.stranger(r.RemoteAddr)
@@ -103,7 +103,7 @@ func (h overWebSocket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		leave()
-		h.log.DebugContext(r.Context(), "no socket", "reason", err, "requestId", requestID(r.Context()))
+		h.log.DebugContext(r.Context(), "upgrade to WebSocket failed", "reason", err, "requestId", requestID(r.Context()))
 		return // Accept has sent the response
 	}
 	staysOpen(r.Context())
@@ -316,7 +316,7 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	if err == nil && len(text) == free {
 		longest := s.longestMessage()
 		if full := s.over.take(s.asking, admission.Bodies, longest); full != nil {
-			s.close(websocket.StatusTryAgainLater, "No room for long messages (pool "+full.pool+")")
+			s.close(websocket.StatusTryAgainLater, "No capacity for long messages (pool "+full.pool+")")
 			return 0, nil, errBusy
 		}
 		defer s.over.give(s.asking, admission.Bodies, longest)
@@ -341,7 +341,7 @@ func (s *socket) longestMessage() int {
 	return min(maxHeader, s.over.limits.Body)
 }
 
-var errBusy = errors.New("no room for long messages")
+var errBusy = errors.New("no capacity for long messages")
 
 // begin handles connection_init. Its token, or the one of the upgrade, identifies the principal.
 func (s *socket) begin(m message) bool {
@@ -350,7 +350,7 @@ func (s *socket) begin(m message) bool {
 	}
 	parameters := map[string]json.RawMessage{}
 	if len(m.Payload) > 0 && json.Unmarshal(m.Payload, &parameters) != nil {
-		return s.close(closeBadMessage, "Invalid message: the payload of connection_init is no object")
+		return s.close(closeBadMessage, "Invalid message: the payload of connection_init is not an object")
 	}
 	header, ok := s.headers(parameters)
 	if !ok {
@@ -381,7 +381,7 @@ func (s *socket) authenticate(header http.Header) bool {
 	case refused.status == http.StatusUnauthorized:
 		return s.close(closeForbidden, "Forbidden")
 	default:
-		return s.close(websocket.StatusTryAgainLater, "Who uses the socket cannot be found out right now")
+		return s.close(websocket.StatusTryAgainLater, "The token cannot be verified right now")
 	}
 	asking := s.over.withIdentity(s.asking, identity)
 	if full := s.over.take(asking, admission.Sockets, 1); full != nil {
@@ -432,7 +432,7 @@ func (s *socket) headers(parameters map[string]json.RawMessage) (http.Header, bo
 // beat pings the client. It cuts the connection if nothing has arrived since the last ping.
 func (s *socket) beat() {
 	if !s.heard.Swap(false) {
-		s.cut("the client does not answer")
+		s.cut("the client does not respond")
 		return
 	}
 	if s.send(messagePing, "", nil) {
@@ -464,7 +464,7 @@ func (s *socket) subscribe(m message) bool {
 	case exists:
 		return s.close(closeDuplicate, "Subscriber for "+errcode.Excerpt(o.id, shownID)+" already exists")
 	case full:
-		full := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has as many operations under way as one can, %d: complete others, or open another socket", s.over.limits.SocketSubscriptions)
+		full := refuse(http.StatusServiceUnavailable, errcode.TooManySubscriptions, "the socket has reached its maximum of %d operations in progress: complete others, or open another socket", s.over.limits.SocketSubscriptions)
 		return s.send(messageError, o.id, marshal(full.result().Errors))
 	}
 	var refused *refusal

@@ -20,24 +20,23 @@ import (
 
 const writeCosts = "../../docs/write-costs.md"
 
-// cost is one line of the table of write costs: a mutation and a variant of it, done after what
-// comes before it.
+// cost is one line of the table of write costs: a variant of a mutation, and its preparation.
 type cost struct {
 	mutation, variant string
 	input             func(s *shop, t testing.TB) in
-	// lines is of how many lines of an order the mutation writes records.
+	// lines is the number of order lines whose records the mutation writes.
 	lines int
-	// quiet is whether nothing is written.
+	// quiet reports that the mutation writes nothing.
 	quiet bool
 }
 
-// given is an input that needs nothing done before.
+// given returns an input that needs no preparation.
 func given(input in) func(*shop, testing.TB) in {
 	return func(*shop, testing.TB) in { return input }
 }
 
-// moving is an input that names an order of so many lines, which these mutations have brought to
-// where it is.
+// moving returns an input for an order with the given number of lines. The mutations in before have
+// changed the order's status.
 func moving(lines int, more in, before ...string) func(*shop, testing.TB) in {
 	return func(s *shop, t testing.TB) in {
 		id := s.place(t, "ann", skus(lines)...)
@@ -52,8 +51,7 @@ func moving(lines int, more in, before ...string) func(*shop, testing.TB) in {
 	}
 }
 
-// external is an input that names an order of commerce.MaxLines lines, all of which other software
-// has embedded.
+// external returns an input for an external order of commerce.MaxLines embedded lines.
 func external(more in) func(*shop, testing.TB) in {
 	return func(s *shop, t testing.TB) in {
 		input := moving(commerce.MaxLines, more)(s, t)
@@ -153,8 +151,8 @@ func costs() []cost {
 	}
 }
 
-// The table of docs/write-costs.md is what mutations cost on either engine, and no transaction
-// writes a record that its pattern does not name, or leaves out one that it does.
+// On both engines, mutations have the costs of the table in docs/write-costs.md. Each transaction
+// writes exactly the records that its pattern names.
 func TestGoldenWriteCosts(t *testing.T) {
 	tight := tightest()
 	if most := mostLines(tight); most < commerce.MaxLines {
@@ -206,7 +204,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 	})
 }
 
-// checkMostActions compares the most actions that each mutation was seen to take with its pattern.
+// checkMostActions compares the maximum number of actions of each mutation with its pattern.
 func checkMostActions(t *testing.T, most map[string]int) {
 	t.Helper()
 	for _, p := range model.WritePatterns() {
@@ -216,8 +214,8 @@ func checkMostActions(t *testing.T, most map[string]int) {
 	}
 }
 
-// The table of write patterns in docs/write-costs.md is the model's. The pattern with the most
-// actions for each line decides how many lines an order can have.
+// The table of write patterns in docs/write-costs.md derives from the model. The pattern with the
+// most actions per line limits the number of lines of an order.
 func TestGoldenWritePatterns(t *testing.T) {
 	rows := [][]string{{"id", "mutation", "reads before", "for each line", "records", "for each line", "for some lines", "only some requests", "most actions", "left"}}
 	for _, p := range model.WritePatterns() {
@@ -233,14 +231,14 @@ func TestGoldenWritePatterns(t *testing.T) {
 `, commerce.MaxLines, table.MaxActions, tight.Mutation, fixed, tight.MostActions(1)-fixed, mostLines(tight), commerce.MaxLines))
 }
 
-// tightest is the pattern that has the most actions for an order of commerce.MaxLines lines.
+// tightest returns the pattern with the most actions for an order of commerce.MaxLines lines.
 func tightest() model.WritePattern {
 	return slices.MaxFunc(model.WritePatterns(), func(a, b model.WritePattern) int {
 		return a.MostActions(commerce.MaxLines) - b.MostActions(commerce.MaxLines)
 	})
 }
 
-// mostLines is for how many lines the transaction of a pattern has room.
+// mostLines returns the maximum number of lines of a pattern's transaction.
 func mostLines(p model.WritePattern) int {
 	fixed := p.MostActions(0)
 	return (table.MaxActions - fixed) / (p.MostActions(1) - fixed)
@@ -264,8 +262,8 @@ func patternOf(t testing.TB, mutation string) model.WritePattern {
 	return model.WritePattern{}
 }
 
-// checkPattern holds the actions of a transaction against the pattern that it belongs to: each
-// record that the pattern writes once or for each line, and others only where it says maybe.
+// checkPattern compares the actions of a transaction with its pattern. The pattern writes each
+// record once or for each line. A record that the pattern marks as maybe can be missing.
 func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, lines int) {
 	t.Helper()
 	found := map[string]int{}
@@ -293,9 +291,9 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 	}
 }
 
-// checkReads holds what was read before a transaction against its pattern, and notes it as seen:
-// one record for each line where the pattern says so, others at most once for each time that it
-// names them, and the items of an order only where it needs them.
+// checkReads compares the reads before a transaction with its pattern, and marks them as seen. If
+// the pattern says so, one record is read per line. Another record is read at most once for each
+// time that the pattern names it. The items of an order are read only if the pattern names them.
 func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen map[string]bool) {
 	t.Helper()
 	found := map[string]int{}
@@ -325,10 +323,10 @@ func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen ma
 	}
 }
 
-// itemsQuery stands for the Query that reads the items of an order.
+// itemsQuery is the name of the Query for the items of an order.
 const itemsQuery = "items"
 
-// checkAllRead fails t for what a pattern names to be read, and no mutation was seen to read.
+// checkAllRead fails t if a pattern names a read that no mutation was seen to make.
 func checkAllRead(t *testing.T, seen map[string]bool) {
 	t.Helper()
 	for _, p := range model.WritePatterns() {
@@ -343,7 +341,7 @@ func checkAllRead(t *testing.T, seen map[string]bool) {
 	}
 }
 
-// entityOf is the kind of record that an action is about.
+// entityOf returns the entity of an action's record.
 func entityOf(t testing.TB, a action) string {
 	t.Helper()
 	var names []string

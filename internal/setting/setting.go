@@ -138,7 +138,7 @@ func List(to *[]string, accepted string, matches func(item string) bool) Value {
 func Secret(to *[]byte, least int) Value {
 	return Value{parse: func(text string) error {
 		if len(text) < least {
-			return fmt.Errorf("has %d characters: give it at least %d, such as `openssl rand -hex 32` makes", len(text), least)
+			return fmt.Errorf("has %d characters: set it to at least %d, for example with `openssl rand -hex 32`", len(text), least)
 		}
 		*to = []byte(text)
 		return nil
