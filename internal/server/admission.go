@@ -14,10 +14,10 @@ import (
 // callerOf returns the caller whose shares a request uses. The key is the customer of the token,
 // else the subject of the token, else the client's network address.
 func (h overHTTP) callerOf(identity auth.Identity) admission.Caller {
-	who := identity.Principal
-	c := admission.Caller{Key: who.ID, Weight: h.weights[who.Role], Stranger: who.Role == commerce.RoleAnonymous}
-	if who.Customer != "" {
-		c.Key = "customer/" + string(who.Customer)
+	principal := identity.Principal
+	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Stranger: principal.Role == commerce.RoleAnonymous}
+	if principal.Customer != "" {
+		c.Key = "customer/" + string(principal.Customer)
 	}
 	return c
 }
@@ -28,7 +28,7 @@ func (h overHTTP) stranger(remote string) admission.Caller {
 	if h.authentication.tokens == nil {
 		return admission.Caller{}
 	}
-	return admission.Caller{Key: "stranger/" + networkOf(remote), Stranger: true}
+	return admission.Caller{Key: "address/" + networkOf(remote), Stranger: true}
 }
 
 // take acquires n of a pool for the caller of a context. It returns nil, or the refusal.
@@ -70,11 +70,11 @@ func delayRefusal(ctx context.Context, refused *refusal, result graph.Result) {
 }
 
 // refused returns a pool's refusal as the response to a request, or nil if the refusal is nil.
-func refused(by *admission.Refusal) *refusal {
-	if by == nil {
+func refused(full *admission.Refusal) *refusal {
+	if full == nil {
 		return nil
 	}
-	r := refuse(http.StatusServiceUnavailable, by.Pool().Code, "%s", by.Error())
-	r.pool, r.ofCaller = by.Pool().Name, by.OfCaller()
+	r := refuse(http.StatusServiceUnavailable, full.Pool().Code, "%s", full.Error())
+	r.pool, r.ofCaller = full.Pool().Name, full.OfCaller()
 	return r
 }

@@ -32,7 +32,7 @@ func TestCallers(t *testing.T) {
 		t.Errorf("without authentication there is the caller %+v", got)
 	}
 	h.authentication.tokens = new(auth.Authenticator)
-	if got := h.stranger("203.0.113.7:1000"); got != (admission.Caller{Key: "stranger/203.0.113.7", Stranger: true}) {
+	if got := h.stranger("203.0.113.7:1000"); got != (admission.Caller{Key: "address/203.0.113.7", Stranger: true}) {
 		t.Errorf("before its token is verified, a request is of %+v", got)
 	}
 }

@@ -14,11 +14,11 @@ const anonymousNetwork = 64
 // anonymous returns the principal of a request without a token. Its ID contains the network address
 // of the connection. Callers behind the same proxy are the same principal.
 func anonymous(remote string) commerce.Principal {
-	who := commerce.Principal{ID: "anonymous", Name: "anonymous", Role: commerce.RoleAnonymous}
+	principal := commerce.Principal{ID: "anonymous", Name: "anonymous", Role: commerce.RoleAnonymous}
 	if network := networkOf(remote); network != "" {
-		who.ID += "/" + network
+		principal.ID += "/" + network
 	}
-	return who
+	return principal
 }
 
 // networkOf returns the IPv4 address of a connection, or the network of its IPv6 address. It

@@ -63,8 +63,8 @@ func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
 		return func() {}
 	}
-	return a.tokens.Watch(identity, func(why error) {
-		a.log.DebugContext(ctx, "the token of an open connection is no longer valid", "reason", why, "requestId", requestID(ctx))
+	return a.tokens.Watch(identity, func(reason error) {
+		a.log.DebugContext(ctx, "the token of an open connection is no longer valid", "reason", reason, "requestId", requestID(ctx))
 		end()
 	})
 }

@@ -53,7 +53,7 @@ func (c *connections) wait(ctx context.Context) error {
 
 // admit counts a new connection. It returns nil if the pool has no capacity for it.
 func (c *connections) admit(conn net.Conn) *connection {
-	caller := admission.Caller{Key: "stranger/" + networkOf(conn.RemoteAddr().String()), Stranger: c.authenticated}
+	caller := admission.Caller{Key: "address/" + networkOf(conn.RemoteAddr().String()), Stranger: c.authenticated}
 	for c.pool.Take(caller, 1) != nil {
 		other := c.replaceable()
 		if other == nil {
@@ -61,12 +61,12 @@ func (c *connections) admit(conn net.Conn) *connection {
 		}
 		_ = other.Close()
 	}
-	made := &connection{Conn: conn, all: c, caller: caller}
+	added := &connection{Conn: conn, all: c, caller: caller}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open++
-	c.moveLocked(made)
-	return made
+	c.moveLocked(added)
+	return added
 }
 
 // replaceable returns the connection to close for a new one, or nil if none can be closed. The
@@ -77,18 +77,18 @@ func (c *connections) admit(conn net.Conn) *connection {
 func (c *connections) replaceable() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	strangers := 0
-	for _, of := range c.owned {
-		if of.Front().Value.(*connection).caller.Stranger {
-			strangers += of.Len()
+	strangerCount := 0
+	for _, owned := range c.owned {
+		if owned.Front().Value.(*connection).caller.Stranger {
+			strangerCount += owned.Len()
 		}
 	}
-	theirs := strangers >= c.pool.Size/2
+	closeStranger := strangerCount >= c.pool.Size/2
 	var most *list.List
-	for _, of := range c.owned {
-		closable := of.Front().Value.(*connection).caller.Stranger || !theirs && firstSilent(of) != nil
-		if closable && (most == nil || of.Len() > most.Len()) {
-			most = of
+	for _, owned := range c.owned {
+		closable := owned.Front().Value.(*connection).caller.Stranger || !closeStranger && firstSilent(owned) != nil
+		if closable && (most == nil || owned.Len() > most.Len()) {
+			most = owned
 		}
 	}
 	if most == nil {
@@ -102,9 +102,9 @@ func (c *connections) replaceable() *connection {
 
 // firstSilent returns the connection that has been idle for longest, or nil if each connection
 // serves a request.
-func firstSilent(of *list.List) *connection {
-	for place := of.Front(); place != nil; place = place.Next() {
-		if conn := place.Value.(*connection); !conn.serving {
+func firstSilent(owned *list.List) *connection {
+	for element := owned.Front(); element != nil; element = element.Next() {
+		if conn := element.Value.(*connection); !conn.serving {
 			return conn
 		}
 	}
@@ -115,22 +115,22 @@ func firstSilent(of *list.List) *connection {
 func (c *connections) moveLocked(conn *connection) {
 	c.removeLocked(conn)
 	conn.owner = conn.caller.Key
-	of := c.owned[conn.owner]
-	if of == nil {
-		of = list.New()
-		c.owned[conn.owner] = of
+	owned := c.owned[conn.owner]
+	if owned == nil {
+		owned = list.New()
+		c.owned[conn.owner] = owned
 	}
-	conn.place = of.PushBack(conn)
+	conn.place = owned.PushBack(conn)
 }
 
 func (c *connections) removeLocked(conn *connection) {
 	if conn.place == nil {
 		return
 	}
-	of := c.owned[conn.owner]
-	of.Remove(conn.place)
+	owned := c.owned[conn.owner]
+	owned.Remove(conn.place)
 	conn.place = nil
-	if of.Len() == 0 {
+	if owned.Len() == 0 {
 		delete(c.owned, conn.owner)
 	}
 }

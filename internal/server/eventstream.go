@@ -59,11 +59,11 @@ func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
 // start starts the operation of a request. It returns the request with its principal. For a
 // subscription it sets stream, and counts the subscription and its connection.
 func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
-	asked, arrived, refused := h.asked(w, r, true)
+	withPrincipal, arrived, refused := h.asked(w, r, true)
 	if refused != nil {
 		return r, graph.Result{}, refused
 	}
-	r = asked
+	r = withPrincipal
 	var full *refusal
 	result, refused := h.placed(explaining(r.Context(), r.Header), arrived, func(ctx context.Context, request graph.Request) graph.Result {
 		started, result := h.executor.Start(ctx, request)

@@ -305,7 +305,7 @@ func TestEventStreamsAreKeptAlive(t *testing.T) {
 func TestEventStreamsThatAreTooSlow(t *testing.T) {
 	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: guard}}, feed.Options{Buffer: 4})
 	order := l.place()
-	e := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	e := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
 	l.following(1)
 	for n := 0; l.feed.Subscriptions() > 0 && n < 50_000; n++ {
 		l.set(order, n%90+2)
@@ -326,7 +326,7 @@ func TestEventStreamsThatAreTooSlow(t *testing.T) {
 func TestEventStreamsThatAreNotRead(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{AnswerTime: time.Second}})
 	order := l.place()
-	l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
 	l.following(1)
 	for n := 0; l.feed.Subscriptions() > 0; n++ {
 		if n > 50_000 {

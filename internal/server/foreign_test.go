@@ -125,8 +125,7 @@ func TestRecordsOfOtherSoftwareReadAsTheyAre(t *testing.T) {
 	})
 }
 
-// A Query returns at most a megabyte. The other records on this order's page exceed that, but the
-// page is full.
+// The records of a page exceed the megabyte that one Query returns, but the page is full.
 func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		api, f := foreignTable(t, db)

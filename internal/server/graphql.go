@@ -138,11 +138,11 @@ func mutationDropped() graph.Result {
 
 // answer reads a request and executes it. The returned context carries the caller.
 func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (context.Context, graph.Result, *refusal) {
-	asked, arrived, refused := h.asked(w, r, acceptable)
+	withPrincipal, arrived, refused := h.asked(w, r, acceptable)
 	if refused != nil {
 		return r.Context(), graph.Result{}, refused
 	}
-	ctx := explaining(asked.Context(), asked.Header)
+	ctx := explaining(withPrincipal.Context(), withPrincipal.Header)
 	result, refused := h.placed(ctx, arrived, h.executor.Execute)
 	return ctx, result, refused
 }

@@ -45,7 +45,7 @@ func moveInput(mutation, id string) in {
 	return input
 }
 
-// Tests every status change from every status. A change in the order's lifecycle succeeds, updates
+// TestEveryMoveFromEveryStatus tries every status change from every status. A change in the order's lifecycle succeeds, updates
 // the stock and writes an event. Every other change is refused with the status and the allowed
 // changes.
 func TestEveryMoveFromEveryStatus(t *testing.T) {
@@ -286,7 +286,7 @@ func TestStockLimits(t *testing.T) {
 	})
 }
 
-// Tests the changes to the items of a pending order.
+// The items of a pending order can be added, changed and removed.
 func TestItemsOfAPendingOrder(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -400,7 +400,7 @@ func TestEmbeddedItemsComeAndGo(t *testing.T) {
 	})
 }
 
-// An order has at most commerce.MaxLines lines, whichever mutation adds them.
+// An order has at most commerce.MaxLines lines, and no mutation adds more.
 func TestMaxLines(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))

@@ -59,21 +59,21 @@ const (
 	rankNamed
 )
 
-// welcome returns the weight of a type, and the rank of the media range that gives the weight.
+// welcome returns the weight rangeRank a type, and the rank rangeRank the media range that gives the weight.
 func welcome(ranges []string, t mediaType) (weight float64, rank int) {
 	for _, r := range ranges {
 		name, parameters, _ := strings.Cut(r, ";")
-		of := rankNone
+		rangeRank := rankNone
 		switch name = strings.ToLower(strings.TrimSpace(name)); name {
 		case string(t):
-			of = rankNamed
+			rangeRank = rankNamed
 		case "application/*":
-			of = rankApplication
+			rangeRank = rankApplication
 		case "*/*":
-			of = rankAny
+			rangeRank = rankAny
 		}
-		if of > rank && inUTF8(parameters) {
-			weight, rank = accept.Weight(parameters), of
+		if rangeRank > rank && inUTF8(parameters) {
+			weight, rank = accept.Weight(parameters), rangeRank
 		}
 	}
 	return weight, rank

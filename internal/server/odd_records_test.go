@@ -85,7 +85,7 @@ func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
 		s.do(t, "updateProduct", in{"sku": "mug", "category": "Cups"})
 		want(t, "Foremen", s.ids(t, `{ list: employeesByJobTitle(jobTitle: "Foreman") { nodes { id } } }`, "id"), "sam")
 		want(t, "Cups", s.ids(t, `{ list: products(category: "Cups") { nodes { sku } } }`, "sku"), "mug")
-		// If such a value stays, the change succeeds and writes no invalid key.
+		// If such a value stays, the mutation fails, because no index key could contain it.
 		s.change(t, "EMPLOYEE#rita", "#METADATA", map[string]attribute{"jobTitle": storetest.Str("Rep #1")})
 		s.fails(t, "updateEmployee", in{"id": "rita", "warehouseId": "north"})
 	})
@@ -180,8 +180,8 @@ func TestCountersThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// If a product has only one of its two counters, changes update this one and do not add the other.
-// The stock revision always increases.
+// Changes update the valid counters of a product, and leave missing or malformed ones unchanged. The
+// stock revision always increases.
 func TestHalfCountedProducts(t *testing.T) {
 	t.Parallel()
 	null := &types.AttributeValueMemberNULL{Value: true}

@@ -84,8 +84,7 @@ func TestAQuoteIsWhatPlacingSays(t *testing.T) {
 				if total != c.total {
 					t.Errorf("the total is %q, want %q", total, c.total)
 				}
-				// No total is -1, so placing the order is refused, and the refusal contains the total and the
-				// lines.
+				// A total is never -1, so the order is refused. The refusal contains the total and the lines.
 				placed := s.try(t, "placeOrder", in{"customerId": "ann", "items": c.items, "expectedTotal": in{"amount": "-1"}})
 				reasons := placed.UserErrors
 				if i := slices.IndexFunc(reasons, func(e userError) bool { return e.Code == "PRICE_CHANGED" }); i >= 0 {

@@ -176,16 +176,16 @@ const readyFor = time.Second
 // server writes nothing.
 func readiness(ping func(context.Context) error, now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
-	var asked time.Time
+	var checked time.Time
 	var last error
 	return func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		if now().Sub(asked) >= readyFor {
+		if now().Sub(checked) >= readyFor {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 			defer cancel()
 			before := last
-			last, asked = ping(ctx), now()
+			last, checked = ping(ctx), now()
 			switch {
 			case before == nil && last != nil:
 				log.ErrorContext(ctx, "not ready", "error", last)

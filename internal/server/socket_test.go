@@ -575,9 +575,9 @@ func TestSocketsShareThePlaces(t *testing.T) {
 	w.want("complete", "1")
 }
 
-// bulky returns fields that make an event 20 kB long. Few such events fill the buffers of a
+// largeSelection returns fields that make an event 20 kB long. Few such events fill the buffers of a
 // connection that is not read.
-func bulky() string {
+func largeSelection() string {
 	var fields strings.Builder
 	for i := range 90 {
 		fmt.Fprintf(&fields, " %s%d: orderId", strings.Repeat("a", 190), i)
@@ -591,7 +591,7 @@ func TestFollowersThatAreTooSlow(t *testing.T) {
 	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: guard}}, feed.Options{Buffer: 4})
 	order := l.place()
 	w := l.open()
-	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
 	l.following(1)
 	n := 0
 	for ; l.feed.Subscriptions() > 0 && n < 20_000; n++ {
@@ -618,7 +618,7 @@ func TestClientsThatReadNothing(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{AnswerTime: time.Second}})
 	order := l.place()
 	slow, quick := l.open(), l.open()
-	slow.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { %s } }`, order, l.last(order), bulky()))
+	slow.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { %s } }`, order, l.last(order), largeSelection()))
 	l.following(1)
 	quick.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { items { nodes { quantity } } } } }`, order, l.last(order)))
 	l.following(2)

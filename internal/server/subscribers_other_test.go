@@ -2,5 +2,5 @@
 
 package server_test
 
-// sockets returns the number of sockets, at most most, of which this process can hold both ends.
+// sockets returns the number of sockets, up to a maximum, that this process can open at both ends.
 func sockets(most int) int { return min(most, 1000) }

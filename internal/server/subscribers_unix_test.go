@@ -4,7 +4,7 @@ package server_test
 
 import "syscall"
 
-// sockets returns the number of sockets, at most most, of which this process can hold both ends.
+// sockets returns the number of sockets, up to a maximum, that this process can open at both ends.
 func sockets(most int) int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {

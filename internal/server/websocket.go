@@ -167,8 +167,8 @@ type socket struct {
 	// asking is the parent context of operations: ctx with the caller and the principal. Only the
 	// reading goroutine uses it.
 	asking context.Context
-	// initialised is set when connection_init has arrived, and acknowledged when connection_ack is
-	// due.
+	// initialised is set when connection_init has arrived, and acknowledged when the server has
+	// accepted it.
 	initialised, acknowledged atomic.Bool
 	// heard reports whether anything has arrived since the last ping.
 	heard   atomic.Bool
@@ -262,9 +262,9 @@ func (s *socket) close(code websocket.StatusCode, reason string) bool {
 
 // cut closes the connection without a close frame, because the client does not seem to read. It
 // returns false, as close does.
-func (s *socket) cut(why string) bool {
+func (s *socket) cut(reason string) bool {
 	s.closing.Do(func() {
-		s.over.log.DebugContext(s.ctx, "a socket is cut", "reason", why, "requestId", requestID(s.ctx))
+		s.over.log.DebugContext(s.ctx, "a socket is cut", "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
 		_ = s.conn.CloseNow()
 	})

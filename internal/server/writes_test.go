@@ -58,7 +58,7 @@ func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shard
 	w := &wire{next: storetest.Undated(db).Options().HTTPClient}
 	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = w
-		// The wire forwards all SDK behaviour, but the embedded store's client would never retry.
+		// The faults of the wire are transient, but the embedded store's client would never retry.
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = faults.OneAttempt()
 		}

@@ -26,11 +26,11 @@ func Limits(limits any) (rows []Setting) {
 		if code, status, _ := strings.Cut(text("code"), " "); code != "" {
 			row.Exceeded = strings.TrimSpace("`" + code + "` " + status)
 		}
-		switch to := value.Addr().Interface().(type) {
+		switch target := value.Addr().Interface().(type) {
 		case *int:
-			row.Value = Limit(to, text("default"))
+			row.Value = Limit(target, text("default"))
 		case *time.Duration:
-			row.Value = Timeout(to, text("default"))
+			row.Value = Timeout(target, text("default"))
 		}
 		if slices.Contains([]string{row.Name, row.Default, row.Exceeded, row.Meaning}, "") {
 			panic(fmt.Sprintf("the limit %s %s needs the type int or time.Duration, and a tag with env, default, meaning, and code or exceeded", field.Name, field.Type))

@@ -54,70 +54,72 @@ type Value struct {
 
 // Parsed returns a Value that parse accepts. The error message for every other text consists of the
 // setting's name, the text, "set it to" and accepted.
-func Parsed[T any](to *T, preset, accepted string, parse func(text string) (v T, ok bool)) Value {
+func Parsed[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
-		Default: preset,
+		Default: defaultText,
 		parse: func(text string) error {
 			v, ok := parse(text)
 			if !ok {
 				return fmt.Errorf("is %q: set it to %s", text, accepted)
 			}
-			*to = v
+			*target = v
 			return nil
 		},
 	}
 }
 
 // Limit returns a Value that is a number of at least 1.
-func Limit(to *int, preset string) Value { return Number(to, preset, 1, math.MaxInt32) }
+func Limit(target *int, defaultText string) Value {
+	return Number(target, defaultText, 1, math.MaxInt32)
+}
 
-// Number returns a Value that is a number from least to most, both included.
-func Number(to *int, preset string, least, most int) Value {
-	return Parsed(to, preset, fmt.Sprintf("a number from %d to %d", least, most), func(text string) (int, bool) {
+// Number returns a Value that is a number from minimum to maximum, both included.
+func Number(target *int, defaultText string, minimum, maximum int) Value {
+	return Parsed(target, defaultText, fmt.Sprintf("a number from %d to %d", minimum, maximum), func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
-		return n, err == nil && n >= least && n <= most
+		return n, err == nil && n >= minimum && n <= maximum
 	})
 }
 
 // Timeout returns a Value that is a duration above zero.
-func Timeout(to *time.Duration, preset string) Value {
-	return Parsed(to, preset, "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
+func Timeout(target *time.Duration, defaultText string) Value {
+	return Parsed(target, defaultText, "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d > 0
 	})
 }
 
-// Leeway returns a Value that is a duration from zero to most, both included.
-func Leeway(to *time.Duration, preset, most time.Duration) Value {
-	return Parsed(to, preset.String(), fmt.Sprintf("a duration from 0s to %s, such as 30s", most), func(text string) (time.Duration, bool) {
+// Leeway returns a Value that is a duration from zero to maximum, both included.
+func Leeway(target *time.Duration, defaultValue, maximum time.Duration) Value {
+	return Parsed(target, defaultValue.String(), fmt.Sprintf("a duration from 0s to %s, such as 30s", maximum), func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
-		return d, err == nil && d >= 0 && d <= most
+		return d, err == nil && d >= 0 && d <= maximum
 	})
 }
 
 // Switch returns a Value that is on or off.
-func Switch(to *bool, preset string) Value {
-	return Parsed(to, preset, "on or off", func(text string) (bool, bool) { return text == "on", text == "on" || text == "off" })
+func Switch(target *bool, defaultText string) Value {
+	return Parsed(target, defaultText, "on or off", func(text string) (bool, bool) { return text == "on", text == "on" || text == "off" })
 }
 
 // Choice returns a Value that is one of several words.
-func Choice(to *string, preset string, words ...string) Value {
-	return Matching(to, preset, strings.Join(words, " or "), func(text string) bool { return slices.Contains(words, text) })
+func Choice(target *string, defaultText string, words ...string) Value {
+	return Matching(target, defaultText, strings.Join(words, " or "), func(text string) bool { return slices.Contains(words, text) })
 }
 
 // Text returns a Value that is any text.
-func Text(to *string, preset string) Value {
-	return Matching(to, preset, "", func(string) bool { return true })
+func Text(target *string, defaultText string) Value {
+	return Matching(target, defaultText, "", func(string) bool { return true })
 }
 
 // Matching returns a Value that is a text that matches accepts.
-func Matching(to *string, preset, accepted string, matches func(text string) bool) Value {
-	return Parsed(to, preset, accepted, func(text string) (string, bool) { return text, matches(text) })
+func Matching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
+	return Parsed(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
 }
 
 // List returns a Value that is a list of items, separated by commas. The function matches must
 // accept each item.
-func List(to *[]string, accepted string, matches func(item string) bool) Value {
+func List(target *[]string, accepted string, matches func(item string) bool) Value {
 	return Value{parse: func(text string) error {
 		for item := range strings.SplitSeq(text, ",") {
 			item = strings.TrimSpace(item)
@@ -126,21 +128,21 @@ func List(to *[]string, accepted string, matches func(item string) bool) Value {
 			case !matches(item):
 				return fmt.Errorf("has %q: set it to %s", item, accepted)
 			default:
-				*to = append(*to, item)
+				*target = append(*target, item)
 			}
 		}
 		return nil
 	}}
 }
 
-// Secret returns a Value that is a secret of at least that number of characters. Error messages do
+// Secret returns a Value that is a secret of at least minimum characters. Error messages do
 // not contain the secret.
-func Secret(to *[]byte, least int) Value {
+func Secret(target *[]byte, minimum int) Value {
 	return Value{parse: func(text string) error {
-		if len(text) < least {
-			return fmt.Errorf("has %d characters: set it to at least %d, for example with `openssl rand -hex 32`", len(text), least)
+		if len(text) < minimum {
+			return fmt.Errorf("has %d characters: set it to at least %d, for example with `openssl rand -hex 32`", len(text), minimum)
 		}
-		*to = []byte(text)
+		*target = []byte(text)
 		return nil
 	}}
 }
