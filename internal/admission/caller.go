@@ -8,7 +8,7 @@ type Caller struct {
 	// Key identifies the caller.
 	Key string
 	// Stranger reports whether no token identifies the caller. The key is then a network address. All
-	// strangers together have at most half of a pool.
+	// such callers together have at most half of a pool.
 	Stranger bool
 	// Weight multiplies the caller's share; 0 stands for 1.
 	Weight int

@@ -64,7 +64,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// All strangers together have half of a pool, and each of them has a share of that half.
+// All anonymous callers together have half of a pool, and each of them has a share of that half.
 func TestStrangers(t *testing.T) {
 	p := pool(160)
 	if n := most(p, Caller{Key: "1.2.3.4", Stranger: true}); n != 70 {
@@ -146,7 +146,7 @@ func (p *Pool) tickets() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, q := range p.waiting {
-		n += len(q.tickets)
+		n += len(q.waiters)
 	}
 	return n
 }
@@ -202,7 +202,7 @@ func TestPoolsKeepTheirSize(t *testing.T) {
 				}
 			}
 			sum := 0
-			for _, has := range p.by {
+			for _, has := range p.usedByKey {
 				if has <= 0 {
 					t.Fatalf("somebody has %d", has)
 				}
@@ -211,15 +211,15 @@ func TestPoolsKeepTheirSize(t *testing.T) {
 			if p.Used() != sum || sum > size {
 				t.Fatalf("%d are used of %d, callers have %d", p.Used(), size, sum)
 			}
-			if p.strangers > int64(max(1, size/2)) && len(p.by) > 1 && p.used != p.strangers {
-				t.Fatalf("strangers have %d of %d", p.strangers, size)
+			if p.usedByAnonymous > int64(max(1, size/2)) && len(p.usedByKey) > 1 && p.used != p.usedByAnonymous {
+				t.Fatalf("strangers have %d of %d", p.usedByAnonymous, size)
 			}
 		}
 		for _, was := range taken {
 			p.Give(was.c, was.n)
 		}
-		if p.used != 0 || p.strangers != 0 || len(p.by) != 0 || len(p.queues) != 0 {
-			t.Fatalf("%d are used in the end, %d by strangers", p.used, p.strangers)
+		if p.used != 0 || p.usedByAnonymous != 0 || len(p.usedByKey) != 0 || len(p.queues) != 0 {
+			t.Fatalf("%d are used in the end, %d by strangers", p.used, p.usedByAnonymous)
 		}
 	})
 }

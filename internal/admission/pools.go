@@ -27,7 +27,7 @@ const (
 	SubscriptionMemory
 	CatchUps
 	Events
-	pools
+	poolCount
 )
 
 // Declaration declares a pool. The pool's setting, its row in docs/limits.md, its refusals and the
@@ -49,7 +49,8 @@ type Declaration struct {
 	Size int
 	// Parts up to Uncounted are not counted. Every other part counts as at least Least.
 	Uncounted, Least int
-	// Waits reports whether a caller waits for capacity. Otherwise the pool refuses the request.
+	// Waits reports whether a caller waits for capacity. If Waits is false, the pool refuses the
+	// request.
 	Waits bool
 	// Code is the error code of a refusal, or empty if the client gets no error. Status is the HTTP
 	// status of a refusal, or 0 if it has no status.
@@ -62,12 +63,12 @@ type Declaration struct {
 }
 
 // Sizes are the sizes of the pools that have a setting. 0 stands for the default.
-type Sizes [pools]int
+type Sizes [poolCount]int
 
-const unavailable = 503
+const statusServiceUnavailable = 503
 
 // declarations declares all pools. The defaults suit a server with one or two cores.
-var declarations = [pools]Declaration{
+var declarations = [poolCount]Declaration{
 	Connections: {
 		Name: "connections", Holds: "open connections", Setting: "ORDERGRAPH_MAX_CONNECTIONS", Default: 4096,
 		Otherwise: "an idle connection is closed, or else the new one",
@@ -75,7 +76,7 @@ var declarations = [pools]Declaration{
 	Sockets: {
 		Name: "sockets", Holds: "WebSockets and event streams", Derived: "three quarters of `connections`",
 		derive: func(s Sizes) int { return s[Connections] * 3 / 4 },
-		Code:   errcode.Overloaded, Status: unavailable, Advice: "use one socket for several subscriptions",
+		Code:   errcode.Overloaded, Status: statusServiceUnavailable, Advice: "use one socket for several subscriptions",
 	},
 	Verifications: {
 		Name: "verifications", Holds: "signatures of tokens that are verified at the same time", Derived: "half of the processors",
@@ -84,11 +85,11 @@ var declarations = [pools]Declaration{
 	Bodies: {
 		Name: "bodies", Holds: "bytes of request bodies of more than 16 KiB that are still arriving", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
 		Meaning:   "maximum bytes of request bodies of more than 16 KiB that are still arriving and, counted separately, of responses of more than 16 KiB that clients are still reading",
-		Uncounted: 16 << 10, Code: errcode.Overloaded, Status: unavailable, Advice: "send a shorter body",
+		Uncounted: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	Requests: {
 		Name: "requests", Holds: "requests in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT", Default: 256,
-		Code: errcode.Overloaded, Status: unavailable, Advice: "send fewer at the same time",
+		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer at the same time",
 	},
 	Preparations: {
 		Name: "preparations", Holds: "new documents that are parsed, and bodies of more than 16 KiB that are decoded, at the same time", Derived: "all processors but one",
@@ -96,16 +97,16 @@ var declarations = [pools]Declaration{
 	},
 	Cost: {
 		Name: "cost", Holds: "points of cost of operations that are executed at the same time", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
-		Uncounted: 2000, Code: errcode.Overloaded, Status: unavailable, Advice: "ask for less",
+		Uncounted: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
 	},
 	Answers: {
 		Name: "answers", Holds: "bytes of responses of more than 16 KiB that clients are still reading", Derived: "as `bodies`",
 		derive: func(s Sizes) int { return s[Bodies] }, Uncounted: 16 << 10,
-		Code: errcode.Overloaded, Status: unavailable, Advice: "ask for less",
+		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
 	},
 	Subscriptions: {
 		Name: "subscriptions", Holds: "subscriptions, and other operations on WebSockets, in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
-		Code: errcode.TooManySubscriptions, Status: unavailable, Advice: "complete others",
+		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete others",
 	},
 	SubscriptionMemory: {
 		Name: "subscriptionMemory", Holds: "bytes of documents and variables that subscriptions hold, the same document once", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
@@ -145,7 +146,7 @@ func (s Sizes) withDefaults() Sizes {
 }
 
 // Controller has the pools of a server. It is safe for concurrent use.
-type Controller [pools]*Pool
+type Controller [poolCount]*Pool
 
 // New returns a Controller with pools of the given sizes.
 func New(s Sizes) *Controller {

@@ -13,7 +13,7 @@ import (
 
 // callerOf returns the caller whose shares a request uses. The key is the customer of the token,
 // else the subject of the token, else the client's network address.
-func (h overHTTP) callerOf(identity auth.Identity) admission.Caller {
+func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	principal := identity.Principal
 	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Stranger: principal.Role == commerce.RoleAnonymous}
 	if principal.Customer != "" {
@@ -22,22 +22,22 @@ func (h overHTTP) callerOf(identity auth.Identity) admission.Caller {
 	return c
 }
 
-// stranger returns the caller of a request before its token has been verified. Without
+// anonymousCaller returns the caller of a request before its token has been verified. Without
 // authentication all requests have the same caller.
-func (h overHTTP) stranger(remote string) admission.Caller {
+func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	if h.authentication.tokens == nil {
 		return admission.Caller{}
 	}
-	return admission.Caller{Key: "address/" + networkOf(remote), Stranger: true}
+	return admission.Caller{Key: "address/" + remoteNetwork(remote), Stranger: true}
 }
 
-// take acquires n of a pool for the caller of a context. It returns nil, or the refusal.
-func (h overHTTP) take(ctx context.Context, id admission.ID, n int) *refusal {
-	return refused(h.pools[id].Take(admission.CallerOf(ctx), n))
+// acquire acquires n of a pool for the caller of a context. It returns nil, or the refusal.
+func (h httpHandler) acquire(ctx context.Context, id admission.ID, n int) *refusal {
+	return poolRefusal(h.pools[id].Take(admission.CallerOf(ctx), n))
 }
 
-// give releases n that take has acquired.
-func (h overHTTP) give(ctx context.Context, id admission.ID, n int) {
+// release releases n that acquire has acquired.
+func (h httpHandler) release(ctx context.Context, id admission.ID, n int) {
 	h.pools[id].Give(admission.CallerOf(ctx), n)
 }
 
@@ -47,8 +47,9 @@ const (
 	// shareDelay delays refusals of callers that have spent their points or have their share of a
 	// pool.
 	shareDelay = 200 * time.Millisecond
-	// forgedDelay delays the refusal of a forged signature while other signatures wait to be verified.
-	forgedDelay = time.Second
+	// forgedTokenDelay delays the refusal of a forged signature while other signatures wait to be
+	// verified.
+	forgedTokenDelay = time.Second
 )
 
 // delay waits until d has passed, the client has disconnected, or the server stops.
@@ -58,23 +59,23 @@ func delay(ctx context.Context, d time.Duration) {
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-	case <-stopping(ctx).Done():
+	case <-shutdownContext(ctx).Done():
 	}
 }
 
 // delayRefusal waits if a request was refused because its caller requests too much.
 func delayRefusal(ctx context.Context, refused *refusal, result graph.Result) {
-	if refused != nil && (refused.ofCaller || refused.limited != nil) || refused == nil && result.Outcome == graph.RateLimited {
+	if refused != nil && (refused.shareExceeded || refused.rateLimitResult != nil) || refused == nil && result.Outcome == graph.RateLimited {
 		delay(ctx, shareDelay)
 	}
 }
 
-// refused returns a pool's refusal as the response to a request, or nil if the refusal is nil.
-func refused(full *admission.Refusal) *refusal {
+// poolRefusal returns a pool's refusal as the response to a request, or nil if the refusal is nil.
+func poolRefusal(full *admission.Refusal) *refusal {
 	if full == nil {
 		return nil
 	}
-	r := refuse(http.StatusServiceUnavailable, full.Pool().Code, "%s", full.Error())
-	r.pool, r.ofCaller = full.Pool().Name, full.OfCaller()
+	r := newRefusal(http.StatusServiceUnavailable, full.Pool().Code, "%s", full.Error())
+	r.pool, r.shareExceeded = full.Pool().Name, full.OfCaller()
 	return r
 }

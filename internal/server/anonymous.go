@@ -6,30 +6,30 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// anonymousNetwork is the number of leading bits of an IPv6 address that identify a caller. A
+// ipv6NetworkBits is the number of leading bits of an IPv6 address that identify a caller. A
 // customer of a network provider has at least one network of this size
 // (https://www.rfc-editor.org/rfc/rfc6177).
-const anonymousNetwork = 64
+const ipv6NetworkBits = 64
 
-// anonymous returns the principal of a request without a token. Its ID contains the network address
-// of the connection. Callers behind the same proxy are the same principal.
-func anonymous(remote string) commerce.Principal {
+// anonymousPrincipal returns the principal of a request without a token. Its ID contains the
+// network address of the connection. Callers behind the same proxy are the same principal.
+func anonymousPrincipal(remote string) commerce.Principal {
 	principal := commerce.Principal{ID: "anonymous", Name: "anonymous", Role: commerce.RoleAnonymous}
-	if network := networkOf(remote); network != "" {
+	if network := remoteNetwork(remote); network != "" {
 		principal.ID += "/" + network
 	}
 	return principal
 }
 
-// networkOf returns the IPv4 address of a connection, or the network of its IPv6 address. It
+// remoteNetwork returns the IPv4 address of a connection, or the network of its IPv6 address. It
 // returns an empty string if the address is malformed.
-func networkOf(remote string) string {
+func remoteNetwork(remote string) string {
 	from, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return ""
 	}
 	address := from.Addr().Unmap().WithZone("")
-	if network, err := address.Prefix(anonymousNetwork); err == nil && address.Is6() {
+	if network, err := address.Prefix(ipv6NetworkBits); err == nil && address.Is6() {
 		return network.String()
 	}
 	return address.String()

@@ -27,13 +27,13 @@ type authentication struct {
 // (https://www.rfc-editor.org/rfc/rfc6750#section-3).
 const challengeHeader = "WWW-Authenticate"
 
-// challenge is the challenge to a request without a token.
-const challenge = "Bearer"
+// bearerChallenge is the challenge to a request without a token.
+const bearerChallenge = "Bearer"
 
-// authenticated verifies the token of a request and returns the request with its principal. This
+// authenticate verifies the token of a request and returns the request with its principal. This
 // comes before the body is read and before the request uses capacity, so an unauthenticated client
 // gets neither. The verification of signatures has a limit of its own (auth.Authenticator).
-func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
+func (h httpHandler) authenticate(r *http.Request) (*http.Request, *refusal) {
 	if h.authentication.tokens == nil {
 		return r, nil
 	}
@@ -49,9 +49,9 @@ func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 type identityKey struct{}
 
 // withIdentity returns the context of a request that has been authenticated.
-func (h overHTTP) withIdentity(ctx context.Context, identity auth.Identity) context.Context {
+func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) context.Context {
 	caller := h.callerOf(identity)
-	ownedBy(ctx, caller)
+	setConnectionCaller(ctx, caller)
 	ctx = admission.WithCaller(graph.WithPrincipal(ctx, identity.Principal), caller)
 	return context.WithValue(ctx, identityKey{}, identity)
 }
@@ -73,35 +73,36 @@ func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 // tokens only from Authorization, because proxies log URLs and browsers keep them.
 func (a authentication) identify(ctx context.Context, header http.Header, remote string) (auth.Identity, *refusal) {
 	// Each address has a share of the verifications, as no signature has been verified yet.
-	ctx = admission.WithCaller(ctx, admission.Caller{Key: networkOf(remote)})
+	ctx = admission.WithCaller(ctx, admission.Caller{Key: remoteNetwork(remote)})
 	given := header.Values("Authorization")
 	switch {
 	case len(given) > 1:
 		return auth.Identity{}, unauthenticated(true)
 	case len(given) == 0 && a.anonymous:
-		return auth.Identity{Principal: anonymous(remote)}, nil
+		return auth.Identity{Principal: anonymousPrincipal(remote)}, nil
 	}
 	token, ok := bearer(header.Get("Authorization"))
 	if !ok {
 		return auth.Identity{}, unauthenticated(false)
 	}
-	identity, err := a.token(ctx, token)
+	identity, err := a.verifyToken(ctx, token)
 	if errors.Is(err, auth.ErrForged) && a.tokens.Busy() {
-		delay(ctx, forgedDelay)
+		delay(ctx, forgedTokenDelay)
 	}
 	switch {
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return auth.Identity{}, unauthenticated(true)
 	case err != nil:
-		return auth.Identity{}, refuse(http.StatusServiceUnavailable, errcode.Unavailable, "the token cannot be verified right now: try again in a moment")
+		return auth.Identity{}, newRefusal(http.StatusServiceUnavailable, errcode.Unavailable, "the token cannot be verified right now: try again in a moment")
 	}
 	return identity, nil
 }
 
-// token returns the identity of a token, and logs the reason if the token is refused. An invalid
-// token is the client's error and any client can send many of them, so it is logged at debug level.
-// No part of a token is logged. The errors are those that auth.Authenticator.Authenticate returns.
-func (a authentication) token(ctx context.Context, token string) (auth.Identity, error) {
+// verifyToken returns the identity of a token, and logs the reason if the token is refused. An
+// invalid token is the client's error and any client can send many of them, so it is logged at
+// debug level. No part of a token is logged. The errors are those that
+// auth.Authenticator.Authenticate returns.
+func (a authentication) verifyToken(ctx context.Context, token string) (auth.Identity, error) {
 	identity, err := a.tokens.Authenticate(ctx, token)
 	if err == nil && identity.Principal.Role == 0 {
 		err = auth.ErrUnauthenticated // a second check: an identity without a role has no permission
@@ -128,11 +129,11 @@ func bearer(authorization string) (string, bool) {
 // not contain the reason, which would help an attacker.
 func unauthenticated(given bool) *refusal {
 	if given {
-		refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new one, and send it once, as Authorization: Bearer TOKEN")
+		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new one, and send it once, as Authorization: Bearer TOKEN")
 		refused.challenge = `Bearer error="invalid_token"`
 		return refused
 	}
-	refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "credentials are missing: send a token as Authorization: Bearer TOKEN")
-	refused.challenge = challenge
+	refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "credentials are missing: send a token as Authorization: Bearer TOKEN")
+	refused.challenge = bearerChallenge
 	return refused
 }

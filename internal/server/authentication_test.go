@@ -142,7 +142,8 @@ func checkRefused(t testing.TB, w *httptest.ResponseRecorder, what string, given
 	}
 }
 
-// Without a valid token neither the request body nor the table is read, and the response has the reason.
+// Without a valid token neither the request body nor the table is read, and the response has the
+// reason.
 func TestStrangers(t *testing.T) {
 	g := guarding(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
 		t.Error("a stranger's request reads the table")

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// provingHeaders are headers that a page cannot send to another site without a CORS preflight
+// preflightHeaders are headers that a page cannot send to another site without a CORS preflight
 // request (https://fetch.spec.whatwg.org/#cors-safelisted-request-header). Apollo's clients and
 // gateways send the first one.
-var provingHeaders = [...]string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight", ExplainHeader}
+var preflightHeaders = [...]string{"Apollo-Require-Preflight", "X-Apollo-Operation-Name", "GraphQL-Require-Preflight", ExplainHeader}
 
 // browserHeaders identify a browser. A browser sends at least one of them with a request that a
 // page of another site caused. Old browsers are identified by User-Agent instead. Sec-Fetch-Mode is
 // not in the list because Node's fetch sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// forgeable reports whether a page of another site could have made a browser send a GET request
+// possibleCSRF reports whether a page of another site could have made a browser send a GET request
 // (CSRF). A request cannot be forged if it has a header that needs a preflight, comes from a page
 // of this site or the address bar, or does not come from a browser. A configured origin is not
 // sufficient: browsers send simple GETs without a preflight. POST needs no such check, as its
 // Content-Type is JSON.
-func forgeable(h http.Header) bool {
-	for _, name := range provingHeaders {
+func possibleCSRF(h http.Header) bool {
+	for _, name := range preflightHeaders {
 		if h.Get(name) != "" {
 			return false
 		}
@@ -33,7 +33,7 @@ func forgeable(h http.Header) bool {
 	if scheme, _, _ := strings.Cut(h.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
-	if t, _, err := mime.ParseMediaType(h.Get("Content-Type")); err == nil && !simpleType(t) {
+	if t, _, err := mime.ParseMediaType(h.Get("Content-Type")); err == nil && !simpleContentType(t) {
 		return false
 	}
 	switch h.Get("Sec-Fetch-Site") {
@@ -49,7 +49,8 @@ func forgeable(h http.Header) bool {
 	return slices.ContainsFunc([]string{"Mozilla/", "Opera/"}, func(prefix string) bool { return strings.HasPrefix(h.Get("User-Agent"), prefix) })
 }
 
-// simpleType reports whether pages can send this content type to any site without a preflight.
-func simpleType(t string) bool {
+// simpleContentType reports whether pages can send this content type to any site without a
+// preflight.
+func simpleContentType(t string) bool {
 	return t == "application/x-www-form-urlencoded" || t == "multipart/form-data" || t == "text/plain"
 }

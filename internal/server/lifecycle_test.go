@@ -45,9 +45,9 @@ func moveInput(mutation, id string) in {
 	return input
 }
 
-// TestEveryMoveFromEveryStatus tries every status change from every status. A change in the order's lifecycle succeeds, updates
-// the stock and writes an event. Every other change is refused with the status and the allowed
-// changes.
+// TestEveryMoveFromEveryStatus tries every status change from every status. A change in the order's
+// lifecycle succeeds, updates the stock and writes an event. Every other change is refused with the
+// status and the allowed changes.
 func TestEveryMoveFromEveryStatus(t *testing.T) {
 	t.Parallel()
 	stock := map[commerce.Status]string{

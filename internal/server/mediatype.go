@@ -22,12 +22,12 @@ const (
 	typeEventStream mediaType = "text/event-stream"
 )
 
-// answerType chooses the media type of a response by the values of Accept. It returns false if the
-// client accepts no supported type. Of types with the same weight, a type that Accept names
+// negotiateMediaType chooses the media type of a response by the values of Accept. It returns false
+// if the client accepts no supported type. Of types with the same weight, a type that Accept names
 // precedes one that a wildcard matches. After that, typeGraphQL precedes typeJSON. Without Accept,
 // or with */*, the type is JSON. An event stream must be named. It loses a tie against any other
 // named type: a client that can read all types gets a single response.
-func answerType(values []string) (mediaType, bool) {
+func negotiateMediaType(values []string) (mediaType, bool) {
 	// This is the fast path for the values that most clients send.
 	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
 		return typeJSON, true
@@ -38,7 +38,7 @@ func answerType(values []string) (mediaType, bool) {
 	}
 	best, bestWeight, bestNamed := typeJSON, 0.0, false
 	for _, t := range []mediaType{typeGraphQL, typeJSON, typeEventStream} {
-		weight, rank := welcome(ranges, t)
+		weight, rank := mediaTypeWeight(ranges, t)
 		named := rank == rankNamed
 		if t == typeEventStream && !named {
 			continue
@@ -59,8 +59,9 @@ const (
 	rankNamed
 )
 
-// welcome returns the weight rangeRank a type, and the rank rangeRank the media range that gives the weight.
-func welcome(ranges []string, t mediaType) (weight float64, rank int) {
+// mediaTypeWeight returns the weight of a type, and the rank of the media range that gives the
+// weight.
+func mediaTypeWeight(ranges []string, t mediaType) (weight float64, rank int) {
 	for _, r := range ranges {
 		name, parameters, _ := strings.Cut(r, ";")
 		rangeRank := rankNone
@@ -72,15 +73,15 @@ func welcome(ranges []string, t mediaType) (weight float64, rank int) {
 		case "*/*":
 			rangeRank = rankAny
 		}
-		if rangeRank > rank && inUTF8(parameters) {
+		if rangeRank > rank && allowsUTF8(parameters) {
 			weight, rank = accept.Weight(parameters), rangeRank
 		}
 	}
 	return weight, rank
 }
 
-// inUTF8 reports whether the parameters allow UTF-8. It ignores parameters other than charset.
-func inUTF8(parameters string) bool {
+// allowsUTF8 reports whether the parameters allow UTF-8. It ignores parameters other than charset.
+func allowsUTF8(parameters string) bool {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
 		if strings.EqualFold(name, "charset") && !strings.EqualFold(strings.Trim(value, `"`), "utf-8") {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// message is a message from a client, as the WebSocket protocol defines it.
-type message struct {
+// clientMessage is a message from a client, as the WebSocket protocol defines it.
+type clientMessage struct {
 	// ID identifies the operation of a subscribe or complete message.
 	ID      string          `json:"id"`
 	Type    string          `json:"type"`
@@ -21,21 +21,21 @@ type message struct {
 // operation repeats the ID.
 const maxOperationID = 256
 
-// readMessage parses a message from a client, but not its payload. It returns an error that
+// parseMessage parses a message from a client, but not its payload. It returns an error that
 // describes the protocol violation. The socket must then be closed with code 4400.
-func readMessage(text []byte) (message, error) {
-	var m message
+func parseMessage(text []byte) (clientMessage, error) {
+	var m clientMessage
 	if !utf8.Valid(text) || tooManyValues(text) || json.Unmarshal(text, &m) != nil {
 		return m, errors.New("it is not a JSON object of the protocol")
 	}
 	switch m.Type {
 	case messageInit, messagePing, messagePong:
-		if !absent(m.Payload) && !isObject(m.Payload) {
+		if !isMissingOrNull(m.Payload) && !isObject(m.Payload) {
 			return m, fmt.Errorf("the payload of %s is not an object", m.Type)
 		}
 		return m, nil
 	case messageSubscribe:
-		if err := checkID(m); err != nil {
+		if err := checkOperationID(m); err != nil {
 			return m, err
 		}
 		if !isObject(m.Payload) {
@@ -43,25 +43,25 @@ func readMessage(text []byte) (message, error) {
 		}
 		return m, nil
 	case messageComplete:
-		return m, checkID(m)
+		return m, checkOperationID(m)
 	default:
 		return m, errors.New("clients may not send this type")
 	}
 }
 
-func checkID(m message) error {
+func checkOperationID(m clientMessage) error {
 	if m.ID == "" || len(m.ID) > maxOperationID {
 		return fmt.Errorf("%s needs an id of 1 to %d bytes", m.Type, maxOperationID)
 	}
 	return nil
 }
 
-// checkSubscribe returns an error if the payload of a subscribe message violates the protocol. The
-// query may be missing if the request names a trusted document or a persisted query.
-func checkSubscribe(payload []byte) error {
-	p, refused := readParameters(payload)
+// checkSubscribePayload returns an error if the payload of a subscribe message violates the
+// protocol. The query may be missing if the request names a trusted document or a persisted query.
+func checkSubscribePayload(payload []byte) error {
+	p, refused := decodeParameters(payload)
 	if refused == nil {
-		refused = p.mistyped()
+		refused = p.checkTypes()
 	}
 	switch {
 	case refused != nil:
@@ -72,8 +72,8 @@ func checkSubscribe(payload []byte) error {
 	return nil
 }
 
-// absent reports whether a JSON value is missing or null. The value must be valid JSON without
-// leading white space.
-func absent(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
+// isMissingOrNull reports whether a JSON value is missing or null. The value must be valid JSON
+// without leading white space.
+func isMissingOrNull(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
 
 func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }

@@ -180,8 +180,8 @@ func TestCountersThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// Changes update the valid counters of a product, and leave missing or malformed ones unchanged. The
-// stock revision always increases.
+// Changes update the valid counters of a product, and leave missing or malformed ones unchanged.
+// The stock revision always increases.
 func TestHalfCountedProducts(t *testing.T) {
 	t.Parallel()
 	null := &types.AttributeValueMemberNULL{Value: true}

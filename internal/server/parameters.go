@@ -39,24 +39,24 @@ func tooManyValues(text []byte) bool {
 	return n > maxValues
 }
 
-// readBody decodes a GraphQL request from a body. Error messages do not repeat the body.
-func readBody(body []byte) (graph.Request, *refusal) {
-	p, refused := readParameters(body)
+// decodeBody decodes a GraphQL request from a body. Error messages do not repeat the body.
+func decodeBody(body []byte) (graph.Request, *refusal) {
+	p, refused := decodeParameters(body)
 	if refused != nil {
 		return graph.Request{}, refused
 	}
 	return p.request()
 }
 
-// readParameters decodes the parameters of a request from a JSON object. It accepts values of any
+// decodeParameters decodes the parameters of a request from a JSON object. It accepts values of any
 // type.
-func readParameters(body []byte) (p parameters, refused *refusal) {
+func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	start := bytes.TrimLeft(body, " \t\r\n")
 	switch {
 	case !utf8.Valid(body):
 		return p, badRequest("the body is not valid UTF-8")
 	case tooManyValues(body):
-		return p, refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d JSON values: send fewer per request", maxValues)
+		return p, newRefusal(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d JSON values: send fewer per request", maxValues)
 	case bytes.HasPrefix(start, []byte("[")):
 		return p, badRequest("the body is a list: send one JSON object, with one operation, per request")
 	case !bytes.HasPrefix(start, []byte("{")):
@@ -65,8 +65,8 @@ func readParameters(body []byte) (p parameters, refused *refusal) {
 	switch err := unmarshal(body, &p); {
 	case err == nil:
 		return p, nil
-	case p.repeated != "":
-		return p, badRequest("%s is given more than once", p.repeated)
+	case p.duplicate != "":
+		return p, badRequest("%s is given more than once", p.duplicate)
 	case p.complete:
 		return p, badRequest("the body continues after the JSON object: send only one request")
 	default:
@@ -85,14 +85,14 @@ type parameters struct {
 	query, operationName, variables, extensions parameter
 	// documentID is the ID of a trusted document. Relay and other clients call it doc_id or id.
 	documentID, docID, id parameter
-	// repeated is the name of a parameter that occurs twice.
-	repeated string
+	// duplicate is the name of a parameter that occurs twice.
+	duplicate string
 	// complete is set when the whole object has been read.
 	complete bool
 }
 
-// named returns the parameter with a name, or nil if no parameter has this name.
-func (p *parameters) named(name string) *parameter {
+// byName returns the parameter with a name, or nil if no parameter has this name.
+func (p *parameters) byName(name string) *parameter {
 	switch name {
 	case "query":
 		return &p.query
@@ -115,16 +115,16 @@ func (p *parameters) named(name string) *parameter {
 // UnmarshalJSONFrom reads the parameters from a JSON object. It skips other members.
 func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	err := readMembers(d, func(name string) error {
-		to := p.named(name)
+		to := p.byName(name)
 		if to == nil {
 			return d.SkipValue()
 		}
-		given := to.given()
+		given := to.isSet()
 		if err := to.UnmarshalJSONFrom(d); err != nil {
 			return err
 		}
 		if given {
-			p.repeated = d.StackPointer().LastToken()
+			p.duplicate = d.StackPointer().LastToken()
 			return jsontext.ErrDuplicateName
 		}
 		return nil
@@ -140,7 +140,7 @@ func (p *parameters) request() (graph.Request, *refusal) {
 		Query: p.query.text, OperationName: p.operationName.text, DocumentID: p.documentID.text,
 		Variables: p.variables.object, Extensions: p.extensions.object,
 	}
-	if refused := p.mistyped(); refused != nil {
+	if refused := p.checkTypes(); refused != nil {
 		return r, refused
 	}
 	if r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil {
@@ -152,15 +152,15 @@ func (p *parameters) request() (graph.Request, *refusal) {
 	return r, nil
 }
 
-// mistyped returns a refusal if a parameter has a wrong type, and nil otherwise.
-func (p *parameters) mistyped() *refusal {
+// checkTypes returns a refusal if a parameter has a wrong type, and nil otherwise.
+func (p *parameters) checkTypes() *refusal {
 	for _, name := range []string{"query", "operationName", "documentId"} {
-		if !p.named(name).is(jsontext.KindString) {
+		if !p.byName(name).hasKind(jsontext.KindString) {
 			return badRequest("%s is not a string", name)
 		}
 	}
 	for _, name := range []string{"variables", "extensions"} {
-		if !p.named(name).is(jsontext.KindBeginObject) {
+		if !p.byName(name).hasKind(jsontext.KindBeginObject) {
 			return badRequest("%s is not a JSON object", name)
 		}
 	}
@@ -182,12 +182,13 @@ type parameter struct {
 	object map[string]any
 }
 
-// given reports whether the request has the parameter.
-func (p *parameter) given() bool { return p.kind != jsontext.KindInvalid }
+// isSet reports whether the request has the parameter.
+func (p *parameter) isSet() bool { return p.kind != jsontext.KindInvalid }
 
-// is reports whether the value has a JSON type. A parameter that is missing or null has every type.
-func (p *parameter) is(kind jsontext.Kind) bool {
-	return p.kind == kind || p.kind == jsontext.KindNull || !p.given()
+// hasKind reports whether the value has a JSON type. A parameter that is missing or null has every
+// type.
+func (p *parameter) hasKind(kind jsontext.Kind) bool {
+	return p.kind == kind || p.kind == jsontext.KindNull || !p.isSet()
 }
 
 // UnmarshalJSONFrom reads a string or an object, and skips a value of another type.

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzBody compares readBody with encoding/json. Both must accept the same JSON, and read the same
-// values.
+// FuzzBody compares decodeBody with encoding/json. Both must accept the same JSON, and read the
+// same values.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		`{"query":"{ a }"}`, "\t{\"query\" : \"query A($a: ID!) {\\n a(b: \\\"\\\\c\\\") }\" ,\r\n\"operationName\":\"A\",\"extensions\":null} ",
@@ -26,7 +26,7 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sent := bytes.Clone(body)
-		got, refused := readBody(body)
+		got, refused := decodeBody(body)
 		if !bytes.Equal(body, sent) {
 			t.Errorf("%q became %q", sent, body)
 		}
@@ -91,7 +91,7 @@ func TestBodyRefusals(t *testing.T) {
 		{"no query", `{"query":"","doc_id":1,"id":null,"extensions":{"persistedQuery":null}}`, 400, "the request has no query"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, refused := readBody([]byte(c.body))
+			got, refused := decodeBody([]byte(c.body))
 			if refused == nil {
 				t.Fatalf("is read as %#v", got)
 			}

@@ -19,15 +19,15 @@ const requestIDHeader = "X-Request-Id"
 
 type requestIDKey struct{}
 
-// identifiedContext is the context of a request with its ID. A WebSocket keeps the context, so it
+// requestIDContext is the context of a request with its ID. A WebSocket keeps the context, so it
 // must not refer to the response.
-type identifiedContext struct {
+type requestIDContext struct {
 	context.Context
 	id string
 }
 
 // Value returns the request ID, or the parent's value.
-func (c *identifiedContext) Value(key any) any {
+func (c *requestIDContext) Value(key any) any {
 	if key == (requestIDKey{}) {
 		return c.id
 	}
@@ -41,13 +41,13 @@ func requestID(ctx context.Context) string {
 	return id
 }
 
-// identified is middleware that assigns a request ID, recovers from panics, and logs requests. The
-// log level is debug, because errors are logged where they occur.
-func identified(log *slog.Logger, next http.Handler) http.Handler {
+// withRequestID is middleware that assigns a request ID, recovers from panics, and logs requests.
+// The log level is debug, because errors are logged where they occur.
+func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := rand.Text()
 		w.Header().Set(requestIDHeader, id)
-		r = r.WithContext(&identifiedContext{r.Context(), id})
+		r = r.WithContext(&requestIDContext{r.Context(), id})
 		logged := log.Enabled(r.Context(), slog.LevelDebug)
 		var start time.Time
 		if logged {
@@ -61,10 +61,10 @@ func identified(log *slog.Logger, next http.Handler) http.Handler {
 			}
 			if panicked != nil {
 				log.ErrorContext(r.Context(), "request failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", id)
-				seen.fail(id)
+				seen.writeError(id)
 			}
 			if logged { // the arguments of a log call are allocated even if the level is disabled
-				log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", seen.sent(), "duration", time.Since(start), "requestId", id)
+				log.DebugContext(r.Context(), "request", "method", r.Method, "path", r.URL.Path, "status", seen.sentStatus(), "duration", time.Since(start), "requestId", id)
 			}
 		}()
 		next.ServeHTTP(seen, r)
@@ -87,12 +87,12 @@ func (w *statusWriter) WriteHeader(status int) {
 
 // Write writes a part of the body.
 func (w *statusWriter) Write(b []byte) (int, error) {
-	w.status = w.sent()
+	w.status = w.sentStatus()
 	return w.ResponseWriter.Write(b)
 }
 
-// sent returns the status that the client gets.
-func (w *statusWriter) sent() int {
+// sentStatus returns the status that the client gets.
+func (w *statusWriter) sentStatus() int {
 	if w.status < http.StatusOK {
 		return http.StatusOK
 	}
@@ -102,9 +102,9 @@ func (w *statusWriter) sent() int {
 // Unwrap lets http.ResponseController reach the underlying writer.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// fail responds to a request whose handler panicked. If a part of the response has been sent, it
-// closes the connection, so that the client detects an incomplete response.
-func (w *statusWriter) fail(id string) {
+// writeError responds to a request whose handler panicked. If a part of the response has been sent,
+// it closes the connection, so that the client detects an incomplete response.
+func (w *statusWriter) writeError(id string) {
 	if w.status >= http.StatusOK {
 		panic(http.ErrAbortHandler)
 	}
@@ -117,7 +117,7 @@ func (w *statusWriter) fail(id string) {
 	}
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	refused := refuse(http.StatusInternalServerError, errcode.Internal, "Something went wrong on the server.")
+	refused := newRefusal(http.StatusInternalServerError, errcode.Internal, "Something went wrong on the server.")
 	refused.requestID = id
-	refused.reply(w, typeJSON)
+	refused.write(w, typeJSON)
 }

@@ -113,64 +113,64 @@ func New(opts Options) (http.Handler, error) {
 		opts.Admission = admission.New(admission.Sizes{})
 	}
 	opts.Graph.Admission = opts.Admission
-	compress, err := compression()
+	compress, err := newCompressor()
 	if err != nil {
 		return nil, err
 	}
 	crossOrigin := cors.New(cors.Options{
 		AllowedOrigins: opts.Origins,
 		// Without origins, rs/cors would allow every origin.
-		AllowOriginFunc: allowNone(opts.Origins),
+		AllowOriginFunc: denyAllOrigins(opts.Origins),
 		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: slices.Concat([]string{"Accept", "Authorization", "Content-Type", requestIDHeader,
-			"Apollographql-Client-Name", "Apollographql-Client-Version"}, provingHeaders[:]),
+			"Apollographql-Client-Name", "Apollographql-Client-Version"}, preflightHeaders[:]),
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
 	})
-	overHTTP := overHTTP{
-		executor: graph.NewExecutor(opts.Graph), limits: limits, pools: opts.Admission, weights: opts.Weights, shedding: &shedding{log: opts.Log, now: time.Now},
+	queries := httpHandler{
+		executor: graph.NewExecutor(opts.Graph), limits: limits, pools: opts.Admission, weights: opts.Weights, shedding: &sheddingLog{log: opts.Log, now: time.Now},
 		authentication: authentication{opts.Auth, opts.Anonymous, opts.Log}, compress: compress,
 	}
-	overWebSocket := overWebSocket{overHTTP, crossOrigin.OriginAllowed, opts.Log}
-	answered := crossOrigin.Handler(overHTTP)
+	webSockets := webSocketHandler{queries, crossOrigin.OriginAllowed, opts.Log}
+	withCORS := crossOrigin.Handler(queries)
 
 	mux := http.NewServeMux()
 	var serve http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if upgrades(r) {
-			overWebSocket.ServeHTTP(w, r)
+		if isWebSocketUpgrade(r) {
+			webSockets.ServeHTTP(w, r)
 			return
 		}
-		answered.ServeHTTP(w, r)
+		withCORS.ServeHTTP(w, r)
 	})
 	if opts.Auth == nil {
-		allowed := newHosts(opts.Hosts)
-		serve, pages = allowed.checked(serve), allowed.checked(pages)
+		allowed := newAllowedHosts(opts.Hosts)
+		serve, pages = allowed.middleware(serve), allowed.middleware(pages)
 	}
 	mux.Handle(PathGraphQL, serve)
-	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now, opts.Log))
 	mux.Handle("/", pages)
-	return identified(opts.Log, mux), nil
+	return withRequestID(opts.Log, mux), nil
 }
 
-// allowNone rejects every origin if no origin is configured. Otherwise it returns nil, and rs/cors
-// uses the list.
-func allowNone(origins []string) func(string) bool {
+// denyAllOrigins rejects every origin if no origin is configured. Otherwise it returns nil, and
+// rs/cors uses the list.
+func denyAllOrigins(origins []string) func(string) bool {
 	if len(origins) > 0 {
 		return nil
 	}
 	return func(string) bool { return false }
 }
 
-func plain(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readyFor is how long a readiness result is reused, so that probes cannot load the table.
-const readyFor = time.Second
+// readinessTTL is how long a readiness result is reused, so that probes cannot load the table.
+const readinessTTL = time.Second
 
 // readiness reports whether the table can be read and the clock is right. With a wrong clock the
 // server writes nothing.
@@ -181,7 +181,7 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 	return func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		if now().Sub(checked) >= readyFor {
+		if now().Sub(checked) >= readinessTTL {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 			defer cancel()
 			before := last
@@ -196,11 +196,11 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 		clock := (*table.ClockError)(nil)
 		switch {
 		case last == nil:
-			plain(w, http.StatusOK, "ready")
+			writeText(w, http.StatusOK, "ready")
 		case errors.As(last, &clock):
-			plain(w, http.StatusServiceUnavailable, "the server's clock is "+clock.Difference()+" DynamoDB's")
+			writeText(w, http.StatusServiceUnavailable, "the server's clock is "+clock.Difference()+" DynamoDB's")
 		default:
-			plain(w, http.StatusServiceUnavailable, "the table cannot be read")
+			writeText(w, http.StatusServiceUnavailable, "the table cannot be read")
 		}
 	}
 }
@@ -213,13 +213,13 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	if opts.Admission == nil {
 		opts.Admission = admission.New(admission.Sizes{})
 	}
-	open := newConnections(opts.Admission[admission.Connections], opts.Auth != nil)
+	open := newConnectionTracker(opts.Admission[admission.Connections], opts.Auth != nil)
 	srv := &http.Server{
-		Handler: open.served(h),
+		Handler: open.trackRequests(h),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, conn)
 		},
-		BaseContext:       func(net.Listener) context.Context { return withStopping(context.WithoutCancel(ctx), ctx) },
+		BaseContext:       func(net.Listener) context.Context { return withShutdown(context.WithoutCancel(ctx), ctx) },
 		ReadHeaderTimeout: limits.HeaderTime,
 		ReadTimeout:       limits.HeaderTime + limits.BodyTime,
 		// This applies to responses that have no shorter deadline of their own.

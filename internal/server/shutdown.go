@@ -2,17 +2,17 @@ package server
 
 import "context"
 
-type stoppingKey struct{}
+type shutdownKey struct{}
 
-// withStopping returns a context that carries stopping, a context that ends when the server stops.
+// withShutdown returns a context that carries stopping, a context that ends when the server stops.
 // The returned context does not end then, so short requests can still complete.
-func withStopping(ctx, stopping context.Context) context.Context {
-	return context.WithValue(ctx, stoppingKey{}, stopping)
+func withShutdown(ctx, stopping context.Context) context.Context {
+	return context.WithValue(ctx, shutdownKey{}, stopping)
 }
 
-// stopping returns a context that ends when the request's server stops.
-func stopping(ctx context.Context) context.Context {
-	if stopping, ok := ctx.Value(stoppingKey{}).(context.Context); ok {
+// shutdownContext returns a context that ends when the request's server stops.
+func shutdownContext(ctx context.Context) context.Context {
+	if stopping, ok := ctx.Value(shutdownKey{}).(context.Context); ok {
 		return stopping
 	}
 	return context.Background()

@@ -575,8 +575,8 @@ func TestSocketsShareThePlaces(t *testing.T) {
 	w.want("complete", "1")
 }
 
-// largeSelection returns fields that make an event 20 kB long. Few such events fill the buffers of a
-// connection that is not read.
+// largeSelection returns fields that make an event 20 kB long. Few such events fill the buffers of
+// a connection that is not read.
 func largeSelection() string {
 	var fields strings.Builder
 	for i := range 90 {
