@@ -76,11 +76,11 @@ func (p *Pool) Give(c Caller, n int) {
 
 // amount returns the capacity that a request for n acquires: at most all that the caller can have.
 func (p *Pool) amount(c Caller, n int) int64 {
-	most := p.size
+	maximum := p.size
 	if c.Stranger {
-		most = max(1, p.size/anonymousDivisor)
+		maximum = max(1, p.size/anonymousDivisor)
 	}
-	return min(int64(max(n, p.Least)), most)
+	return min(int64(max(n, p.Least)), maximum)
 }
 
 // Move transfers n from one caller to another, even if n exceeds the other caller's share.
@@ -185,10 +185,10 @@ func (p *Pool) add(c Caller, part int64) {
 	if c.Stranger {
 		p.usedByAnonymous += part
 	}
-	if has := p.usedByKey[c.Key] + part; has == 0 {
+	if used := p.usedByKey[c.Key] + part; used == 0 {
 		delete(p.usedByKey, c.Key)
 	} else {
-		p.usedByKey[c.Key] = has
+		p.usedByKey[c.Key] = used
 	}
 	if q := p.queues[c.Key]; q != nil {
 		heap.Fix(&p.waiting, q.index)
@@ -266,8 +266,8 @@ func (h queueHeap) Len() int { return len(h) }
 
 func (h queueHeap) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	has, other := a.pool.usedByKey[a.caller.Key]*b.caller.weight(), b.pool.usedByKey[b.caller.Key]*a.caller.weight()
-	return has < other || has == other && a.lastGrant < b.lastGrant
+	used, other := a.pool.usedByKey[a.caller.Key]*b.caller.weight(), b.pool.usedByKey[b.caller.Key]*a.caller.weight()
+	return used < other || used == other && a.lastGrant < b.lastGrant
 }
 
 func (h queueHeap) Swap(i, j int) {

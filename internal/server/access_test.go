@@ -97,9 +97,9 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := r.URL.Query()
-		if role, ok := commerce.ParseRole(who.Get("role")); ok {
-			r = r.WithContext(graph.WithPrincipal(r.Context(), commerce.Principal{ID: who.Get("as") + "/" + who.Get("customer"), Name: who.Get("as"), Role: role, Customer: commerce.CustomerID(who.Get("customer"))}))
+		query := r.URL.Query()
+		if role, ok := commerce.ParseRole(query.Get("role")); ok {
+			r = r.WithContext(graph.WithPrincipal(r.Context(), commerce.Principal{ID: query.Get("as") + "/" + query.Get("customer"), Name: query.Get("as"), Role: role, Customer: commerce.CustomerID(query.Get("customer"))}))
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -108,9 +108,9 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 }
 
 // says returns the response to a caller. It does not ask for explain, which some roles may not use.
-func (s guardedShop) says(t *testing.T, who, query string) string {
+func (s guardedShop) says(t *testing.T, caller, query string) string {
 	t.Helper()
-	status, text := api{s.url + "?" + who}.send(t, query, nil)
+	status, text := api{s.url + "?" + caller}.send(t, query, nil)
 	return fmt.Sprintf("%d %s", status, text)
 }
 
@@ -152,9 +152,9 @@ func TestGuessedIDs(t *testing.T) {
 			before := s.records(t)
 			s.listener.heard()
 			type answer struct{ said, heard string }
-			ask := func(of ids) answer {
-				a := answer{s.says(t, asAnn, in(of, query)), s.listener.heard()}
-				out := strings.NewReplacer(of.order, "$O", fmt.Sprintf("%q", of.customer), `"$C"`, "CUSTOMER#"+of.customer+`"`, `CUSTOMER#$C"`, "k"+of.customer, "k$C", "no customer "+of.customer, "no customer $C")
+			ask := func(targets ids) answer {
+				a := answer{s.says(t, asAnn, in(targets, query)), s.listener.heard()}
+				out := strings.NewReplacer(targets.order, "$O", fmt.Sprintf("%q", targets.customer), `"$C"`, "CUSTOMER#"+targets.customer+`"`, `CUSTOMER#$C"`, "k"+targets.customer, "k$C", "no customer "+targets.customer, "no customer $C")
 				return answer{out.Replace(a.said), out.Replace(a.heard)}
 			}
 			guessed, unknown := ask(bob), ask(nobody)
@@ -194,8 +194,8 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 		var answers []string
 		for _, email := range []string{"bob@example.com", "zoe@example.com", "ann@example.com"} { // another customer's address, an unused one, and the caller's own
 			got := s.says(t, asAnn, fmt.Sprintf(form, email))
-			if heard := s.listener.heard(); !strings.Contains(got, errcode.Forbidden) || strings.Contains(got, `"data"`) || heard != "" {
-				t.Errorf("%s for %s: %s\n%s", form, email, got, heard)
+			if requests := s.listener.heard(); !strings.Contains(got, errcode.Forbidden) || strings.Contains(got, `"data"`) || requests != "" {
+				t.Errorf("%s for %s: %s\n%s", form, email, got, requests)
 			}
 			answers = append(answers, strings.ReplaceAll(got, email, "$E"))
 		}
@@ -243,7 +243,7 @@ func TestViewer(t *testing.T) {
 // message without the names of entities and keys.
 func TestMessagesAboutRepresentations(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
-	for representation, told := range map[string]string{
+	for representation, message := range map[string]string{
 		`{__typename:"Custom",id:"ann"}`:  "Warehouse",
 		`{__typename:"Product"}`:          "sku",
 		`{__typename:"Product",id:"mug"}`: "sku",
@@ -251,8 +251,8 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 		`{__typename:"Order",id:true}`:    `\"id\"`,
 	} {
 		query := `{_entities(representations:[` + representation + `,{__typename:"Customer",id:"ann"}]){... on Customer{name}}}`
-		if got := s.says(t, asStaff, query); !strings.Contains(got, told) || !strings.Contains(got, `[null,{"name":`) {
-			t.Errorf("%s: staff are told %s, want %s", representation, got, told)
+		if got := s.says(t, asStaff, query); !strings.Contains(got, message) || !strings.Contains(got, `[null,{"name":`) {
+			t.Errorf("%s: staff are told %s, want %s", representation, got, message)
 		}
 		got := s.says(t, asAnn, query)
 		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `names no entity`) || !strings.Contains(got, errcode.BadUserInput) {
@@ -281,8 +281,8 @@ func TestRefusedRoles(t *testing.T) {
 	} {
 		s.listener.heard()
 		got := s.says(t, c.who, c.query)
-		if heard := s.listener.heard(); !strings.Contains(got, c.code) || strings.Contains(got, `"data"`) || heard != "" {
-			t.Errorf("%s, %s: %s\n%s", c.who, c.query, got, heard)
+		if requests := s.listener.heard(); !strings.Contains(got, c.code) || strings.Contains(got, `"data"`) || requests != "" {
+			t.Errorf("%s, %s: %s\n%s", c.who, c.query, got, requests)
 		}
 	}
 }

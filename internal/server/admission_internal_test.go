@@ -41,8 +41,8 @@ func TestCallers(t *testing.T) {
 // disconnects.
 func TestRefusalsOfACallerAreLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gone, leave := context.WithCancel(t.Context())
-		leave()
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
 		for name, c := range map[string]struct {
 			ctx     context.Context
 			refused *refusal
@@ -55,12 +55,12 @@ func TestRefusalsOfACallerAreLate(t *testing.T) {
 			"no points for the bytes": {t.Context(), &refusal{rateLimitResult: &graph.Result{}}, graph.Executed, shareDelay},
 			"a full server":           {t.Context(), &refusal{pool: "requests"}, graph.Executed, 0},
 			"a caller's share":        {t.Context(), &refusal{pool: "requests", shareExceeded: true}, graph.Executed, shareDelay},
-			"a client that has gone":  {gone, &refusal{pool: "requests", shareExceeded: true}, graph.Executed, 0},
+			"a client that has gone":  {cancelled, &refusal{pool: "requests", shareExceeded: true}, graph.Executed, 0},
 		} {
-			began := time.Now()
+			start := time.Now()
 			delayRefusal(c.ctx, c.refused, graph.Result{Outcome: c.outcome})
-			if took := time.Since(began); took != c.want {
-				t.Errorf("%s is %v late, want %v", name, took, c.want)
+			if elapsed := time.Since(start); elapsed != c.want {
+				t.Errorf("%s is %v late, want %v", name, elapsed, c.want)
 			}
 		}
 	})

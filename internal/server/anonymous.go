@@ -24,11 +24,11 @@ func anonymousPrincipal(remote string) commerce.Principal {
 // remoteNetwork returns the IPv4 address of a connection, or the network of its IPv6 address. It
 // returns an empty string if the address is malformed.
 func remoteNetwork(remote string) string {
-	from, err := netip.ParseAddrPort(remote)
+	addrPort, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return ""
 	}
-	address := from.Addr().Unmap().WithZone("")
+	address := addrPort.Addr().Unmap().WithZone("")
 	if network, err := address.Prefix(ipv6NetworkBits); err == nil && address.Is6() {
 		return network.String()
 	}

@@ -47,8 +47,8 @@ func askFrom(h http.Handler, remote, query string, header ...string) *httptest.R
 
 // needsToken reports whether every error in a response has the code UNAUTHENTICATED.
 func needsToken(answer string) bool {
-	says := strings.Count(answer, "send a token as Authorization: Bearer TOKEN")
-	return says > 0 && says == strings.Count(answer, `"message":`) && says == strings.Count(answer, `"code":"UNAUTHENTICATED"`)
+	hints := strings.Count(answer, "send a token as Authorization: Bearer TOKEN")
+	return hints > 0 && hints == strings.Count(answer, `"message":`) && hints == strings.Count(answer, `"code":"UNAUTHENTICATED"`)
 }
 
 // refusedWithoutToken has operations that need a token, one of each kind.

@@ -126,7 +126,7 @@ func (u unread) Read([]byte) (int, error) {
 }
 
 // checkRefused checks the response to a request without valid credentials.
-func checkRefused(t testing.TB, w *httptest.ResponseRecorder, what string, given bool) {
+func checkRefused(t testing.TB, w *httptest.ResponseRecorder, name string, given bool) {
 	t.Helper()
 	contentType, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
 	check(t, w, http.StatusUnauthorized, "UNAUTHENTICATED", contentType)
@@ -135,10 +135,10 @@ func checkRefused(t testing.TB, w *httptest.ResponseRecorder, what string, given
 		want = `Bearer error="invalid_token"`
 	}
 	if got := w.Header().Values("WWW-Authenticate"); len(got) != 1 || got[0] != want {
-		t.Errorf("%s: WWW-Authenticate is %q, want %q", what, got, want)
+		t.Errorf("%s: WWW-Authenticate is %q, want %q", name, got, want)
 	}
 	if t.Failed() {
-		t.Fatalf("%s", what)
+		t.Fatalf("%s", name)
 	}
 }
 
@@ -333,8 +333,8 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 	for range 50 {
 		expect("while the issuer is down", 401, 200)
 	}
-	if asked := g.fetched.Load() - before; asked != 1 {
-		t.Errorf("while it was down, the issuer was asked %d times, want once", asked)
+	if fetches := g.fetched.Load() - before; fetches != 1 {
+		t.Errorf("while it was down, the issuer was asked %d times, want once", fetches)
 	}
 }
 
@@ -342,7 +342,7 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 // table cannot be read, the response is a server error.
 func TestTokensOfDeletedCustomers(t *testing.T) {
 	var fails atomic.Bool
-	var asked atomic.Int64
+	var lookUps atomic.Int64
 	client := embedded.New().Client(func(o *dynamodb.Options) {
 		next := o.HTTPClient
 		o.RetryMaxAttempts = 1
@@ -353,7 +353,7 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "GetItem") {
-				asked.Add(1)
+				lookUps.Add(1)
 			}
 			if fails.Load() {
 				return failure(500, "InternalServerError", "secret")(r, next)
@@ -379,13 +379,13 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 		t.Errorf("the log is %v", log)
 	}
 	fails.Store(false)
-	asked.Store(0)
+	lookUps.Store(0)
 	for range 10 {
 		if w := request(); w.Code != http.StatusOK {
 			t.Fatalf("status %d, body %s", w.Code, w.Body)
 		}
 	}
-	if n := asked.Load(); n != 1 {
+	if n := lookUps.Load(); n != 1 {
 		t.Errorf("the customer is looked up %d times, want once", n)
 	}
 	if _, err := client.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{

@@ -156,8 +156,8 @@ func TestGoldenRequestBudgets(t *testing.T) {
 				read += r.Items
 			}
 			// Each level reads a page and one more record. The level with two statuses reads three pages.
-			if most := 3*(50+1) + 3*50 + 2; read > most {
-				t.Errorf("%d orders were read for a page of 50, want at most %d", read, most)
+			if maximum := 3*(50+1) + 3*50 + 2; read > maximum {
+				t.Errorf("%d orders were read for a page of 50, want at most %d", read, maximum)
 			}
 			e.budget(t, 5, 4)
 		})
@@ -190,8 +190,8 @@ func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 				for name, page := range map[string]page{"last": last, "deep": deep} {
 					page.cost.budget(t, first.cost.Totals.Requests, first.cost.Totals.RoundTrips)
 					// The first page reads one more order to set hasNextPage.
-					if records, of := recordsRead(page.cost), recordsRead(first.cost); records > of || records < of-1 {
-						t.Errorf("the %s page read %d records, the first %d", name, records, of)
+					if records, expected := recordsRead(page.cost), recordsRead(first.cost); records > expected || records < expected-1 {
+						t.Errorf("the %s page read %d records, the first %d", name, records, expected)
 					}
 					if page.cost.Totals.ReadUnits > first.cost.Totals.ReadUnits {
 						t.Errorf("the %s page cost %v read units, the first %v", name, page.cost.Totals.ReadUnits, first.cost.Totals.ReadUnits)

@@ -195,10 +195,10 @@ func (s *shop) categories(t testing.TB) string {
 func TestCategories(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
-		expect := func(what, categories string) {
+		expect := func(name, categories string) {
 			t.Helper()
 			if got := s.categories(t); got != categories {
-				t.Errorf("%s, the categories are %s, want %s", what, got, categories)
+				t.Errorf("%s, the categories are %s, want %s", name, got, categories)
 			}
 		}
 		move := func(sku, category string) { s.do(t, "updateProduct", in{"sku": sku, "category": category}) }

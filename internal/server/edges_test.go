@@ -33,12 +33,12 @@ func (s *shop) ids(t testing.TB, query, id string, args ...any) []string {
 }
 
 // want fails t if a list does not contain these IDs.
-func want(t testing.TB, what string, got []string, ids ...string) {
+func want(t testing.TB, name string, got []string, ids ...string) {
 	t.Helper()
 	slices.Sort(got)
 	slices.Sort(ids)
 	if !slices.Equal(got, ids) {
-		t.Errorf("%s: %q, want %q", what, got, ids)
+		t.Errorf("%s: %q, want %q", name, got, ids)
 	}
 }
 

@@ -57,7 +57,7 @@ func (l *live) request(method, url, body string, header ...string) *events {
 	return e
 }
 
-func (l *live) try(ctx context.Context, leave context.CancelFunc, method, url, body string, header ...string) (*events, error) {
+func (l *live) try(ctx context.Context, cancel context.CancelFunc, method, url, body string, header ...string) (*events, error) {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *live) try(ctx context.Context, leave context.CancelFunc, method, url, b
 		return nil, err
 	}
 	l.t.Cleanup(func() { response.Body.Close() })
-	return &events{l.t, response, bufio.NewReader(response.Body), leave, 0}, nil
+	return &events{l.t, response, bufio.NewReader(response.Body), cancel, 0}, nil
 }
 
 // begun opens an event stream on a server with short timeouts. On a busy machine, sending the

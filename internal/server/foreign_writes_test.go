@@ -41,12 +41,12 @@ func foreignShop(t testing.TB, db *dynamodb.Client) (s *shop, order string) {
 	f.put(t, map[string]string{"pk": "EMPLOYEE#eve", "sk": "#METADATA", "employeeId": "eve", "name": "Eve", "jobTitle": "Packer", "hireDate": "2020-01-01"}, mark("employee"))
 	header := map[string]string{"orderId": order, "customerId": "cust_01", "status": "pending", "total": "119.6", "createdAt": "2024-04-17T10:02:52.920Z"}
 	own := map[string]string{"pk": "ORDER#" + order, "sk": "#METADATA", "gsi1pk": "STATUS#pending", "gsi1sk": "ORDER#" + order}
-	theirs := map[string]string{"pk": "CUSTOMER#cust_01", "sk": "ORDER#" + order}
+	copied := map[string]string{"pk": "CUSTOMER#cust_01", "sk": "ORDER#" + order}
 	for name, v := range header {
-		own[name], theirs[name] = v, v
+		own[name], copied[name] = v, v
 	}
 	f.put(t, own, mark("order"))
-	f.put(t, theirs, mark("orderOfCustomer"))
+	f.put(t, copied, mark("orderOfCustomer"))
 	return s, order
 }
 
@@ -194,9 +194,9 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 					s.refuse(t, "removeOrderItem", order.with("sku", "s000"), "TOO_MANY_LINES input.orderId")
 				}
 				s.do(t, "confirmOrder", order.with("idempotencyKey", "k"))
-				try := func(mutation string, input in, done bool) {
+				try := func(mutation string, input in, succeeds bool) {
 					t.Helper()
-					if done {
+					if succeeds {
 						s.do(t, mutation, input)
 						return
 					}

@@ -79,7 +79,7 @@ func TestHosts(t *testing.T) {
 			if status != want {
 				t.Errorf("%s, %s: status %d, want %d", name, host, status, want)
 			}
-			if says := strings.Contains(body, `"HOST_NOT_ALLOWED"`) && strings.Contains(body, "ORDERGRAPH_ALLOWED_HOSTS"); says == allowed {
+			if refused := strings.Contains(body, `"HOST_NOT_ALLOWED"`) && strings.Contains(body, "ORDERGRAPH_ALLOWED_HOSTS"); refused == allowed {
 				t.Errorf("%s, %s: %.200s", name, host, body)
 			}
 			if status, body := calledBy(t, guarded, host, c.method, c.target, c.body, append(c.header, "Authorization", bearer)...); status != c.want {

@@ -249,22 +249,22 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Body.String() != aliceAnswer {
 		t.Errorf("a query got %s", w.Body)
 	}
-	var told []string
+	var logged []string
 	for _, entry := range j.entries(t) {
-		told = append(told, fmt.Sprint(entry["msg"]))
+		logged = append(logged, fmt.Sprint(entry["msg"]))
 	}
-	if want := []string{"not ready", "query failed"}; !slices.Equal(told, want) {
-		t.Errorf("the log says %q, want %q", told, want)
+	if want := []string{"not ready", "query failed"}; !slices.Equal(logged, want) {
+		t.Errorf("the log says %q, want %q", logged, want)
 	}
 }
 
 // If the client of a readiness check disconnects, the next check must not report an error.
 func TestReadyOutlivesItsCaller(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
-	gone, leave := context.WithCancel(context.Background())
-	leave()
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, server.PathReady, nil).WithContext(gone))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, server.PathReady, nil).WithContext(cancelled))
 	if w := ask(h, http.MethodGet, server.PathReady, ""); w.Code != http.StatusOK {
 		t.Errorf("status %d after a check whose caller went away", w.Code)
 	}
@@ -537,7 +537,7 @@ func TestAClientThatGoesAwayIsNotLogged(t *testing.T) {
 	b := block()
 	h, j := handler(t, sampleThrough(t, b.pass), slog.LevelInfo)
 	s := httptest.NewServer(h)
-	ctx, leave := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+server.PathGraphQL, strings.NewReader(post(alice)))
 	if err != nil {
 		t.Fatal(err)
@@ -552,7 +552,7 @@ func TestAClientThatGoesAwayIsNotLogged(t *testing.T) {
 		done <- err
 	}()
 	<-b.arrived
-	leave()
+	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}

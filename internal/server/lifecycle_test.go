@@ -79,18 +79,18 @@ func TestEveryMoveFromEveryStatus(t *testing.T) {
 						return
 					}
 					s.as("worker").do(t, mutation, moveInput(mutation, id).with("note", "as wished"))
-					is := s.order(t, id)
-					if is.Status != strings.ToUpper(to.String()) || is.Version != was.Version+1 || is.lines() != was.lines() || is.Total != was.Total {
-						t.Errorf("the order is %+v, was %+v", is, was)
+					order := s.order(t, id)
+					if order.Status != strings.ToUpper(to.String()) || order.Version != was.Version+1 || order.lines() != was.lines() || order.Total != was.Total {
+						t.Errorf("the order is %+v, was %+v", order, was)
 					}
 					if got := s.stock(t, "mug"); got != stock[to] {
 						t.Errorf("after that, %s; want %s", got, stock[to])
 					}
-					e := is.Timeline.Nodes[len(is.Timeline.Nodes)-1]
-					if len(is.Timeline.Nodes) != len(was.Timeline.Nodes)+1 || e.Type != is.Status || *e.From != was.Status || *e.To != is.Status || e.Actor != "worker" || *e.Note != "as wished" {
+					e := order.Timeline.Nodes[len(order.Timeline.Nodes)-1]
+					if len(order.Timeline.Nodes) != len(was.Timeline.Nodes)+1 || e.Type != order.Status || *e.From != was.Status || *e.To != order.Status || e.Actor != "worker" || *e.Note != "as wished" {
 						t.Errorf("the timeline ends with %+v", e)
 					}
-					increasing(t, is)
+					increasing(t, order)
 					s.listed(t, id, to)
 				})
 			}
@@ -118,18 +118,18 @@ func (s *shop) listed(t testing.TB, id string, in commerce.Status) {
 // copied fails t if the two records of an order differ in more than their keys and kind.
 func (s *shop) copied(t testing.TB, id string) {
 	t.Helper()
-	var own, theirs string
+	var own, customerCopy string
 	for k, r := range s.records(t) {
 		r = withoutKeys(r)
 		switch {
 		case k == "ORDER#"+id+" #METADATA":
 			own = r
 		case strings.HasPrefix(k, "CUSTOMER#") && strings.HasSuffix(k, " ORDER#"+id):
-			theirs = r
+			customerCopy = r
 		}
 	}
-	if own == "" || own != theirs {
-		t.Errorf("the order's record is\n%s\nits customer's\n%s", own, theirs)
+	if own == "" || own != customerCopy {
+		t.Errorf("the order's record is\n%s\nits customer's\n%s", own, customerCopy)
 	}
 }
 

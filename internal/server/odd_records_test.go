@@ -173,7 +173,7 @@ func TestCountersThatCannotBeRead(t *testing.T) {
 		s.do(t, "setOrderItem", in{"orderId": id, "sku": "mug", "quantity": 3})
 		s.do(t, "cancelOrder", in{"orderId": id})
 		for key, r := range s.records(t) {
-			if set, is := damaged[key]; is && (set["pending"] != nil && !strings.Contains(r, "pending=many") || set["spent"] != nil && !strings.Contains(r, "spent=much")) {
+			if set, isDamaged := damaged[key]; isDamaged && (set["pending"] != nil && !strings.Contains(r, "pending=many") || set["spent"] != nil && !strings.Contains(r, "spent=much")) {
 				t.Errorf("%s is %s", key, r)
 			}
 		}
@@ -195,7 +195,7 @@ func TestHalfCountedProducts(t *testing.T) {
 				shipped, cancelled := in{"orderId": s.place(t, "ann", "mug")}, in{"orderId": s.place(t, "ann", "mug")}
 				s.do(t, "confirmOrder", shipped)
 				s.change(t, "PRODUCT#mug", "#METADATA", counters)
-				stands := s.records(t)["PRODUCT#mug #METADATA"]
+				initial := s.records(t)["PRODUCT#mug #METADATA"]
 				level := in{"sku": "mug", "warehouseId": "north"}
 				for i, step := range []struct {
 					mutation         string
@@ -209,7 +209,7 @@ func TestHalfCountedProducts(t *testing.T) {
 					{"cancelOrder", cancelled, 105, 105},
 				} {
 					s.do(t, step.mutation, step.input)
-					want := strings.NewReplacer("totalInventory=102", fmt.Sprint("totalInventory=", step.total), "available=100", fmt.Sprint("available=", step.available), "stockRevision=2", fmt.Sprint("stockRevision=", 3+i)).Replace(stands)
+					want := strings.NewReplacer("totalInventory=102", fmt.Sprint("totalInventory=", step.total), "available=100", fmt.Sprint("available=", step.available), "stockRevision=2", fmt.Sprint("stockRevision=", 3+i)).Replace(initial)
 					if got := s.records(t)["PRODUCT#mug #METADATA"]; got != want {
 						t.Errorf("after %s %v the product is\n%s, want\n%s", step.mutation, step.input, got, want)
 					}

@@ -58,30 +58,30 @@ func TestRateLimits(t *testing.T) {
 	const orders = `{ orders(first: 40) { nodes { id status } } }` // the cost is 1 + 10 + 1 + 40*3, too much; with 20 orders it is 72
 	check(t, ask(h, http.MethodPost, server.PathGraphQL, post(orders), "Accept", asGraphQL), http.StatusBadRequest, "TOO_EXPENSIVE", asGraphQL)
 	w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ a: orders(first: 20) { nodes { id status } } }`))
-	told := toldCost(t, w)
-	if want := (costTold{72, told.Actual, 99 - told.Actual, 100, 2}); w.Code != http.StatusOK || told != want || told.Actual < 12+3 || told.Actual > 72 {
-		t.Fatalf("status %d, %+v, %s", w.Code, told, w.Body)
+	cost := toldCost(t, w)
+	if want := (costTold{72, cost.Actual, 99 - cost.Actual, 100, 2}); w.Code != http.StatusOK || cost != want || cost.Actual < 12+3 || cost.Actual > 72 {
+		t.Fatalf("status %d, %+v, %s", w.Code, cost, w.Body)
 	}
-	left := told.Available
+	left := cost.Available
 	ask(h, http.MethodPost, server.PathGraphQL, post(`{ `+typenames(left-12)+` }`))
 	left = 12
-	for _, by := range []struct{ method, target, body string }{
+	for _, request := range []struct{ method, target, body string }{
 		{http.MethodPost, server.PathGraphQL, post(`{ customers(first: 5) { nodes { id } } }`)}, // the cost is 22
 		{http.MethodGet, get(`{ customers(first: 5) { nodes { id } } }`), ""},
 	} {
 		for accept, contentType := range map[string]string{"": asJSON, asJSON: asJSON, asGraphQL: asGraphQL, "text/event-stream": asJSON} {
-			w := ask(h, by.method, by.target, by.body, "Accept", accept, "Origin", "https://shop.example", "Apollo-Require-Preflight", "true")
+			w := ask(h, request.method, request.target, request.body, "Accept", accept, "Origin", "https://shop.example", "Apollo-Require-Preflight", "true")
 			got := check(t, w, http.StatusTooManyRequests, "RATE_LIMITED", contentType)
 			left--
 			wait := float64(22-left) / 2
 			if retry := got.Errors[0].Extensions["retryAfter"]; retry != wait {
-				t.Errorf("%s: retryAfter is %v, want %v", by.method, retry, wait)
+				t.Errorf("%s: retryAfter is %v, want %v", request.method, retry, wait)
 			}
 			if retry, err := time.ParseDuration(w.Header().Get("Retry-After") + "s"); err != nil || retry < time.Duration(wait*float64(time.Second)) || retry >= time.Duration((wait+1)*float64(time.Second)) {
-				t.Errorf("%s: Retry-After is %q, want %v rounded up", by.method, w.Header().Get("Retry-After"), wait)
+				t.Errorf("%s: Retry-After is %q, want %v rounded up", request.method, w.Header().Get("Retry-After"), wait)
 			}
-			if told, want := toldCost(t, w), (costTold{22, 1, left, 100, 2}); told != want || got.Errors[0].Extensions["cost"] == nil {
-				t.Errorf("%s: %+v, want %+v", by.method, told, want)
+			if cost, want := toldCost(t, w), (costTold{22, 1, left, 100, 2}); cost != want || got.Errors[0].Extensions["cost"] == nil {
+				t.Errorf("%s: %+v, want %+v", request.method, cost, want)
 			}
 		}
 	}
@@ -127,8 +127,8 @@ func TestWhatHTTPRefusesPays(t *testing.T) {
 				w := ask(h, c.method, c.target, c.body, c.header...)
 				if points < c.cost {
 					check(t, w, http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
-					if told := toldCost(t, w); told != (costTold{c.cost, 0, points, 100, 2}) || w.Header().Get("Retry-After") == "" {
-						t.Errorf("with %d points: %+v, Retry-After %q", points, told, w.Header().Get("Retry-After"))
+					if cost := toldCost(t, w); cost != (costTold{c.cost, 0, points, 100, 2}) || w.Header().Get("Retry-After") == "" {
+						t.Errorf("with %d points: %+v, Retry-After %q", points, cost, w.Header().Get("Retry-After"))
 					}
 					return
 				}

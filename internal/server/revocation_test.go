@@ -127,26 +127,26 @@ func TestARevokedKeyEndsConnections(t *testing.T) {
 	r.g.clock.Pass(time.Minute)
 	claims := authtest.Claims(r.g.now(), authtest.Object{"role": "STAFF"})
 	old, renewed := r.g.key.Token(t, claims, nil), next.Token(t, claims, nil)
-	revoked, stays := r.connect(old, followAll), r.connect(renewed, followAll)
+	revoked, unaffected := r.connect(old, followAll), r.connect(renewed, followAll)
 	r.g.publish(t, next, authtest.NewKey(t, "another-key", "ES256"))
 	r.g.clock.Pass(time.Minute)
 	r.broken(revoked, old)
-	r.goesOn(stays, func() { r.place() })
+	r.goesOn(unaffected, func() { r.place() })
 
 	// Another key with the same ID does not verify the token.
 	r.g.publish(t, authtest.NewKey(t, next.ID, next.Algorithm))
 	r.g.clock.Pass(time.Minute)
-	r.broken(stays, renewed)
+	r.broken(unaffected, renewed)
 	r.settled()
 
 	// While the issuer is down, the last known keys are valid.
 	key := authtest.NewKey(t, "the-last-key", "ES256")
 	r.g.publish(t, key)
 	r.g.clock.Pass(time.Minute)
-	stays = r.connect(key.Token(t, authtest.Claims(r.g.now(), authtest.Object{"role": "STAFF"}), nil), followAll)
+	unaffected = r.connect(key.Token(t, authtest.Claims(r.g.now(), authtest.Object{"role": "STAFF"}), nil), followAll)
 	r.g.jwks.Store(nil)
 	r.g.clock.Pass(10 * time.Minute)
-	r.goesOn(stays, func() { r.place() })
+	r.goesOn(unaffected, func() { r.place() })
 }
 
 // If a customer's record is deleted, the customer's connections end within a minute, and no others.
@@ -155,19 +155,19 @@ func TestARevokedKeyEndsConnections(t *testing.T) {
 func TestADeletedCustomerEndsConnections(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRevocable(t, db)
-		token := func(others authtest.Object) string {
-			others["exp"] = r.g.now().Add(24 * time.Hour).Unix()
-			return r.g.token(t, others)
+		token := func(claims authtest.Object) string {
+			claims["exp"] = r.g.now().Add(24 * time.Hour).Unix()
+			return r.g.token(t, claims)
 		}
 		own := func(id string) string {
 			return fmt.Sprintf(`subscription { customerOrders(customerId: %q) { id } }`, id)
 		}
-		gone, other, staff := token(customerClaims("cust_01")), token(customerClaims("cust_001")), token(authtest.Object{"role": "STAFF", "customer_id": "cust_01"})
+		deletedToken, otherToken, staffToken := token(customerClaims("cust_01")), token(customerClaims("cust_001")), token(authtest.Object{"role": "STAFF", "customer_id": "cust_01"})
 		var deleted []connected
 		for range 3 {
-			deleted = append(deleted, r.connect(gone, own("cust_01")))
+			deleted = append(deleted, r.connect(deletedToken, own("cust_01")))
 		}
-		stays, works := r.connect(other, own("cust_001")), r.connect(staff, followAll)
+		unaffected, staff := r.connect(otherToken, own("cust_001")), r.connect(staffToken, followAll)
 		r.g.clock.Pass(time.Minute)
 		r.lookUps.Store(0)
 		r.g.clock.Pass(10 * time.Minute)
@@ -180,7 +180,7 @@ func TestADeletedCustomerEndsConnections(t *testing.T) {
 		for _, c := range deleted[1:] {
 			c.socket.want("next", "a")
 		}
-		works.socket.want("next", "a")
+		staff.socket.want("next", "a")
 		r.down.Store(false)
 		r.g.clock.Pass(time.Minute)
 
@@ -188,12 +188,12 @@ func TestADeletedCustomerEndsConnections(t *testing.T) {
 		r.g.clock.Pass(time.Minute)
 		for _, c := range deleted {
 			_, _, _ = c.stream.next() // events from before the deletion
-			r.broken(c, gone)
+			r.broken(c, deletedToken)
 		}
 		r.following(4)
-		works.socket.subscribe("b", `{ __typename }`)
-		works.socket.want("next", "b")
-		r.goesOn(stays, func() { r.placeFor("cust_001") })
+		staff.socket.subscribe("b", `{ __typename }`)
+		staff.socket.want("next", "b")
+		r.goesOn(unaffected, func() { r.placeFor("cust_001") })
 		r.lookUps.Store(0)
 		r.g.clock.Pass(time.Minute)
 		if n := r.lookUps.Load(); n > 2 {

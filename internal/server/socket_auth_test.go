@@ -128,10 +128,10 @@ func TestCustomersFollowTheirOwnOrders(t *testing.T) {
 func TestTheTokensEndIsTheEnd(t *testing.T) {
 	l, g := guardedLive(t)
 	short, long := g.token(t, authtest.Object{"exp": g.now().Add(time.Hour).Unix()}), g.token(t, authtest.Object{"exp": g.now().Add(3 * time.Hour).Unix()})
-	w, stays := l.as(short), l.as(long)
+	w, unexpired := l.as(short), l.as(long)
 	const follow = `subscription { orderStatusChanged { id } }`
 	w.subscribe("a", follow)
-	stays.subscribe("a", follow)
+	unexpired.subscribe("a", follow)
 	e := l.request(http.MethodPost, l.url(), post(follow), "Authorization", "Bearer "+short)
 	if e.response.StatusCode != http.StatusOK {
 		t.Fatalf("status %d", e.response.StatusCode)
@@ -148,9 +148,9 @@ func TestTheTokensEndIsTheEnd(t *testing.T) {
 	}
 	l.following(1)
 	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusUnauthorized, "UNAUTHENTICATED")
-	stays.subscribe("b", alice)
-	stays.want("next", "b")
-	_ = stays.conn.Close(websocket.StatusNormalClosure, "")
+	unexpired.subscribe("b", alice)
+	unexpired.want("next", "b")
+	_ = unexpired.conn.Close(websocket.StatusNormalClosure, "")
 	l.settled()
 	g.checkLog(t, short, long)
 }

@@ -34,28 +34,28 @@ type live struct {
 	log   *journal
 }
 
-func newLive(t testing.TB, with server.Options, opts ...func(*server.Options)) *live {
+func newLive(t testing.TB, config server.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
-	return newLiveWith(t, with, feed.Options{}, opts...)
+	return newLiveWith(t, config, feed.Options{}, opts...)
 }
 
-func newLiveWith(t testing.TB, with server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
+func newLiveWith(t testing.TB, config server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
-	return newLiveOn(t, embedded.New().Client(), with, feed, opts...)
+	return newLiveOn(t, embedded.New().Client(), config, feed, opts...)
 }
 
-func newLiveOn(t testing.TB, db *dynamodb.Client, with server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
+func newLiveOn(t testing.TB, db *dynamodb.Client, config server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
 	l := &live{t: t, store: storetest.Sample(t, db)}
 	l.feed = storetest.Feed(t, db, l.store, feed)
-	o := with
+	o := config
 	o.Graph.Feed = l.feed
 	for _, change := range opts {
 		change(&o)
 	}
 	var h http.Handler
 	h, l.log = newHandler(t, l.store, slog.LevelInfo, o)
-	l.addr = listenTCP(t, h, with)
+	l.addr = listenTCP(t, h, config)
 	return l
 }
 

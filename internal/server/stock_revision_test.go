@@ -72,14 +72,14 @@ func TestStockRevisions(t *testing.T) {
 			before, revisions, versions := s.stocks(t)
 			s.try(t, c.mutation, input, `__typename`)
 			after, now, versionsNow := s.stocks(t)
-			for sku, is := range after {
+			for sku, current := range after {
 				want := revisions[sku]
-				if _, existed := versions[sku]; existed && before[sku] != is {
+				if _, existed := versions[sku]; existed && before[sku] != current {
 					changing[c.mutation] = true
 					want++
 				}
 				if now[sku] != want {
-					t.Errorf("%s %s makes of %s with revision %d\n%+v, revision %d, was\n%+v", c.mutation, c.variant, sku, revisions[sku], is, now[sku], before[sku])
+					t.Errorf("%s %s makes of %s with revision %d\n%+v, revision %d, was\n%+v", c.mutation, c.variant, sku, revisions[sku], current, now[sku], before[sku])
 				}
 				if was, existed := versions[sku]; existed && c.mutation != "updateProduct" && versionsNow[sku] != was {
 					t.Errorf("%s %s raises the version of %s from %d to %d", c.mutation, c.variant, sku, was, versionsNow[sku])

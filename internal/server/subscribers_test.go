@@ -114,10 +114,10 @@ func TestManySubscribers(t *testing.T) {
 			}
 			l.following(c.sockets * c.each)
 			grown, subscribers := held()-before, c.sockets*c.each
-			most := c.sockets*mostPerSocket + subscribers*mostPerSubscription
+			maximum := c.sockets*mostPerSocket + subscribers*mostPerSubscription
 			t.Logf("%d subscribers on %d sockets take %d KB, %d bytes each, and %d goroutines", subscribers, c.sockets, grown>>10, grown/subscribers, runtime.NumGoroutine()-goroutines)
-			if grown > most {
-				t.Errorf("that is more than %d KB", most>>10)
+			if grown > maximum {
+				t.Errorf("that is more than %d KB", maximum>>10)
 			}
 			order := l.place()
 			for _, s := range all {
@@ -138,7 +138,7 @@ func TestManySubscribers(t *testing.T) {
 				}
 				<-time.After(time.Millisecond)
 			}
-			if left := held() - before; left > most/10 {
+			if left := held() - before; left > maximum/10 {
 				t.Errorf("%d KB are left of %d KB", left>>10, grown>>10)
 			}
 		})

@@ -363,7 +363,7 @@ func TestLengthsOfCompressedAnswers(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	for _, query := range []string{alice, `{ customer(id: "cust_01") { ` + long("id", 2) + `} }`, `{ customer(id: "cust_01") { ` + long("id", 12) + `} }`} {
 		for _, accepts := range []string{"", "gzip"} {
-			told := map[string]*http.Response{}
+			responses := map[string]*http.Response{}
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
 				r, err := http.NewRequestWithContext(t.Context(), method, l.URL+server.PathGraphQL+"?"+url.Values{"query": {query}}.Encode(), nil)
 				if err != nil {
@@ -382,9 +382,9 @@ func TestLengthsOfCompressedAnswers(t *testing.T) {
 				if err != nil || method == http.MethodGet && response.ContentLength >= 0 && response.ContentLength != int64(len(body)) {
 					t.Errorf("%s: a length of %d, %d bytes, %v", method, response.ContentLength, len(body), err)
 				}
-				told[method] = response
+				responses[method] = response
 			}
-			a, b := told[http.MethodGet], told[http.MethodHead]
+			a, b := responses[http.MethodGet], responses[http.MethodHead]
 			if b.ContentLength >= 0 && a.ContentLength != b.ContentLength || a.StatusCode != b.StatusCode || a.Header.Get("Content-Type") != b.Header.Get("Content-Type") || fmt.Sprint(a.Header["Vary"]) != fmt.Sprint(b.Header["Vary"]) {
 				t.Errorf("Accept-Encoding %q: GET tells %d, %v, HEAD %d, %v", accepts, a.ContentLength, a.Header, b.ContentLength, b.Header)
 			}

@@ -87,7 +87,7 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.writeRefusal(w, r, full, typeJSON)
 		return
 	}
-	leave := func() { h.pools[admission.Sockets].Give(caller, 1) }
+	release := func() { h.pools[admission.Sockets].Give(caller, 1) }
 	s := &socket{handler: h, header: http.Header{}, operations: map[string]*socketOperation{}}
 	for _, name := range initPayloadHeaders {
 		s.header[name] = r.Header.Values(name)
@@ -104,7 +104,7 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		OnPingReceived:     func(context.Context, []byte) bool { s.receivedSincePing.Store(true); return true },
 	})
 	if err != nil {
-		leave()
+		release()
 		h.log.DebugContext(r.Context(), "upgrade to WebSocket failed", "reason", err, "requestId", requestID(r.Context()))
 		return // Accept has sent the response
 	}
@@ -112,7 +112,7 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.conn, s.netConn = conn, upgraded.conn
 	conn.SetReadLimit(int64(s.maxMessageSize()))
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
-	s.operationContext, s.release = admission.WithCaller(s.ctx, caller), leave
+	s.operationContext, s.release = admission.WithCaller(s.ctx, caller), release
 	stopping := shutdownContext(r.Context())
 	// The socket gets its own goroutine. Otherwise the grown stack of net/http's goroutine, its
 	// buffers and the request would stay in memory as long as the socket.
@@ -307,14 +307,14 @@ func (s *socket) handleNext() bool {
 func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	// The context has no deadline. The library would close the connection when the context ends, and
 	// close could not send a reason.
-	kind, from, err := s.conn.Reader(context.Background())
+	kind, reader, err := s.conn.Reader(context.Background())
 	if err != nil {
 		return 0, nil, err
 	}
 	slow := time.AfterFunc(s.handler.limits.BodyTime, func() { s.cut("a message did not arrive in time") })
 	defer slow.Stop()
 	// Most messages are short. Only a longer one counts against admission.Bodies.
-	text, err := io.ReadAll(io.LimitReader(from, maxUncountedBody))
+	text, err := io.ReadAll(io.LimitReader(reader, maxUncountedBody))
 	if err == nil && len(text) == maxUncountedBody {
 		longest := s.maxMessageSize()
 		if full := s.handler.acquire(s.operationContext, admission.Bodies, longest); full != nil {
@@ -323,7 +323,7 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		}
 		defer s.handler.release(s.operationContext, admission.Bodies, longest)
 		var rest []byte
-		rest, err = io.ReadAll(from)
+		rest, err = io.ReadAll(reader)
 		text = append(text, rest...)
 	}
 	if errors.Is(err, websocket.ErrMessageTooBig) {
@@ -486,7 +486,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 		})
 		return true
 	}
-	over := func() {
+	done := func() {
 		s.removeOperation(o.id, o)
 		s.handler.release(o.ctx, admission.Subscriptions, 1)
 	}
@@ -495,7 +495,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 		defer s.recoverPanic()
 		defer func() {
 			if !following {
-				over()
+				done()
 			}
 		}()
 		stream := s.execute(o)
@@ -506,7 +506,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 		following = true
 		s.goroutines.Go(func() {
 			defer s.recoverPanic()
-			defer over()
+			defer done()
 			defer stream.Close()
 			s.sendEvents(o, stream)
 		})

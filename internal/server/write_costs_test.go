@@ -297,7 +297,7 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen map[string]bool) {
 	t.Helper()
 	found := map[string]int{}
-	note := func(what string) { seen[p.ID+" "+what] = true }
+	note := func(read string) { seen[p.ID+" "+read] = true }
 	for _, a := range s.wire.read() {
 		name := entityOf(t, a)
 		found[name]++

@@ -37,7 +37,7 @@ type shop struct {
 	api
 	store *dynamo.Store
 	table string
-	// db accesses the table without the wire.
+	// db accesses the table directly.
 	db    *dynamodb.Client
 	wire  *wire
 	clock *clock
@@ -96,17 +96,17 @@ func (s *shop) restart(t testing.TB) {
 }
 
 // as returns the context of a request with the caller in the URL, as in ?as=ann.
-func as(ctx context.Context, who string) context.Context {
-	if who == "" {
+func as(ctx context.Context, caller string) context.Context {
+	if caller == "" {
 		return ctx
 	}
-	return graph.WithPrincipal(ctx, commerce.Principal{ID: who, Name: who, Role: commerce.RoleAdmin})
+	return graph.WithPrincipal(ctx, commerce.Principal{ID: caller, Name: caller, Role: commerce.RoleAdmin})
 }
 
 // as returns the fixture as another caller.
-func (s *shop) as(who string) *shop {
+func (s *shop) as(caller string) *shop {
 	c := *s
-	c.api = api{s.url + "?as=" + who}
+	c.api = api{s.url + "?as=" + caller}
 	return &c
 }
 
@@ -234,8 +234,8 @@ func lookupsOf(operation string, body []byte) []action {
 		return []action{in.Key.action(operation)}
 	}
 	var found []action
-	for _, of := range in.RequestItems {
-		for _, k := range of.Keys {
+	for _, request := range in.RequestItems {
+		for _, k := range request.Keys {
 			found = append(found, k.action(operation))
 		}
 	}
@@ -332,16 +332,16 @@ func changes(before, after map[string]string) string {
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		was, stood := before[k]
-		is, stands := after[k]
-		if was == is && stood == stands {
+		old, hadRecord := before[k]
+		current, hasRecord := after[k]
+		if old == current && hadRecord == hasRecord {
 			continue
 		}
-		if stood {
-			fmt.Fprintf(&b, "- %s %s\n", k, was)
+		if hadRecord {
+			fmt.Fprintf(&b, "- %s %s\n", k, old)
 		}
-		if stands {
-			fmt.Fprintf(&b, "+ %s %s\n", k, is)
+		if hasRecord {
+			fmt.Fprintf(&b, "+ %s %s\n", k, current)
 		}
 	}
 	return b.String()
