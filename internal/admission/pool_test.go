@@ -68,7 +68,7 @@ func TestWeights(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	p := pool(160)
 	if n := most(p, Caller{Key: "1.2.3.4", Stranger: true}); n != 70 {
-		t.Errorf("one stranger gets %d, want seven eighths of 80", n)
+		t.Errorf("one anonymous caller gets %d, want seven eighths of 80", n)
 	}
 	for i := range 100 {
 		most(p, Caller{Key: fmt.Sprint("2.2.2.", i), Stranger: true})
@@ -204,7 +204,7 @@ func TestPoolsKeepTheirSize(t *testing.T) {
 			sum := 0
 			for _, has := range p.usedByKey {
 				if has <= 0 {
-					t.Fatalf("somebody has %d", has)
+					t.Fatalf("a caller has %d", has)
 				}
 				sum += int(has)
 			}

@@ -159,23 +159,23 @@ func TestGuessedIDs(t *testing.T) {
 			}
 			guessed, unknown := ask(bob), ask(nobody)
 			if guessed != unknown || strings.Contains(guessed.said, "errors") && !strings.Contains(guessed.said, "userErrors") {
-				t.Errorf("%s\nof another's is answered %s\n%s\nof nobody's %s\n%s", query, guessed.said, guessed.heard, unknown.said, unknown.heard)
+				t.Errorf("%s\nfor another customer's records returns %s\n%s\nfor missing ones %s\n%s", query, guessed.said, guessed.heard, unknown.said, unknown.heard)
 			}
 			if difference := changes(before, s.records(t)); difference != "" {
 				t.Errorf("%s changes\n%s", query, difference)
 			}
 			s.listener.heard()
 			if mine := ask(ann); mine.said == guessed.said || strings.Contains(mine.said, "NOT_FOUND") || strings.Contains(mine.said, `"errors"`) || strings.Contains(mine.said, "explain") {
-				t.Errorf("%s\nof the own records is answered %s", query, mine.said)
+				t.Errorf("%s\nfor the caller's own records returns %s", query, mine.said)
 			}
 		}
 		// The event of ann's mutation names her as the actor. Staff may use the same mutation on bob's
 		// orders.
 		if got := s.says(t, asStaff, fmt.Sprintf(`{order(id:%q){status timeline{nodes{actor type}}}}`, own)); !strings.Contains(got, `{"actor":"ann","type":"CANCELLED"}`) || !strings.Contains(got, "explain") {
-			t.Errorf("staff are told %s", got)
+			t.Errorf("staff get %s", got)
 		}
 		if got := s.says(t, asStaff, fmt.Sprintf(`mutation{cancelOrder(input:{orderId:%q}){order{status} userErrors{code}}}`, others)); !strings.Contains(got, "CANCELLED") {
-			t.Errorf("staff are told %s", got)
+			t.Errorf("staff get %s", got)
 		}
 	})
 }
@@ -200,7 +200,7 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 			answers = append(answers, strings.ReplaceAll(got, email, "$E"))
 		}
 		if slices.Sort(answers); len(slices.Compact(answers)) != 1 {
-			t.Errorf("%s is answered %v: the answer depends on the address", form, answers)
+			t.Errorf("the response to %s is %v: it depends on the address", form, answers)
 		}
 	}
 	if difference := changes(before, s.records(t)); difference != "" {
@@ -210,7 +210,7 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 		t.Errorf("ann's name: %s", got)
 	}
 	if got := s.says(t, asStaff, `mutation{updateCustomer(input:{id:"ann",email:"new@example.com"}){customer{email} userErrors{code}}}`); !strings.Contains(got, `"new@example.com"`) {
-		t.Errorf("staff are answered %s", got)
+		t.Errorf("staff get %s", got)
 	}
 }
 
@@ -223,18 +223,18 @@ func TestViewer(t *testing.T) {
 		own := `"permissions":["READ_VIEWER","READ_CATALOG","READ_CUSTOMER","READ_ORDER","READ_CONTACT","PLACE_ORDER","CHANGE_ORDER","CHANGE_CUSTOMER","RESOLVE_ENTITIES"]`
 		s.listener.heard()
 		if got, want := s.says(t, asAnn, query), `{"viewer":{"role":"CUSTOMER",`+own+`,"customer":{"name":"Ann","orders":{"nodes":[]}}}}`; !strings.Contains(got, want) {
-			t.Errorf("ann is answered %s, want %s", got, want)
+			t.Errorf("ann gets %s, want %s", got, want)
 		}
 		s.listener.heard()
 		got := s.says(t, asStaff, query)
 		if !strings.Contains(got, `{"viewer":{"role":"STAFF","permissions":["READ_VIEWER",`) || !strings.Contains(got, `"customer":null}}`) {
-			t.Errorf("staff are answered %s", got)
+			t.Errorf("staff get %s", got)
 		}
 		if read := s.listener.heard(); read != "" {
 			t.Errorf("for staff %s is read", read)
 		}
 		if got := s.says(t, "", query); !strings.Contains(got, "UNAUTHENTICATED") {
-			t.Errorf("nobody is answered %s", got)
+			t.Errorf("a request without a token gets %s", got)
 		}
 	})
 }
@@ -252,15 +252,15 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 	} {
 		query := `{_entities(representations:[` + representation + `,{__typename:"Customer",id:"ann"}]){... on Customer{name}}}`
 		if got := s.says(t, asStaff, query); !strings.Contains(got, message) || !strings.Contains(got, `[null,{"name":`) {
-			t.Errorf("%s: staff are told %s, want %s", representation, got, message)
+			t.Errorf("%s: staff get %s, want %s", representation, got, message)
 		}
 		got := s.says(t, asAnn, query)
 		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `names no entity`) || !strings.Contains(got, errcode.BadUserInput) {
-			t.Errorf("%s: ann is told %s", representation, got)
+			t.Errorf("%s: ann gets %s", representation, got)
 		}
 		for _, name := range []string{"Custom", "Employee", "Order", "Product", "Warehouse", "sku", "id"} {
 			if strings.Contains(got, `\"`+name+`\"`) || strings.Contains(got, name+",") || strings.Contains(got, name+" and") {
-				t.Errorf("%s: ann is told of %s: %s", representation, name, got)
+				t.Errorf("%s: the message to ann contains %s: %s", representation, name, got)
 			}
 		}
 	}

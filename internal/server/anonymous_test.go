@@ -92,12 +92,12 @@ func TestWithoutAToken(t *testing.T) {
 	}
 	const viewer = `{ viewer { role permissions customer { __typename } } products(category: "Hardware", first: 1) { nodes { sku available } } }`
 	if got, want := ask(g, http.MethodPost, server.PathGraphQL, post(viewer)).Body.String(), `{"data":{"viewer":{"role":"ANONYMOUS","permissions":["READ_VIEWER","READ_CATALOG","RESOLVE_ENTITIES"],"customer":null},"products":{"nodes":[{"sku"`; !strings.HasPrefix(got, want) {
-		t.Errorf("the viewer is answered %s, want %s", got, want)
+		t.Errorf("the viewer is %s, want %s", got, want)
 	}
 	const entities = `{ _entities(representations: [{__typename: "Product", sku: "prod_100"}, {__typename: "Customer", id: "cust_01"}]) { __typename } }`
 	reads.Store(0)
 	if got := ask(g, http.MethodPost, server.PathGraphQL, post(entities)).Body.String(); !strings.Contains(got, `"data":{"_entities":[{"__typename":"Product"},null]}`) || !strings.Contains(got, `"UNAUTHENTICATED"`) || !strings.Contains(got, "send a token") || reads.Load() > 1 {
-		t.Errorf("entities are answered %s, after %d reads", got, reads.Load())
+		t.Errorf("the entities are %s, after %d reads", got, reads.Load())
 	}
 	reads.Store(0)
 	for name, query := range refusedWithoutToken {
@@ -116,7 +116,7 @@ func TestWithoutAToken(t *testing.T) {
 	}
 	// Messages do not contain names of the schema.
 	if got := ask(g, http.MethodPost, server.PathGraphQL, post(`{ product(sku: "x") { nam } }`)).Body.String(); strings.Contains(got, "Product") || !strings.Contains(got, "BAD_USER_INPUT") {
-		t.Errorf("a wrong name is answered %s", got)
+		t.Errorf("a wrong name gets %s", got)
 	}
 }
 

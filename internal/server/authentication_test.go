@@ -146,7 +146,7 @@ func checkRefused(t testing.TB, w *httptest.ResponseRecorder, name string, given
 // reason.
 func TestStrangers(t *testing.T) {
 	g := guarding(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
-		t.Error("a stranger's request reads the table")
+		t.Error("an unauthenticated request reads the table")
 		return nil, io.ErrUnexpectedEOF
 	}), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1}), Origins: []string{origin}})
 	hour := int64(3600)
@@ -334,7 +334,7 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 		expect("while the issuer is down", 401, 200)
 	}
 	if fetches := g.fetched.Load() - before; fetches != 1 {
-		t.Errorf("while it was down, the issuer was asked %d times, want once", fetches)
+		t.Errorf("while the issuer was down, it got %d requests, want one", fetches)
 	}
 }
 

@@ -185,7 +185,7 @@ func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 					t.Errorf("the pages hold %s.., ..%s and ..%s", first.Nodes[0].ID, last.Nodes[49].ID, deep.Nodes[49].ID)
 				}
 				if deep.PageInfo.HasNextPage || !deep.PageInfo.HasPreviousPage {
-					t.Errorf("the last page says %+v", deep.PageInfo)
+					t.Errorf("the last page has %+v", deep.PageInfo)
 				}
 				for name, page := range map[string]page{"last": last, "deep": deep} {
 					page.cost.budget(t, first.cost.Totals.Requests, first.cost.Totals.RoundTrips)

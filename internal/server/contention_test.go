@@ -62,7 +62,7 @@ func TestManyAdjustOneLevel(t *testing.T) {
 			told[q] = true
 		}
 		if len(told) != people {
-			t.Errorf("of %d changes %d different quantities are told: %v", people, len(told), quantities)
+			t.Errorf("%d changes returned %d different quantities: %v", people, len(told), quantities)
 		}
 	})
 }
@@ -170,7 +170,7 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 			group.Go(func() {
 				for range each {
 					if got := others.send(t, "placeOrder", in{"customerId": "bob", "items": lines("mug")}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
-						t.Errorf("an order is answered %s, %+v", got.Data, got.Errors)
+						t.Errorf("placing an order returns %s, %+v", got.Data, got.Errors)
 					}
 				}
 			})
@@ -178,7 +178,7 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 		group.Go(func() {
 			for i := range 3 {
 				if got := s.send(t, "updateProduct", in{"sku": "mug", "category": fmt.Sprint("Cups ", i)}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
-					t.Errorf("the edit is answered %s, %+v", got.Data, got.Errors)
+					t.Errorf("the edit returns %s, %+v", got.Data, got.Errors)
 				}
 			}
 		})

@@ -53,7 +53,7 @@ func TestAccountReps(t *testing.T) {
 			if i > 0 {
 				got := s.do(t, "assignAccountRep", in{"customerId": "bob", "employeeId": rep, "expectedVersion": i}, `version accountRep { id }`)
 				if wantRep := map[bool]string{true: `"accountRep":null`, false: fmt.Sprintf(`"accountRep":{"id":%q}`, rep)}[rep == nil]; !strings.Contains(string(got.Value), wantRep) {
-					t.Errorf("step %d answers %s", i, got.Value)
+					t.Errorf("step %d returns %s", i, got.Value)
 				}
 			}
 			s.clock.pass(time.Second)
@@ -162,7 +162,7 @@ func TestEmailAddresses(t *testing.T) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "updateCustomer", in{"id": "ann", "email": "Ann.New@Example.com"})
 		if find(s, t, "ann@example.com") != "" || find(s, t, "ann.new@example.com") != "ann" {
-			t.Error("the claims did not follow the change")
+			t.Error("the claims do not match the change")
 		}
 		want(t, "claims", claims(s, t), "EMAIL#ann.new@example.com #METADATA", "EMAIL#bob@example.com #METADATA")
 
@@ -206,7 +206,7 @@ func TestRacesForAnAddress(t *testing.T) {
 				won++
 			case `{"createCustomer":{"userErrors":[{"code":"EMAIL_TAKEN"}]}}`:
 			default:
-				t.Errorf("one is told %s", a)
+				t.Errorf("one gets %s", a)
 			}
 		}
 		customers := 0
@@ -216,7 +216,7 @@ func TestRacesForAnAddress(t *testing.T) {
 			}
 		}
 		if won != 1 || customers != 1 {
-			t.Errorf("%d are told that they have it, %d are there", won, customers)
+			t.Errorf("%d requests succeeded, but %d orders exist", won, customers)
 		}
 	})
 }
@@ -276,14 +276,14 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 		for i, alias := range []string{"a", "b"} {
 			o := data[alias].Order
 			if o == nil || o.Customer.OrderCount != i+1 || o.Items.Nodes[0].Product.Available != 101-i {
-				t.Errorf("%s answers %+v", alias, o)
+				t.Errorf("%s returns %+v", alias, o)
 			}
 		}
 		if u := data["unknown"]; u.Order != nil || len(u.UserErrors) != 1 || u.UserErrors[0].Code != "NOT_FOUND" {
 			t.Errorf("an unknown customer gets %+v", u)
 		}
 		if p := data["c"].InventoryLevel.Product; p.Available != 108 || p.TotalInventory != 110 {
-			t.Errorf("c answers %+v", p)
+			t.Errorf("c returns %+v", p)
 		}
 		var second string
 		for _, r := range got.Extensions.Explain.Requests {

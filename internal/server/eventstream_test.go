@@ -240,7 +240,7 @@ func (e *events) refused(t testing.TB, status int, code string) {
 	}
 	check(t, w, status, code, asJSON)
 	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
-		t.Error("nobody is told when to come back")
+		t.Error("no response has Retry-After")
 	}
 }
 

@@ -122,7 +122,7 @@ func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 		reprice("10.00")()
 		for _, same := range []in{order, order.with("expectedTotal", in{"amount": "21"})} {
 			if again := s.do(t, "placeOrder", same); string(again.Data) != string(first.Data) {
-				t.Errorf("sent again, it answers %s, first %s", again.Data, first.Data)
+				t.Errorf("sent again, it returns %s, first %s", again.Data, first.Data)
 			}
 		}
 		s.refuse(t, "placeOrder", order.with("expectedTotal", in{"amount": "22.00"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")

@@ -201,7 +201,7 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 						return
 					}
 					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d. Split it into several orders.", commerce.MaxLines)) {
-						t.Errorf("%s is told %+v, want the limit %d and what to do", mutation, e, commerce.MaxLines)
+						t.Errorf("%s gets %+v, want the limit %d and advice", mutation, e, commerce.MaxLines)
 					}
 				}
 				if lines <= shipped {

@@ -355,7 +355,7 @@ func TestLongKeysArePaged(t *testing.T) {
 			cursor = fmt.Sprintf(", after: %q", page.Data.Products.PageInfo.EndCursor)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("the walk gives %.20q", got)
+			t.Errorf("the pages contain %.20q", got)
 		}
 		j.checkEmpty(t)
 	})

@@ -131,7 +131,7 @@ func (a api) ask(t testing.TB, query string, variables json.RawMessage) answer {
 	status, text := a.send(t, query, variables)
 	got := answer{Status: status}
 	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatalf("the answer to %s is no JSON: %v: %s", query, err, text)
+		t.Fatalf("the response to %s is not JSON: %v: %s", query, err, text)
 	}
 	return got
 }

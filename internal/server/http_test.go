@@ -254,7 +254,7 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 		logged = append(logged, fmt.Sprint(entry["msg"]))
 	}
 	if want := []string{"not ready", "query failed"}; !slices.Equal(logged, want) {
-		t.Errorf("the log says %q, want %q", logged, want)
+		t.Errorf("the log has %q, want %q", logged, want)
 	}
 }
 
@@ -386,7 +386,7 @@ func TestBodies(t *testing.T) {
 		w := ask(h, http.MethodPost, server.PathGraphQL, body)
 		var got answer
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
-			t.Errorf("%s: the answer is no JSON: %.200s", name, w.Body)
+			t.Errorf("%s: the response is not JSON: %.200s", name, w.Body)
 		}
 		if w.Code > 499 || len(got.Errors) == 0 || got.Errors[0].Message == "" {
 			t.Errorf("%s: status %d, body %.200s", name, w.Code, w.Body)
@@ -503,7 +503,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 			}
 			for _, internal := range []string{"arn:", "test-", "cust_01", "CUSTOMER", "#", "GetItem", "refused", "Exception", "aws"} {
 				if strings.Contains(got.Errors[0].Message, internal) {
-					t.Errorf("the message tells %s: %s", internal, got.Errors[0].Message)
+					t.Errorf("the message contains %s: %s", internal, got.Errors[0].Message)
 				}
 			}
 			if strings.Contains(strings.ToLower(got.Errors[0].Message), "dynamodb") {
@@ -632,7 +632,7 @@ func TestDebugLog(t *testing.T) {
 		}
 		for name, value := range last {
 			if text, ok := value.(string); ok && strings.Contains(text, "cust_01") {
-				t.Errorf("the log's %s tells what was asked: %s", name, text)
+				t.Errorf("the log's %s contains the request: %s", name, text)
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func TestOneKeyIsOneRequest(t *testing.T) {
 				for _, again := range []string{"again", "after a restart"} {
 					s.wire.forget()
 					if got := s.do(t, name, input); string(got.Data) != string(first.Data) {
-						t.Errorf("%s it answers %s, first %s", again, got.Data, first.Data)
+						t.Errorf("%s the response is %s, first %s", again, got.Data, first.Data)
 					}
 					if wrote := s.wire.committed(); len(wrote) > 0 {
 						t.Errorf("%s it commits %+v", again, wrote)
@@ -104,7 +104,7 @@ func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
 		for _, f := range typ.InputFields {
 			name := strings.ToLower(typ.Name[:1]) + strings.TrimSuffix(typ.Name[1:], "Input")
 			if _, ok := tried[name]; f.Name == "idempotencyKey" && !ok {
-				t.Errorf("%s takes a key, and no test tries it", name)
+				t.Errorf("%s has an idempotency key, but no test uses it", name)
 			}
 		}
 	}
@@ -127,11 +127,11 @@ func TestTheFirstAnswerStays(t *testing.T) {
 
 		again := s.do(t, "placeOrder", place)
 		if string(again.Data) != string(first.Data) || !strings.Contains(string(again.Value), `"status":"PENDING",`) || !strings.Contains(string(again.Value), `"version":1}`) {
-			t.Errorf("placing again answers %s, first %s", again.Data, first.Data)
+			t.Errorf("placing again returns %s, first %s", again.Data, first.Data)
 		}
 		confirmed := s.do(t, "confirmOrder", in{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
 		if !strings.Contains(string(confirmed.Value), `"status":"CONFIRMED",`) || !strings.Contains(string(confirmed.Value), `"version":3}`) {
-			t.Errorf("confirming again answers %s", confirmed.Value)
+			t.Errorf("confirming again returns %s", confirmed.Value)
 		}
 		if o := s.order(t, order.ID); o.Status != "CANCELLED" || o.Version != 4 || len(o.Timeline.Nodes) != 4 {
 			t.Errorf("the order is %+v", o)
@@ -159,7 +159,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 		group.Wait()
 		for i, answer := range got {
 			if answer != got[0] || !strings.Contains(answer, `"PENDING"`) {
-				t.Errorf("caller %d is told %s, the first %s", i, answer, got[0])
+				t.Errorf("caller %d gets %s, the first %s", i, answer, got[0])
 			}
 		}
 		if stock := s.stock(t, "mug"); stock != "101 of 102 available, 100 in north, 2 in south" {
@@ -186,7 +186,7 @@ func TestKeysAreTheirCallers(t *testing.T) {
 		first := s.as("alice").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
 		second := s.as("bert").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
 		if string(first.Value) == string(second.Value) || !strings.Contains(string(first.Value), `"alice"`) || !strings.Contains(string(second.Value), `"bert"`) {
-			t.Errorf("alice is told %s, bert %s", first.Value, second.Value)
+			t.Errorf("alice gets %s, bert %s", first.Value, second.Value)
 		}
 		s.as("bert").do(t, "createWarehouse", in{"name": "East", "idempotencyKey": "e"})
 		s.as("alice").do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": "e"})
@@ -240,17 +240,17 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 
 		s.clock.pass(24*time.Hour - time.Second)
 		if again := s.do(t, "placeOrder", place); string(again.Data) != string(first.Data) {
-			t.Errorf("within the day it answers %s, first %s", again.Data, first.Data)
+			t.Errorf("within the day the response is %s, first %s", again.Data, first.Data)
 		}
 		s.refuse(t, "placeOrder", place.with("customerId", "bob"), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
 		s.clock.pass(time.Second)
 		other := s.do(t, "placeOrder", place.with("customerId", "bob"))
 		if string(other.Data) == string(first.Data) {
-			t.Errorf("after a day it still answers %s", other.Data)
+			t.Errorf("after a day the response is still %s", other.Data)
 		}
 		// The key now belongs to the new request.
 		if again := s.do(t, "placeOrder", place.with("customerId", "bob")); string(again.Data) != string(other.Data) {
-			t.Errorf("the new request is answered %s, first %s", again.Data, other.Data)
+			t.Errorf("the new request returns %s, first %s", again.Data, other.Data)
 		}
 		// The key's first request confirmed the order a day ago, so the lifecycle rules refuse a second
 		// time.

@@ -74,7 +74,7 @@ func TestEveryMoveFromEveryStatus(t *testing.T) {
 					if !slices.Contains(from.Transitions(), to) {
 						e := s.refuse(t, mutation, moveInput(mutation, id), "INVALID_TRANSITION input.orderId").UserErrors[0]
 						if e.Typename != "InvalidTransition" || e.From != strings.ToUpper(from.String()) || e.To != strings.ToUpper(to.String()) || len(e.Allowed) != len(from.Transitions()) {
-							t.Errorf("it is told %+v", e)
+							t.Errorf("the user errors are %+v", e)
 						}
 						return
 					}
@@ -156,7 +156,7 @@ func TestAnOrderShowsItsShipment(t *testing.T) {
 			t.Helper()
 			for range 2 {
 				if got := s.do(t, mutation, input.with("idempotencyKey", mutation), `trackingNumber carrier`); string(got.Value) != want {
-					t.Errorf("%s answers %s, want %s", mutation, got.Value, want)
+					t.Errorf("%s returns %s, want %s", mutation, got.Value, want)
 				}
 			}
 			s.copied(t, id)
@@ -194,7 +194,7 @@ func TestShippingWithoutAnAddress(t *testing.T) {
 			for _, input := range []in{ship, ship.with("withoutAddress", false)} {
 				e := s.refuse(t, "shipOrder", input, "ADDRESS_MISSING input.orderId").UserErrors[0]
 				if e.Typename != "AddressMissing" || !strings.Contains(e.Message, "updateShippingAddress") || !strings.Contains(e.Message, "withoutAddress: true") {
-					t.Errorf("it is told %+v", e)
+					t.Errorf("the user errors are %+v", e)
 				}
 			}
 			if addressed {
@@ -242,7 +242,7 @@ func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
 		ship := in{"orderId": id, "withoutAddress": true}
 		got := s.refuse(t, "shipOrder", ship.with("warehouseId", "south"), "INSUFFICIENT_STOCK input.warehouseId", "INSUFFICIENT_STOCK input.warehouseId")
 		if mug, plate := got.UserErrors[0], got.UserErrors[1]; mug.SKU != "mug" || mug.Available != 2 || plate.SKU != "plate" || plate.Available != 0 {
-			t.Errorf("it is told %+v", got.UserErrors)
+			t.Errorf("the user errors are %+v", got.UserErrors)
 		}
 		s.refuse(t, "shipOrder", ship.with("warehouseId", "nowhere"), "NOT_FOUND input.warehouseId")
 		// An empty warehouse lacks everything.
@@ -266,7 +266,7 @@ func TestStockLimits(t *testing.T) {
 		s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "plate", "quantity": 48}}})
 		north := in{"sku": "plate", "warehouseId": "north"}
 		if got := s.refuse(t, "setInventoryLevel", north.with("quantity", 47), "INSUFFICIENT_STOCK input.quantity"); got.UserErrors[0].Available != 2 {
-			t.Errorf("it is told %+v", got.UserErrors)
+			t.Errorf("the user errors are %+v", got.UserErrors)
 		}
 		s.refuse(t, "adjustInventory", north.with("delta", -3), "INSUFFICIENT_STOCK input.delta")
 		s.refuse(t, "adjustInventory", north.with("delta", -51), "INSUFFICIENT_STOCK input.delta")
@@ -408,7 +408,7 @@ func TestMaxLines(t *testing.T) {
 		last := most[len(most)-1]
 		got := s.refuse(t, "placeOrder", in{"customerId": "ann", "items": lines(skus(commerce.MaxLines + 1)...), "idempotencyKey": "k"}, "TOO_MANY_LINES input.items")
 		if got.UserErrors[0].Limit != commerce.MaxLines {
-			t.Errorf("it is told %+v", got.UserErrors)
+			t.Errorf("the user errors are %+v", got.UserErrors)
 		}
 		// Two lines of one product are merged.
 		first := s.do(t, "placeOrder", in{"customerId": "ann", "items": append(lines(most...), lines("p00")...), "idempotencyKey": "k"})
@@ -418,7 +418,7 @@ func TestMaxLines(t *testing.T) {
 		id := s.place(t, "ann", most...)
 		got = s.refuse(t, "setOrderItem", in{"orderId": id, "sku": skus(commerce.MaxLines + 1)[commerce.MaxLines], "quantity": 1}, "TOO_MANY_LINES input.sku")
 		if got.UserErrors[0].Limit != commerce.MaxLines {
-			t.Errorf("it is told %+v", got.UserErrors)
+			t.Errorf("the user errors are %+v", got.UserErrors)
 		}
 		s.do(t, "setOrderItem", in{"orderId": id, "sku": last, "quantity": 3})
 		s.do(t, "confirmOrder", in{"orderId": id, "idempotencyKey": "c"})
@@ -457,7 +457,7 @@ func TestTimelinesRise(t *testing.T) {
 		}
 		increasing(t, o)
 		if last := o.Timeline.Nodes[8]; !last.At.Equal(s.clock.Now()) {
-			t.Errorf("the order was shipped at %s, the clock says %s", last.At, s.clock.Now())
+			t.Errorf("the order was shipped at %s, the clock shows %s", last.At, s.clock.Now())
 		}
 		s.copied(t, id)
 	})
@@ -483,7 +483,7 @@ func TestTheLastPieces(t *testing.T) {
 				placed++
 			case `{"placeOrder":{"userErrors":[{"code":"INSUFFICIENT_STOCK"}]}}[]`:
 			default:
-				t.Errorf("one is told %s", r)
+				t.Errorf("one gets %s", r)
 			}
 		}
 		if got := s.stock(t, "none"); placed != 5 || got != "0 of 5 available, 5 in south" {

@@ -342,18 +342,18 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for range clients - most {
 		begin()
 		if answer := <-answers; answer != "" {
-			t.Errorf("a connection too many is answered %s", answer)
+			t.Errorf("a connection over the limit gets %s", answer)
 		}
 	}
 	close(b.release)
 	for range most {
 		if answer := <-answers; !strings.HasSuffix(answer, aliceAnswer) {
-			t.Errorf("answered %s", answer)
+			t.Errorf("the response is %s", answer)
 		}
 	}
 	begin()
 	if answer := <-answers; !strings.HasSuffix(answer, aliceAnswer) {
-		t.Errorf("answered %q afterwards", answer)
+		t.Errorf("the response afterwards is %q", answer)
 	}
 	j.checkEmpty(t)
 }

@@ -177,7 +177,7 @@ func TestInputOfTheWrongType(t *testing.T) {
 			t.Errorf("an order of 10,000 lines gets status %d, %+v", got.Status, got.Errors)
 		}
 		if diff := changes(before, s.records(t)); diff != "" {
-			t.Errorf("what is no request writes\n%s", diff)
+			t.Errorf("a malformed request writes\n%s", diff)
 		}
 	})
 }

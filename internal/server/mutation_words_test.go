@@ -24,12 +24,12 @@ func TestTheRepGoesWithNullOnly(t *testing.T) {
 		s := newShop(t, db, smallBook(t))
 		got := s.refuse(t, "assignAccountRep", in{"customerId": "ann"}, "INVALID input.employeeId")
 		if m := got.UserErrors[0].Message; !strings.Contains(m, "missing") || !strings.Contains(m, "null") {
-			t.Errorf("it is told %q", m)
+			t.Errorf("it gets %q", m)
 		}
 		// A missing variable also keeps the current rep.
 		query := `mutation($rep: ID) { assignAccountRep(input: {customerId: "ann", employeeId: $rep}) { customer { accountRep { id } } userErrors { code } } }`
 		if got := s.ask(t, query, json.RawMessage(`{}`)); string(got.Data) != `{"assignAccountRep":{"customer":null,"userErrors":[{"code":"INVALID"}]}}` {
-			t.Errorf("without the variable it answers %s, %+v", got.Data, got.Errors)
+			t.Errorf("without the variable the response is %s, %+v", got.Data, got.Errors)
 		}
 		if got := s.do(t, "assignAccountRep", in{"customerId": "ann", "employeeId": nil}, `accountRep { id } version`); string(got.Value) != `{"accountRep":null,"version":2}` {
 			t.Errorf("with null the customer is %s", got.Value)
@@ -79,7 +79,7 @@ func TestInvisibleCharacters(t *testing.T) {
 			// words.
 			name := "A" + unseen + "B"
 			if got := s.do(t, "updateCustomer", in{"id": "bob", "name": name}, `name`); !strings.Contains(string(got.Value), unseen) {
-				t.Errorf("the name %+q is answered as %s", name, got.Value)
+				t.Errorf("the name %+q is returned as %s", name, got.Value)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestOneAmountInSeveralSpellings(t *testing.T) {
 		first := s.do(t, "createProduct", bowl.with("unitPrice", in{"amount": "9.9"}))
 		for _, spelling := range []string{"9.90", "9.900", "09.9"} {
 			if got := s.do(t, "createProduct", bowl.with("unitPrice", in{"amount": spelling})); string(got.Data) != string(first.Data) {
-				t.Errorf("with the amount %s it answers %s, first %s", spelling, got.Data, first.Data)
+				t.Errorf("with the amount %s the response is %s, first %s", spelling, got.Data, first.Data)
 			}
 		}
 		s.refuse(t, "createProduct", bowl.with("unitPrice", in{"amount": "9.91"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
@@ -195,7 +195,7 @@ func TestMessagesNameTheFieldOfAVariable(t *testing.T) {
 	} {
 		got := s.ask(t, mutation(c.mutation, "__typename"), json.RawMessage(c.variables))
 		if len(got.Errors) != 1 || got.Errors[0].Message != c.message || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
-			t.Errorf("%s %s answers %+v, want %s", c.mutation, c.variables, got.Errors, c.message)
+			t.Errorf("%s %s returns %+v, want %s", c.mutation, c.variables, got.Errors, c.message)
 		}
 	}
 }

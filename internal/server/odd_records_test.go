@@ -47,7 +47,7 @@ func (s *shop) fails(t testing.TB, name string, input in) {
 	before := s.records(t)
 	got := s.bare(t).send(t, name, input)
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "INTERNAL" {
-		t.Errorf("%s %v answers %s, %+v, want INTERNAL", name, input, got.Data, got.Errors)
+		t.Errorf("%s %v returns %s, %+v, want INTERNAL", name, input, got.Data, got.Errors)
 	}
 	if diff := changes(before, s.records(t)); diff != "" {
 		t.Errorf("%s %v fails, and writes\n%s", name, input, diff)
@@ -356,7 +356,7 @@ func TestMemoriesNeedNoOtherRecord(t *testing.T) {
 		}
 		for name, input := range inputs {
 			if got := s.do(t, name, input[0].with("idempotencyKey", name)); string(got.Data) != string(first[name].Data) {
-				t.Errorf("%s answers %s again, first %s", name, got.Data, first[name].Data)
+				t.Errorf("the second response to %s is %s, the first %s", name, got.Data, first[name].Data)
 			}
 		}
 		s.fails(t, "placeOrder", inputs["placeOrder"][0].with("idempotencyKey", "another"))

@@ -60,7 +60,7 @@ func TestOrdersOfOtherSoftwareAreCountedByARepair(t *testing.T) {
 		s.do(t, "confirmOrder", in{"orderId": order})
 		got := s.bare(t).api.ask(t, `{ orderCounts { status count } }`, nil)
 		if string(got.Data) != `{"orderCounts":null}` || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
-			t.Errorf("answered %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
+			t.Errorf("the response is %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
 		}
 		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
 			t.Fatal(err)

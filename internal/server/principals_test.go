@@ -36,7 +36,7 @@ func (h holder) places(t *testing.T, customer, key string) string {
 	_, answer := h.asks(t, fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "prod_100", quantity: 1}], idempotencyKey: %q}) { order { id } userErrors { code } } }`, customer, key))
 	_, id, found := strings.Cut(answer, `"order":{"id":"`)
 	if !found {
-		t.Fatalf("%v is answered %s", h.claims, answer)
+		t.Fatalf("the response to %v is %s", h.claims, answer)
 	}
 	return id[:26]
 }
@@ -70,7 +70,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 		for i, h := range all {
 			id := h.places(t, h.customer, "k")
 			if before, known := placed[id]; known {
-				t.Errorf("principal %d is answered with the order of principal %d", i, before)
+				t.Errorf("principal %d gets the order of principal %d", i, before)
 			}
 			placed[id] = i
 			if again := h.places(t, h.customer, "k"); again != id {
@@ -93,7 +93,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 			}
 		}
 		if !limited {
-			t.Fatal("nobody runs out of points")
+			t.Fatal("no caller runs out of points")
 		}
 		for i, h := range all[1:] {
 			if status, answer := h.asks(t, costly); status != http.StatusOK {

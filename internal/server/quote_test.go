@@ -89,7 +89,7 @@ func TestAQuoteIsWhatPlacingSays(t *testing.T) {
 				reasons := placed.UserErrors
 				if i := slices.IndexFunc(reasons, func(e userError) bool { return e.Code == "PRICE_CHANGED" }); i >= 0 {
 					if string(reasons[i].Lines) != string(quote.Lines) || *quote.Total != reasons[i].CurrentTotal {
-						t.Errorf("the quote is %+v of\n%s; placing says %+v of\n%s", quote.Total, quote.Lines, reasons[i].CurrentTotal, reasons[i].Lines)
+						t.Errorf("the quote is %+v of\n%s; placing returns %+v of\n%s", quote.Total, quote.Lines, reasons[i].CurrentTotal, reasons[i].Lines)
 					}
 					reasons = slices.Delete(reasons, i, i+1)
 				} else if quote.Total != nil {

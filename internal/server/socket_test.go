@@ -102,7 +102,7 @@ func (l *live) settled() {
 	deadline := time.Now().Add(guard)
 	for l.feed.Subscriptions() > 0 {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("%d still follow", l.feed.Subscriptions())
+			l.t.Fatalf("%d subscriptions are left", l.feed.Subscriptions())
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -114,7 +114,7 @@ func (l *live) following(n int) {
 	deadline := time.Now().Add(guard)
 	for l.feed.Subscriptions() != n {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("%d follow, want %d", l.feed.Subscriptions(), n)
+			l.t.Fatalf("%d subscriptions, want %d", l.feed.Subscriptions(), n)
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -598,7 +598,7 @@ func TestFollowersThatAreTooSlow(t *testing.T) {
 		l.set(order, n%90+2)
 	}
 	if l.feed.Subscriptions() > 0 {
-		t.Fatalf("after %d changes nobody was cut", n)
+		t.Fatalf("after %d changes no connection was closed", n)
 	}
 	for {
 		f := w.receive()
@@ -630,7 +630,7 @@ func TestClientsThatReadNothing(t *testing.T) {
 		}
 	}
 	if l.feed.Subscriptions() != 1 {
-		t.Errorf("after %d changes %d follow", n, l.feed.Subscriptions())
+		t.Errorf("after %d changes there are %d subscriptions", n, l.feed.Subscriptions())
 	}
 }
 

@@ -65,7 +65,7 @@ func TestSpendingOfOtherSoftwaresOrders(t *testing.T) {
 		s.do(t, "setOrderItem", in{"orderId": order, "sku": "abc", "quantity": 1})
 		got := s.bare(t).api.ask(t, `{ customer(id: "cust_01") { name spending { month } } }`, nil)
 		if string(got.Data) != `{"customer":{"name":"Alice Chen","spending":null}}` || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
-			t.Errorf("answered %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
+			t.Errorf("the response is %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
 		}
 		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
 			t.Fatal(err)

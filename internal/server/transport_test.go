@@ -386,7 +386,7 @@ func TestLengthsOfCompressedAnswers(t *testing.T) {
 			}
 			a, b := responses[http.MethodGet], responses[http.MethodHead]
 			if b.ContentLength >= 0 && a.ContentLength != b.ContentLength || a.StatusCode != b.StatusCode || a.Header.Get("Content-Type") != b.Header.Get("Content-Type") || fmt.Sprint(a.Header["Vary"]) != fmt.Sprint(b.Header["Vary"]) {
-				t.Errorf("Accept-Encoding %q: GET tells %d, %v, HEAD %d, %v", accepts, a.ContentLength, a.Header, b.ContentLength, b.Header)
+				t.Errorf("Accept-Encoding %q: GET has %d, %v, HEAD %d, %v", accepts, a.ContentLength, a.Header, b.ContentLength, b.Header)
 			}
 		}
 	}
@@ -414,7 +414,7 @@ func TestCompression(t *testing.T) {
 			text := w.Body.Bytes()
 			if want == "gzip" {
 				if len(text) > plain.Body.Len()/3 {
-					t.Errorf("%d bytes of %d are no compression", len(text), plain.Body.Len())
+					t.Errorf("%d bytes of %d are not compressed", len(text), plain.Body.Len())
 				}
 				text = gunzip(t, text)
 			}

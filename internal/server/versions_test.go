@@ -100,7 +100,7 @@ func TestEveryMutationThatTakesAVersionIsTried(t *testing.T) {
 		for _, f := range typ.InputFields {
 			name := strings.ToLower(typ.Name[:1]) + strings.TrimSuffix(typ.Name[1:], "Input")
 			if _, ok := tried[name]; f.Name == "expectedVersion" && !ok {
-				t.Errorf("%s takes a version, and no test tries it", name)
+				t.Errorf("%s has an expected version, but no test uses it", name)
 			}
 		}
 	}
@@ -226,7 +226,7 @@ func TestRacesForAVersion(t *testing.T) {
 				}
 				current := fmt.Sprintf(`"currentVersion":%d`, v.version+1)
 				if !strings.Contains(won, `"userErrors":[]`) || !strings.Contains(lost, `"VERSION_CONFLICT"`) || !strings.Contains(lost, current) {
-					t.Errorf("one is told %s, the other %s", won, lost)
+					t.Errorf("one gets %s, the other %s", won, lost)
 				}
 			})
 		}

@@ -187,7 +187,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 				}
 				totals := got.Extensions.Explain.Totals
 				if made := len(s.wire.seen()); made != totals.Requests {
-					t.Errorf("%d requests were made, explain tells of %d", made, totals.Requests)
+					t.Errorf("%d requests were made, but explain contains %d", made, totals.Requests)
 				}
 				if most := dynamo.NewBounds(1).Change(patternOf(t, c.mutation)); totals.Requests > most.Requests || totals.RoundTrips > most.RoundTrips || totals.ReadUnits > most.ReadUnits || totals.WriteUnits > most.WriteUnits/2 {
 					t.Errorf("it took %+v, more than its bound %+v", totals, most)
@@ -209,7 +209,7 @@ func checkMostActions(t *testing.T, most map[string]int) {
 	t.Helper()
 	for _, p := range model.WritePatterns() {
 		if declared := p.MostActions(commerce.MaxLines); most[p.Mutation] != declared {
-			t.Errorf("%s takes up to %d actions, its pattern declares %d", p.Mutation, most[p.Mutation], declared)
+			t.Errorf("%s has up to %d actions, its pattern declares %d", p.Mutation, most[p.Mutation], declared)
 		}
 	}
 }
