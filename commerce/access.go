@@ -251,9 +251,9 @@ func (p Policy) Sentence(permission Permission) string {
 	}
 	switch {
 	case allRoles:
-		return "Access: everybody."
+		return "Access: all callers."
 	case len(granted) == 0:
-		return "Access: nobody."
+		return "Access: no callers."
 	default:
 		return fmt.Sprintf("Access: %s.", strings.Join(granted, ", "))
 	}
