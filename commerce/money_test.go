@@ -81,7 +81,7 @@ func TestTimesAndPlus(t *testing.T) {
 	if none, err := three.Times(0); err != nil || none.Decimal() != "0.00" {
 		t.Errorf("14.97 times 0 = %v, %v", none, err)
 	}
-	// With floats, this sum would be inexact.
+	// Floats would make this sum inexact.
 	tenths := money(t, "0.1", "EUR")
 	if sum, err := tenths.Plus(money(t, "0.2", "EUR")); err != nil || sum != money(t, "0.3", "EUR") {
 		t.Errorf("0.1 plus 0.2 = %v, %v", sum, err)

@@ -107,7 +107,7 @@ func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then fu
 type planned[K comparable, V any] struct {
 	own  batch[K, V]
 	keys []K
-	// places locate the values of keys. places is nil if own reads all keys in their order.
+	// places locate the values of keys, or are nil if own reads all keys in their order.
 	places []place[K, V]
 	then   func(context.Context, *Level, []Found[K, V])
 	next   Level

@@ -21,8 +21,8 @@ const longestWait = time.Second
 // DynamoDB can. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	all *Loaders
-	// Exactly one of the two readers is set. many reads several keys in one request. one reads a
-	// single key and is used if keys cannot share a request.
+	// Exactly one of the two readers is set: the reader of several keys, or the reader of a single key
+	// if keys cannot share a request.
 	many manyReader[K, V]
 	one  reader[K, V]
 	// collections returns records that were read with their item collections. It is nil if the records

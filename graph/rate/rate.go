@@ -59,9 +59,9 @@ type Limiter struct {
 
 // bucket is the balance of a principal.
 type bucket struct {
-	// left is the balance at the time at, in units, from 0 to the capacity.
+	// left is the number of units at the time at, from 0 to the capacity.
 	left int64
-	// at is when it was so much.
+	// at is the time of the last update.
 	at time.Time
 }
 

@@ -87,7 +87,7 @@ type inputPackage struct {
 	// rules are the validating functions by name. The value is true for functions that take Checks and
 	// the complete value of the field.
 	rules map[string]bool
-	// read has the fields of inputs that the functions read, as Input.Field.
+	// The fields of inputs that the functions read, as Input.Field.
 	read map[string]bool
 }
 
