@@ -89,6 +89,25 @@ type OrderCounts struct {
 	ByStatus StatusCounts
 }
 
+// RepOrders is the number of orders of an account rep, of one part of these orders.
+type RepOrders struct {
+	EmployeeID EmployeeID
+	// Part is the name of the part.
+	Part string
+	// Complete reports, in the part "0", whether all orders of all parts are counted. Otherwise the
+	// numbers count only some orders, and mean nothing.
+	Complete bool
+	Orders   int
+}
+
+// SumRepOrders adds up the parts of a count. It returns false if the count is not complete.
+func SumRepOrders(parts []*RepOrders) (sum int, complete bool) {
+	for _, part := range parts {
+		sum, complete = sum+part.Orders, complete || part.Complete
+	}
+	return sum, complete
+}
+
 // Levels groups statuses in lifecycle order: an order that moves from one of them to another,
 // directly or through other statuses, moves to a later level.
 func Levels(statuses []Status) [][]Status {

@@ -10,10 +10,13 @@ type Product struct {
 	TotalInventory int `json:"-"`
 	// Available is TotalInventory less what pending and confirmed orders reserve.
 	Available int `json:"-"`
+	// OrderCount is how many orders have a line item of the product; nil where the record that was
+	// read keeps no count.
+	OrderCount *int `json:"-"`
 	// Version goes up with every change; 0 where other software wrote the record.
 	Version int `json:"-"`
-	// Partial reports that TotalInventory and Available are unknown, as the product was read from a
-	// list that does not have them.
+	// Partial reports that TotalInventory, Available and OrderCount are unknown, as the product was
+	// read from a list that does not have them.
 	Partial bool `json:"-"`
 }
 

@@ -273,6 +273,37 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
+// RepOrdersOf is the page of the counts of all parts of an account rep's orders.
+func RepOrdersOf(id commerce.EmployeeID) dynamo.ListRequest {
+	return dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: model.RepOrderParts}}
+}
+
+// RepOrderCount returns how many orders an account rep has.
+//
+// Errors: table.ErrNotCounted, and those of dynamo.ReadPage.
+func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
+	parts, err := Pages(l, model.EmployeeOrderCount).Load(ctx, RepOrdersOf(id))
+	if err != nil {
+		return nil, err
+	}
+	sum, complete := commerce.SumRepOrders(parts.Items)
+	if !complete {
+		return nil, table.ErrNotCounted
+	}
+	return &sum, nil
+}
+
+// ProductOrderCount returns how many orders have a line item of a product.
+//
+// Errors: table.ErrNotCounted, and those of dynamo.ReadRecords.
+func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*int, error) {
+	own, err := l.Stocked(ctx, p)
+	if err == nil && own.OrderCount == nil {
+		err = table.ErrNotCounted
+	}
+	return own.OrderCount, err
+}
+
 // SpendingOf is the page of what a customer has spent in the months that some days are in; nil for
 // all months.
 //

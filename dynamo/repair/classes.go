@@ -23,7 +23,7 @@ const (
 	DriftUpdatedAt        = "updated-at"
 	DriftLastEvent        = "last-event"
 	DriftCustomerMissing  = "customer-missing"
-	driftOrderCount       = "order-count"
+	DriftOrderCount       = "order-count"
 	DriftOrderCounts      = "order-counts"
 	DriftSpending         = "spending"
 	DriftEmailClaim       = "email-claim"
@@ -99,8 +99,8 @@ func DriftClasses() []DriftClass {
 			Example: "an import has put an older one there", Repair: "sets it to the event that is the last; deletes one that lacks such an attribute or is of nobody, and the next change of an order writes it anew"},
 		{Name: DriftCustomerMissing, What: "a customer who has orders or an edge, but no record",
 			Example: "an order of customer c1, and no c1", Repair: "writes the record, made of an edge; where there is none a stand-in: the id for a name, and the claimed address or <id>" + StandInEmailDomain},
-		{Name: driftOrderCount, What: "a number of orders on a customer that is not how many there are, or none for a customer with too many orders to count on demand",
-			Example: "orderCount 7, six orders", Repair: "sets the number"},
+		{Name: DriftOrderCount, What: "a number of orders of a customer, a product or an account rep that is not how many there are; or no number, of a product, of an employee, or of a customer with too many orders to count on demand",
+			Example: "orderCount 7, six orders", Repair: "counts the orders, and sets the number"},
 		{Name: DriftOrderCounts, What: "a number of orders in a status that is not how many there are, or orders that nobody has counted",
 			Example: "7 pending orders in `orderCounts`, six in the list", Repair: "counts the orders, and sets the numbers"},
 		{Name: DriftSpending, What: "what a customer has spent in a month is not what the orders cost, or nobody has added the orders up",
