@@ -91,6 +91,25 @@ type OrderCounts struct {
 	ByStatus StatusCounts
 }
 
+// RepOrders is the number of orders of an account rep, in one counter record.
+type RepOrders struct {
+	EmployeeID EmployeeID
+	// Part is the name of the counter record.
+	Part string
+	// Complete reports, in the part "0", whether all orders of all parts are counted. If not, the
+	// numbers are meaningless.
+	Complete bool
+	Orders   int
+}
+
+// SumRepOrders returns the sum of the parts. It returns false if the count is not complete.
+func SumRepOrders(parts []*RepOrders) (sum int, complete bool) {
+	for _, part := range parts {
+		sum, complete = sum+part.Orders, complete || part.Complete
+	}
+	return sum, complete
+}
+
 // Levels groups statuses by lifecycle order. If an order can change from one status to another,
 // directly or through other statuses, the later status is in a later group.
 func Levels(statuses []Status) [][]Status {

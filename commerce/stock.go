@@ -10,10 +10,13 @@ type Product struct {
 	TotalInventory int `json:"-"`
 	// Available is TotalInventory minus the quantity that pending and confirmed orders reserve.
 	Available int `json:"-"`
+	// OrderCount is the number of orders with a line item of the product. It is nil if the record has
+	// no count.
+	OrderCount *int `json:"-"`
 	// Version is incremented by every change. It is 0 in external records.
 	Version int `json:"-"`
-	// Partial reports that TotalInventory and Available are unknown because the product was read from
-	// a list without them.
+	// Partial reports that TotalInventory, Available and OrderCount are unknown because the product
+	// was read from a list without them.
 	Partial bool `json:"-"`
 }
 

@@ -51,7 +51,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		return shows(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// An argument that the generated code cannot read: its path reaches behind the field's.
-		return shows(errcode.BadUserInput, "argument %q is not of its type", lastName(shown.Path))
+		return shows(errcode.BadUserInput, "argument %q is not of its type", errcode.LastName(shown.Path))
 	case errors.Is(err, table.ErrOverBudget):
 		return shows(document.Codes.Requests, "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once.")
 	case outOfTime(ctx, err):
@@ -135,18 +135,9 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 // the error does not name.
 func sentence(e *commerce.InvalidError, path ast.Path) string {
 	if e.Argument == "" && len(path) > 0 {
-		return fmt.Sprintf("argument %q: %s", lastName(path), e.Reason)
+		return fmt.Sprintf("argument %q: %s", errcode.LastName(path), e.Reason)
 	}
 	return e.Error()
-}
-
-func lastName(path ast.Path) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if name, ok := path[i].(ast.PathName); ok {
-			return string(name)
-		}
-	}
-	return ""
 }
 
 // recovered makes an error of a panic, for the log only.

@@ -1434,8 +1434,10 @@ func numberEmployee(name string) (int, operation.ArgumentsReader) {
 		return 7, readEmployeeCustomersArguments
 	case "orders":
 		return 8, readEmployeeOrdersArguments
-	case "version":
+	case "orderCount":
 		return 9, nil
+	case "version":
+		return 10, nil
 	default:
 		return 0, nil
 	}
@@ -1510,7 +1512,17 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 9: // version
+	case 9: // orderCount
+		v, ok := x.resolveEmployeeOrderCount(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.out = scalar.AppendInt32(x.out, *v)
+		return true
+	case 10: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
@@ -1588,6 +1600,13 @@ func (x *execution) resolveEmployeeOrders(f *operation.Field, obj *commerce.Empl
 	x.resolving = f
 	x.pages++
 	v, err := x.employeeResolvers.Orders(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveEmployeeOrderCount(f *operation.Field, obj *commerce.Employee) (v *int32, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.employeeResolvers.OrderCount(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
@@ -4478,8 +4497,10 @@ func numberProduct(name string) (int, operation.ArgumentsReader) {
 		return 7, readProductInventoryArguments
 	case "orderItems":
 		return 8, readProductOrderItemsArguments
-	case "version":
+	case "orderCount":
 		return 9, nil
+	case "version":
+		return 10, nil
 	default:
 		return 0, nil
 	}
@@ -4556,7 +4577,17 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 		written := x.objectOrderItemConnection(f.Set, v)
 		x.leave()
 		return written
-	case 9: // version
+	case 9: // orderCount
+		v, ok := x.resolveProductOrderCount(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.out = scalar.AppendInt32(x.out, *v)
+		return true
+	case 10: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
@@ -4641,6 +4672,13 @@ func (x *execution) resolveProductOrderItems(f *operation.Field, obj *commerce.P
 	x.resolving = f
 	x.pages++
 	v, err := x.productResolvers.OrderItems(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveProductOrderCount(f *operation.Field, obj *commerce.Product) (v *int32, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.productResolvers.OrderCount(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 

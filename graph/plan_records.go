@@ -26,7 +26,7 @@ func (p plan) refs(ctx context.Context, r *refs) {
 	p.productRefs(ctx, &r.products)
 	p.customerRefs(ctx, &r.customers)
 	startRecords(ctx, p, &r.employees, model.EmployeeByID, plan.employeeRecords)
-	p.employeeLists(ctx, r.employees.targets())
+	p.employeeIDs(ctx, r.employees.targets())
 	startRecords(ctx, p, &r.warehouses, model.WarehouseByID, nil)
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
@@ -330,7 +330,7 @@ func (p plan) products(ctx context.Context, targets []target[*commerce.Product])
 func (p plan) stockOf(ctx context.Context, targets []target[*commerce.Product]) {
 	var partial wanted[commerce.SKU]
 	for product, f := range fields(targets) {
-		if product.Partial && (f.Name == "totalInventory" || f.Name == "available") {
+		if product.Partial && (f.Name == "totalInventory" || f.Name == "available" || f.Name == "orderCount") {
 			partial.add(product.SKU, f.Path, nil)
 		}
 	}
@@ -396,7 +396,19 @@ func (plan) categories(context.Context, []target[*commerce.Category]) {}
 // employees plans what follows from a list of employees.
 func (p plan) employees(ctx context.Context, targets []target[*commerce.Employee]) {
 	p.employeeRecords(ctx, targets)
-	p.employeeLists(ctx, ids(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
+	p.employeeIDs(ctx, ids(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
+}
+
+// employeeIDs plans what can be read of employees by their ids.
+func (p plan) employeeIDs(ctx context.Context, targets []target[commerce.EmployeeID]) {
+	p.employeeLists(ctx, targets)
+	var counts wanted[dynamo.ListRequest]
+	for employee, f := range fields(targets) {
+		if f.Name == "orderCount" {
+			counts.add(loaders.RepOrdersOf(employee), f.Path, nil)
+		}
+	}
+	startList(ctx, p, &counts, model.EmployeeOrderCount, nil)
 }
 
 // employeeRecords plans what can only be read of employees when their records are there.

@@ -3,13 +3,13 @@ package graph
 import (
 	"context"
 	"errors"
-	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/scalar"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -185,20 +185,8 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a
 	return connected(&q, slice, err)
 }
 
-// counted makes GraphQL's Int of a count.
-func counted(n int, err error) (int32, error) { return int32(min(n, math.MaxInt32)), err }
-
 // stock returns a number of a product's stock.
 func stock(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := of(ctx).Stocked(ctx, product)
-	return counted(number(p), err)
-}
-
-// valueOrNull makes GraphQL's null of no text and no status.
-func valueOrNull[T comparable](v T) *T {
-	var none T
-	if v == none {
-		return nil
-	}
-	return &v
+	return scalar.Count(number(p), err)
 }

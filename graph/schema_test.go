@@ -61,7 +61,7 @@ func TestNullability(t *testing.T) {
 	records := []string{"Customer", "Order", "OrderItem", "OrderEvent", "Product", "InventoryLevel", "Warehouse", "Employee"}
 	optional := []string{
 		"Order.shippingAddress", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "Address.line2", "Address.region",
-		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Customer.spending", "Query.quote", "Quote.total",
+		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Customer.spending", "Product.orderCount", "Employee.orderCount", "Query.quote", "Quote.total",
 	}
 	for _, d := range own(t) {
 		if d.Kind != ast.Object {

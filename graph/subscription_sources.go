@@ -9,6 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/scalar"
 )
 
 type openingKey struct{}
@@ -124,7 +125,7 @@ func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Orde
 }
 
 // updateID is the ID to resume after a change with, nil where it has none.
-func updateID(change *feed.OrderChange) *string { return valueOrNull(string(change.Position)) }
+func updateID(change *feed.OrderChange) *string { return scalar.OrNull(string(change.Position)) }
 
 // event plans what a subscription reads for an event: what the event refers to, and the order that
 // changed, or what follows from it where it came along.

@@ -280,6 +280,35 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
+// RepOrdersOf returns the request for the counter records of an account rep.
+func RepOrdersOf(id commerce.EmployeeID) dynamo.ListRequest {
+	return dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: model.RepOrderParts}}
+}
+
+// RepOrderCount returns the number of orders of an account rep. It returns table.ErrNotCounted if
+// they are not counted, and the errors of dynamo.ReadPage.
+func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
+	parts, err := Pages(l, model.EmployeeOrderCount).Load(ctx, RepOrdersOf(id))
+	if err != nil {
+		return nil, err
+	}
+	sum, complete := commerce.SumRepOrders(parts.Items)
+	if !complete {
+		return nil, table.ErrNotCounted
+	}
+	return &sum, nil
+}
+
+// ProductOrderCount returns the number of orders with a line item of a product. It returns
+// table.ErrNotCounted if they are not counted, and the errors of dynamo.ReadRecords.
+func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*int, error) {
+	own, err := l.Stocked(ctx, p)
+	if err == nil && own.OrderCount == nil {
+		err = table.ErrNotCounted
+	}
+	return own.OrderCount, err
+}
+
 // SpendingOf returns the request for a customer's spending in the months of a date range. A nil
 // range means all months.
 //

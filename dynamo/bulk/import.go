@@ -51,6 +51,8 @@ type Imported struct {
 	// Conflicts were there, differed, and were kept. ConflictKeys are the keys of the first 20.
 	Conflicts    int         `json:"conflicts"`
 	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
+	// Beside reports whether the table had records when the import began.
+	Beside bool `json:"beside,omitempty"`
 	// Unreadable are lines that cannot be imported, of which BadLines are the first 20.
 	Unreadable int       `json:"unreadable,omitempty"`
 	BadLines   []BadLine `json:"badLines,omitempty"`
@@ -111,8 +113,16 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Errors: LineError for a line that is no record or that DynamoDB refuses; Done's and r's;
 // ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's.
 func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
+	if opts.From.Offset == 0 {
+		beside, err := t.hasRecords(ctx)
+		if err != nil {
+			return opts.From, err
+		}
+		opts.From.Beside = beside
+	}
 	i := &importer{
-		table: t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
+		numbers: &importedNumbers{Transfers: t, done: map[model.Keys]bool{}},
+		table:   t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
 		slots: semaphore.NewWeighted(importBytes), busy: map[model.Keys]*importLine{},
 	}
 	// Ends the reading of lines, not the writing of those that were read.
@@ -132,7 +142,8 @@ type importer struct {
 	texts chan textLine
 	lines chan *importLine
 	// slots are bytes of importBytes.
-	slots *semaphore.Weighted
+	slots   *semaphore.Weighted
+	numbers *importedNumbers
 
 	mu sync.Mutex
 	// busy are the last lines of all keys that are being written, or could not be.
@@ -348,7 +359,7 @@ func (i *importer) start(ctx context.Context, line *importLine, rec model.Record
 		}
 		if line.err == nil {
 			var err error
-			if line.outcome, err = i.put(ctx, key, rec); err != nil {
+			if line.outcome, err = i.putBeside(ctx, key, rec); err != nil {
 				line.fail(err, i.skips())
 			}
 		}
@@ -362,6 +373,27 @@ func (i *importer) start(ctx context.Context, line *importLine, rec model.Record
 
 // putAttempts is how often a record is written that others write and delete at the same time.
 const putAttempts = 12
+
+// putBeside is put for a table that may have had records: it takes away the numbers of orders that
+// the record makes wrong.
+//
+// Errors: those of put.
+func (i *importer) putBeside(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
+	if i.opts.From.Beside && !i.opts.DryRun && i.numbers.numberOf(rec).PK != "" {
+		old, err := i.current(ctx, key)
+		if err == nil && (old == nil || i.opts.Overwrite) {
+			err = i.numbers.forget(ctx, old, rec)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	met, err := i.put(ctx, key, rec)
+	if met == written && err == nil {
+		i.numbers.finished(key)
+	}
+	return met, err
+}
 
 // put writes a record, or finds out why it need not be written.
 //
@@ -390,7 +422,10 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 		}
 		met := i.meet(old, rec)
 		if met == replaced {
-			err = i.replace(ctx, key, rec)
+			var changed bool
+			if changed, err = i.replace(ctx, key, old, rec); changed {
+				continue
+			}
 		}
 		return met, err
 	}
@@ -399,6 +434,9 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 
 // meet is the outcome for a record where another is there.
 func (i *importer) meet(old, rec model.Record) outcome {
+	if i.opts.From.Beside {
+		rec = adopted(old, rec)
+	}
 	switch {
 	case model.SameRecord(old, rec):
 		return unchanged
@@ -426,8 +464,20 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	return nil, err
 }
 
-func (i *importer) replace(ctx context.Context, key model.Keys, rec model.Record) error {
-	return i.putItem(ctx, key, &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec})
+// replace writes a record where old is. changed reports that it did not, as a number that it would
+// keep is another one by now.
+func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
+	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
+	if names := keptNumbers(key); i.opts.From.Beside && len(names) > 0 {
+		var e table.Expression
+		in.Item, in.ConditionExpression = adopted(old, rec), aws.String(table.Still(old, names...)(&e))
+		in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.Names, e.Values
+	}
+	err = i.putItem(ctx, key, in)
+	if there := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &there) {
+		return true, nil
+	}
+	return false, err
 }
 
 func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.PutItemInput) error {

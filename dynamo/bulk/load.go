@@ -29,7 +29,10 @@ func (t Transfers) Load(ctx context.Context, book commerce.Book) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	counts, categories := loadedCounts{t: t}, t.newLoadedCategories()
+	counts, categories, lists := loadedCounts{t: t}, t.newLoadedCategories(), t.newLoadedLists()
+	if err := lists.add(ctx, book); err != nil {
+		return 0, err
+	}
 	if err := counts.add(ctx, book); err != nil {
 		return 0, err
 	}
@@ -39,19 +42,23 @@ func (t Transfers) Load(ctx context.Context, book commerce.Book) (int, error) {
 	if err := t.putAll(ctx, records); err != nil {
 		return len(records), err
 	}
-	n, err := t.finish(ctx, &counts, categories)
+	n, err := t.finish(ctx, &counts, categories, lists)
 	return len(records) + n, err
 }
 
 // finish writes the numbers of orders and of products that follow from what was loaded. It returns
 // how many records they take.
-func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories *loadedCategories) (int, error) {
+func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories *loadedCategories, lists *loadedLists) (int, error) {
 	orders, err := counts.finish(ctx)
 	if err != nil {
 		return 0, err
 	}
 	products, err := categories.write(ctx)
-	return orders + products, err
+	if err != nil {
+		return orders, err
+	}
+	reps, err := lists.write(ctx)
+	return orders + products + reps, err
 }
 
 // recordsOf are all records of a book.
@@ -67,6 +74,7 @@ func (t Transfers) recordsOf(book commerce.Book) ([]model.Record, error) {
 		records = append(records, model.Records(b, &w)...)
 	}
 	for _, p := range book.Products {
+		p.OrderCount = nil // see loadedLists
 		records = append(records, model.Records(b, &p)...)
 	}
 	for _, l := range book.Levels {
@@ -102,7 +110,7 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 	counts := loadedCounts{t: t}
 	next, stop := iter.Pull(books)
 	defer stop()
-	l, categories := loading{next: next, waiting: map[int]int{}, progress: progress}, t.newLoadedCategories()
+	l, categories, lists := loading{next: next, waiting: map[int]int{}, progress: progress}, t.newLoadedCategories(), t.newLoadedLists()
 	err := table.Parallel(ctx, table.MaxParallel, table.MaxParallel, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
 			place, book, ok := l.take()
@@ -111,6 +119,9 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 			}
 			records, err := t.recordsOf(book)
 			if err != nil {
+				return err
+			}
+			if err := lists.add(ctx, book); err != nil {
 				return err
 			}
 			if err := counts.add(ctx, book); err != nil {
@@ -131,7 +142,7 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 	if err != nil {
 		return l.done, err
 	}
-	n, err := t.finish(ctx, &counts, categories)
+	n, err := t.finish(ctx, &counts, categories, lists)
 	l.done.Records += n
 	return l.done, err
 }

@@ -67,6 +67,10 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		if err := c.spend(nothing, order); err != nil {
 			return nil, err
 		}
+		if order.AccountRepID != "" {
+			record := model.RepPartRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: order.AccountRepID, Part: model.RepOrderPart(order.ID)})
+			c.tally(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
+		}
 		if err := c.happened(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
 			return nil, err
 		}
@@ -74,6 +78,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		for i, line := range lines {
 			stands := table.Still(records[i+1], "name", "unitPrice", "currency")
 			reserved[i] = adjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Is(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
+			reserved[i].countOrder(records[i+1], 1)
 		}
 		if err := c.adjust(ctx, reserved...); err != nil {
 			return nil, err
@@ -100,7 +105,7 @@ func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 		deltas[from.String()] = model.Num(-1)
 	}
 	record := model.OrderCountsRecord(&c.KeyBuilder, commerce.OrderCounts{Part: model.OrderCountPart(id)})
-	c.tally(record, deltas, nil, "part")
+	c.tally(record, deltas, nil, model.AttrPart)
 }
 
 // spend adds to the spending of an order's customer what the order costs more than before. Where
@@ -383,6 +388,17 @@ func (c *change) count(to []adjustment, sku commerce.SKU, counter string, delta 
 	}
 }
 
+// countOrder counts one more or one less order of a product, which is as it stands in the table. If
+// nobody has counted the product's orders, it requires that this is still so.
+func (a *adjustment) countOrder(stands model.Record, by int) {
+	counted := table.Still(stands, model.AttrOrderCount)
+	if table.IsCounted(stands, model.AttrOrderCount) {
+		a.deltas[model.AttrOrderCount] = by
+		counted = table.Counted(model.AttrOrderCount)
+	}
+	a.when = table.AllOf(a.when, counted)
+}
+
 // SetOrderItem sets how many pieces of a product a pending order has (WP9), or takes the product
 // off it (WP10).
 //
@@ -452,10 +468,14 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		switch enough := table.Is(model.AttrAvailable, ">=", model.Num(by)); {
 		case by > 0 && was == 0:
 			held = []adjustment{{k, map[string]int{model.AttrAvailable: -by}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), enough)}}
+			held[0].countOrder(record, 1)
 		case by > 0:
 			held = []adjustment{{k, map[string]int{model.AttrAvailable: -by}, enough}}
 		default:
 			held = c.count(nil, cmd.SKU, model.AttrAvailable, -by)
+			if cmd.Quantity == 0 && len(held) > 0 {
+				held[0].countOrder(record, -1)
+			}
 		}
 		if err := c.adjust(ctx, held...); err != nil {
 			return nil, err

@@ -171,4 +171,5 @@ var (
 	CategoryByName       = index(37, "products of a category by the beginning of their name", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
 	CustomersByName      = index(38, "customers by the beginning of their name", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
 	Categories           = collection(39, "all categories, with their numbers of products", EntityCategory, Ascending, static(DecodeCategory))
+	EmployeeOrderCount   = collection(40, "how many orders an account rep has", EntityRepOrders, Ascending, static(DecodeRepOrders)).of(RepOrderParts)
 )

@@ -24,6 +24,7 @@ const (
 	// Counters.
 	AttrOrderCount = "orderCount"
 	AttrComplete   = "complete"
+	AttrPart       = "part"
 	AttrSpent      = "spent"
 	AttrOrders     = "orders"
 	// AttrSpendingComplete of a customer says that all orders are in the records of the spending.
@@ -37,8 +38,9 @@ const (
 	AttrStockRevision = "stockRevision"
 	// AttrCategory is the category of a product, and the name of a category.
 	AttrCategory = "category"
-	// AttrCustomerID is whose a record is.
+	// AttrCustomerID and AttrEmployeeID are whose a record is.
 	AttrCustomerID = "customerId"
+	AttrEmployeeID = "employeeId"
 )
 
 // Record is a record's attributes by name, as the SDK gives them.

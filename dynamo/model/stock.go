@@ -10,6 +10,7 @@ func productAttributes(a *attributes, p *commerce.Product) {
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
 	a.number(AttrTotalInventory, &p.TotalInventory)
 	a.number(AttrAvailable, &p.Available)
+	a.count(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
 	// Products of other software may lack the numbers as well.
 	p.Partial = a.purpose == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)

@@ -23,8 +23,8 @@ var (
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
 	// ErrNotAddedUp means that the table does not keep what a customer has spent.
 	ErrNotAddedUp = errors.New("the customer's orders are not added up: `ordergraph check -repair` adds them up")
-	// ErrNotCounted means that the table does not keep the number of orders in each status.
-	ErrNotCounted = errors.New("the orders of this table are not counted by status: `ordergraph check -repair` counts them")
+	// ErrNotCounted means that the table does not keep a number of orders.
+	ErrNotCounted = errors.New("the orders are not counted: `ordergraph check -repair` counts them")
 	// ErrTooManyToCount: a customer's record keeps no count of the orders, and there are more than
 	// a request counts.
 	ErrTooManyToCount = errors.New("too many orders to count: `ordergraph check -repair` writes the count to the customer's record")

@@ -102,3 +102,13 @@ func With(e *gqlerror.Error, code string) *gqlerror.Error {
 	e.Extensions = map[string]any{"code": code}
 	return e
 }
+
+// LastName is the last name in a path; empty if there is none.
+func LastName(path ast.Path) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if name, ok := path[i].(ast.PathName); ok {
+			return string(name)
+		}
+	}
+	return ""
+}
