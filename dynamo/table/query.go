@@ -13,42 +13,41 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Query is one Query. It reports whether there is more to read in the bounds.
-func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
+// Query sends one Query and reports whether more records may follow within the bounds. The bounds
+// apply to the sort key after prefix.
+func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	timed := StartTimer(ctx)
-	a, err := t.queryOnce(ctx, querying{pattern: p, where: model.KeyRangeOf(p, partition, prefix, b), limit: limit, forward: forward}, timed.On())
+	a, err := t.queryOnce(ctx, querying{pattern: p, where: model.KeyRangeOf(p, partition, prefix, bounds), limit: limit, forward: forward}, timed.On())
 	if err != nil {
 		return nil, false, Failed("Query", partition, err)
 	}
 	if timed.On() {
-		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
+		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, bounds),
 			Items: len(a.Records), ReadUnits: t.queried(p, units.Query(a.Records), a)})
 	}
 	return a.Records, a.more, nil
 }
 
-// QueryUpTo reads up to limit records of a partition, and reports whether there are more. It goes
-// on where a Query ends at a megabyte.
-//
-// Errors: those of failed.
-func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
-	records, more, err := t.Query(ctx, p, partition, prefix, b, limit, forward)
+// QueryUpTo reads up to limit records of a partition and reports whether more may follow. It sends
+// further Queries if DynamoDB ends one at PageBytes. Errors are wrapped by Failed.
+func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
+	records, more, err := t.Query(ctx, p, partition, prefix, bounds, limit, forward)
 	_, sk := p.KeyAttributes()
 	for err == nil && more && len(records) < limit {
 		if len(records) > 0 {
-			b = b.Behind(strings.TrimPrefix(records[len(records)-1].Text(sk), prefix), forward)
+			bounds = bounds.Behind(strings.TrimPrefix(records[len(records)-1].Text(sk), prefix), forward)
 		}
-		if b.Empty() {
+		if bounds.Empty() {
 			return records, false, nil
 		}
 		var next []model.Reader
-		next, more, err = t.Query(ctx, p, partition, prefix, b, limit-len(records), forward)
+		next, more, err = t.Query(ctx, p, partition, prefix, bounds, limit-len(records), forward)
 		records = append(records, next...)
 	}
 	return records, more, err
 }
 
-// querying is a Query.
+// querying has the parameters of one Query.
 type querying struct {
 	pattern *model.AccessPattern
 	where   model.KeyRange
@@ -56,23 +55,22 @@ type querying struct {
 	forward bool
 }
 
-// mostExpected is how many records of a Query room is made for before they are seen.
+// mostExpected limits how many records a Query preallocates.
 const mostExpected = 256
 
-// queryOnce is one Query.
-//
-// Errors: the SDK's, ErrOverBudget.
-func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer, error) {
-	db, along := t.Client, leaveAsIs
+// queryOnce sends one Query. If reportCapacity is set, DynamoDB reports the consumed capacity. It
+// returns the SDK's error, or ErrOverBudget.
+func (t *Table) queryOnce(ctx context.Context, q querying, reportCapacity bool) (answer, error) {
+	db, options := t.Client, leaveAsIs
 	if t.wire != nil {
-		asks := t.asking(priced)
-		asks.consistent = asks.consistent && q.pattern.Index == ""
-		body, ok := queryBody(asks, q)
-		a, rest, err := t.shortly(ctx, t.wire.operations.query, body, ok, min(q.limit, mostExpected))
+		read := t.asking(reportCapacity)
+		read.consistent = read.consistent && q.pattern.Index == ""
+		body, ok := queryBody(read, q)
+		a, fallback, err := t.shortly(ctx, t.wire.operations.query, body, ok, min(q.limit, mostExpected))
 		if a != nil || err != nil {
 			return *a, err
 		}
-		db, along = rest.db, rest.along
+		db, options = fallback.db, fallback.along
 	}
 	in := &dynamodb.QueryInput{
 		TableName:                 &t.Name,
@@ -80,14 +78,14 @@ func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer,
 		ExpressionAttributeValues: q.where.Values(),
 		ScanIndexForward:          &q.forward,
 		Limit:                     aws.Int32(int32(q.limit)),
-		ReturnConsumedCapacity:    returning(priced),
+		ReturnConsumedCapacity:    returning(reportCapacity),
 	}
 	if q.pattern.Index != "" {
 		in.IndexName = &q.pattern.Index
 	} else {
 		in.ConsistentRead = t.consistency()
 	}
-	out, err := db.Query(ctx, in, along)
+	out, err := db.Query(ctx, in, options)
 	if err != nil {
 		return answer{}, err
 	}
@@ -96,29 +94,29 @@ func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer,
 	return a, nil
 }
 
-// queried is reported for a Query; those of the index are never consistent.
-func (t *Table) queried(p *model.AccessPattern, computed float64, by answer) float64 {
+// queried returns the read units of a Query, as reported does. A Query of the index is never
+// strongly consistent.
+func (t *Table) queried(p *model.AccessPattern, computed float64, a answer) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t
 		eventual.consistent = false
 		t = &eventual
 	}
-	return t.reported(computed, 1, by)
+	return t.reported(computed, 1, a)
 }
 
-// MaxCountedPages is how many Queries count a list at most. Each ends at a megabyte.
+// MaxCountedPages is the maximum number of Queries that Count sends. Each reads up to PageBytes.
 const MaxCountedPages = 10
 
 // Count counts the records of a partition of the table whose sort keys begin with prefix. Its
-// Queries return none of them.
-//
-// Errors: ErrTooManyToCount after MaxCountedPages; those of failed.
+// Queries select only the count, not the records. It returns ErrTooManyToCount if MaxCountedPages
+// do not reach the end. Other errors are wrapped by Failed.
 func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
 	where := model.KeyRangeOf(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{
 		TableName: &t.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(),
 		ScanIndexForward: aws.Bool(p.Direction == model.Ascending), Select: types.SelectCount,
-		ConsistentRead: t.consistency(), // only lists of the table are counted
+		ConsistentRead: t.consistency(), // Count never reads an index
 	}
 	n := 0
 	for range MaxCountedPages {
@@ -142,6 +140,6 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 	return 0, fmt.Errorf("count %s %s*: %w", partition, prefix, ErrTooManyToCount)
 }
 
-// PageBytes is where DynamoDB ends a Query, in bytes. Source:
+// PageBytes is the maximum number of bytes that DynamoDB reads for one Query. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 const PageBytes = 1 << 20

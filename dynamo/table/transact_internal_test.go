@@ -16,7 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// someActions are a transaction that the tests make, with maps that the SDK writes in random order.
+// someActions returns the actions of a transaction. The SDK encodes their maps in random order.
 func someActions() []types.TransactWriteItem {
 	item := model.Keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.Attributes().With(model.Record{"n": model.Num(1), "s": model.Str("x"), "l": model.Texts([]string{"y"}), "v": model.Num(2)})
 	table := "shop"
@@ -26,15 +26,15 @@ func someActions() []types.TransactWriteItem {
 	}
 }
 
-// sameToken is a provider of one token.
+// sameToken is an idempotency token provider that always returns the same token.
 type sameToken struct{}
 
-// GetIdempotencyToken gives the token.
+// GetIdempotencyToken returns the token.
 func (sameToken) GetIdempotencyToken() (string, error) {
 	return "7f0f3a34-3b62-4f3a-bd2e-0f8d4f1f2e55", nil
 }
 
-// anyAction draws an action of a transaction as the SDK takes them.
+// anyAction generates any action of a transaction that the SDK accepts.
 func anyAction() *rapid.Generator[types.TransactWriteItem] {
 	value := rapid.OneOf(someValue(2), rapid.SampledFrom([]types.AttributeValue{
 		&types.AttributeValueMemberL{}, &types.AttributeValueMemberM{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
@@ -49,39 +49,39 @@ func anyAction() *rapid.Generator[types.TransactWriteItem] {
 	})
 	return rapid.Custom(func(t *rapid.T) types.TransactWriteItem {
 		table, key, values := rapid.String().Draw(t, "table"), attributes.Draw(t, "key"), optional.Draw(t, "values")
-		when, names := rapid.Ptr(rapid.String(), true).Draw(t, "when"), map[string]string(nil)
+		condition, names := rapid.Ptr(rapid.String(), true).Draw(t, "condition"), map[string]string(nil)
 		if rapid.Bool().Draw(t, "named") {
 			names = rapid.MapOfN(rapid.String(), rapid.String(), 0, 4).Draw(t, "names")
 		}
-		failing := rapid.SampledFrom([]types.ReturnValuesOnConditionCheckFailure{"", "ALL_OLD", "NONE"}).Draw(t, "failing")
+		onFailure := rapid.SampledFrom([]types.ReturnValuesOnConditionCheckFailure{"", "ALL_OLD", "NONE"}).Draw(t, "onFailure")
 		required := rapid.String().Draw(t, "expression")
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
-			return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+			return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key, ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: onFailure}}
 		case 1:
-			return types.TransactWriteItem{Update: &types.Update{TableName: &table, Key: key, UpdateExpression: &required, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+			return types.TransactWriteItem{Update: &types.Update{TableName: &table, Key: key, UpdateExpression: &required, ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: onFailure}}
 		case 2:
-			return types.TransactWriteItem{Delete: &types.Delete{TableName: &table, Key: key, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+			return types.TransactWriteItem{Delete: &types.Delete{TableName: &table, Key: key, ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: onFailure}}
 		default:
-			return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: &table, Key: key, ConditionExpression: &required, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+			return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: &table, Key: key, ConditionExpression: &required, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: onFailure}}
 		}
 	})
 }
 
-// Equal transactions have equal bytes, but for the token.
+// Equal transactions have equal bytes except for the token.
 func TestTransactionsAreWrittenInOneOrder(t *testing.T) {
 	first, ok := transactWriteBody("token", someActions())
 	if !ok {
-		t.Fatal("the transaction cannot be written")
+		t.Fatal("the fast path cannot encode the transaction")
 	}
 	for range 20 {
 		if again, _ := transactWriteBody("token", someActions()); !bytes.Equal(again, first) {
-			t.Fatalf("the transaction is written as\n%s\nand as\n%s", first, again)
+			t.Fatalf("the transaction is encoded as\n%s\nand as\n%s", first, again)
 		}
 	}
 }
 
-// Each transaction has a token of its own, which the client's provider makes.
+// Each transaction has a new token from the client's token provider.
 func TestTransactionsHaveTokens(t *testing.T) {
 	tokens := map[string]bool{}
 	s := answering(t, func(r *http.Request) (*http.Response, error) {
@@ -99,7 +99,7 @@ func TestTransactionsHaveTokens(t *testing.T) {
 	}
 }
 
-// noToken is a provider that fails.
+// noToken is an idempotency token provider that fails.
 type noToken struct{}
 
 var errNoToken = errors.New("there is no entropy")
@@ -107,7 +107,8 @@ var errNoToken = errors.New("there is no entropy")
 // GetIdempotencyToken fails.
 func (noToken) GetIdempotencyToken() (string, error) { return "", errNoToken }
 
-// The SDK makes a transaction that only it can write. A transaction without a token is not made.
+// The SDK sends the transactions that the fast path cannot encode. A transaction without a token is
+// not sent.
 func TestTransactionsForTheSDK(t *testing.T) {
 	requests := 0
 	s := answering(t, func(r *http.Request) (*http.Response, error) {
@@ -116,11 +117,11 @@ func TestTransactionsForTheSDK(t *testing.T) {
 		}
 		return reply(http.StatusOK, `{}`), nil
 	})
-	for _, odd := range []types.AttributeValue{model.Str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
+	for _, value := range []types.AttributeValue{model.Str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
 		requests = 0
-		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: model.Record{"pk": odd}}}
+		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: model.Record{"pk": value}}}
 		if err := s.TransactWrite(context.Background(), []types.TransactWriteItem{put}); err != nil || requests != 1 {
-			t.Errorf("after %d requests a transaction of %#v ends with %v", requests, odd, err)
+			t.Errorf("%#v: got %v after %d requests, want 1 request", value, err, requests)
 		}
 	}
 	s = answering(t, func(*http.Request) (*http.Response, error) {
@@ -128,15 +129,15 @@ func TestTransactionsForTheSDK(t *testing.T) {
 		return reply(http.StatusOK, `{}`), nil
 	}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = noToken{} })
 	if err := s.TransactWrite(context.Background(), someActions()); !errors.Is(err, errNoToken) {
-		t.Errorf("without a token a transaction ends with %v", err)
+		t.Errorf("without a token: got %v", err)
 	}
 }
 
-// A cancelled transaction has the same reasons from both, with the records as they are.
+// The fast path and the SDK return the same cancellation reasons, with the current records.
 func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 	const reasons = `{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"version":{"N":"2"}}},{"Code":"ConditionalCheckFailed"}`
-	for name, way := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
-		s := way(answering(t, func(r *http.Request) (*http.Response, error) {
+	for name, with := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
+		s := with(answering(t, func(r *http.Request) (*http.Response, error) {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				t.Error(err)
 			}
@@ -144,7 +145,7 @@ func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 		}))
 		var cancelled *types.TransactionCanceledException
 		if err := s.TransactWrite(context.Background(), someActions()); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
-			t.Fatalf("%s: the transaction ends with %v", name, err)
+			t.Fatalf("%s: got %v", name, err)
 		}
 		for i, want := range []types.CancellationReason{
 			{Code: aws.String("None")},
@@ -158,11 +159,11 @@ func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 	}
 }
 
-// No budget of reads counts a transaction.
+// Transactions are not charged to the read budget.
 func TestTransactionsAreOnNoBudget(t *testing.T) {
-	for name, way := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
+	for name, with := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
 		requests := 0
-		s := way(answering(t, func(*http.Request) (*http.Response, error) {
+		s := with(answering(t, func(*http.Request) (*http.Response, error) {
 			if requests++; requests%2 == 1 {
 				return reply(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
 			}
@@ -177,12 +178,12 @@ func TestTransactionsAreOnNoBudget(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if requests != 4 || budget.Left() != 0 {
-			t.Errorf("%s: there were %d requests, and %d are left; want 4 and 0", name, requests, budget.Left())
+			t.Errorf("%s: got %d requests, and %d left in the budget; want 4 and 0", name, requests, budget.Left())
 		}
 	}
 }
 
-// someValue draws a value of any type, nested up to depth.
+// someValue generates a value of any type, nested up to depth.
 func someValue(depth int) *rapid.Generator[types.AttributeValue] {
 	text, data := rapid.String(), rapid.SliceOf(rapid.Byte())
 	kinds := []*rapid.Generator[types.AttributeValue]{

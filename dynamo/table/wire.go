@@ -28,30 +28,30 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// wire is the fast path of reads and transactions. It writes the request by hand, signs it with the
-// SDK's signer and credentials, sends it through the SDK's HTTP client, and decodes the answer in
-// place. The SDK spends more on a read than all the rest of a request does.
+// wire is the fast path of reads and transactions. It encodes the request itself, signs it with the
+// SDK's signer and credentials, sends it through the SDK's HTTP client, and decodes the response in
+// place. It exists because the SDK needs more CPU time for a read than the rest of the server does.
 //
-// It handles good answers only. Any other outcome, a status or an error, is handed to the SDK as
-// the outcome of the SDK's own first attempt. The SDK decides what follows: which error it is,
-// whether and when to retry, how far the clock is off. Its retries send the same bytes.
+// The fast path handles successful responses only. Any other outcome, a status or an error, is
+// passed to the SDK as the outcome of the SDK's own first attempt. The SDK then classifies the
+// error, decides about retries and corrects the clock skew. Its retries send the same bytes.
 type wire struct {
 	db         *dynamodb.Client
 	options    dynamodb.Options
 	signer     dynamodb.HTTPSignerV4
 	retryer    aws.RetryerV2
 	operations operations
-	// userAgent is what the SDK calls itself; the others are headers that all requests have. No
-	// request changes them.
+	// These are header values that all requests share. They are never modified.
 	userAgent, contentType, encoding []string
-	// place is where the last request went: an endpoint can have the number of the credentials'
-	// account in its name, and they change.
+	// place is the endpoint of the last request. It is resolved again when the credentials belong to
+	// another account, because the host name may contain the account ID.
 	place atomic.Pointer[place]
-	// skew is how much later the SDK takes it to be than the clock says, in nanoseconds.
+	// skew is the SDK's correction of the clock, in nanoseconds. It is positive if the clock is
+	// behind.
 	skew atomic.Int64
 }
 
-// place is where requests of an account go.
+// place is the endpoint for the requests of an account, and how to sign them.
 type place struct {
 	account      string
 	table        string
@@ -60,24 +60,24 @@ type place struct {
 	name, region string
 }
 
-// service is the name under which requests to DynamoDB are signed.
+// service is the service name in the signatures of DynamoDB requests.
 const service = "dynamodb"
 
-// newWire returns the fast path for a client. It returns nil and the reason where the client has a
-// setting that only the SDK can follow. watched is the same client with another HTTP client,
-// through which the requests go.
+// newWire returns the fast path for a client. If the client has a setting that only the SDK
+// supports, it returns nil and the reason. watched is the same client with the HTTP client that
+// sends the requests.
 func newWire(db, watched *dynamodb.Client) (*wire, string) {
 	w := &wire{db: watched, options: db.Options(), operations: named(), contentType: []string{"application/x-amz-json-1.0"}, encoding: []string{"identity"}}
 	o := &w.options
-	if why := unusual(o); why != "" {
-		return nil, why
+	if reason := unusual(o); reason != "" {
+		return nil, reason
 	}
 	o.HTTPClient = watched.Options().HTTPClient
 	w.signer = o.HTTPSignerV4
 	w.retryer, _ = o.Retryer.(aws.RetryerV2)
 	headers := probe(o)
 	if w.userAgent = headers["User-Agent"]; w.userAgent == nil {
-		return nil, "requests tell no user agent"
+		return nil, "requests have no User-Agent header"
 	}
 	for name := range headers {
 		if !slices.Contains(usualHeaders(), name) {
@@ -87,13 +87,14 @@ func newWire(db, watched *dynamodb.Client) (*wire, string) {
 	return w, ""
 }
 
-// usualHeaders are those that the SDK gives a read of a usual client. The last two are of use to
-// nobody where an attempt is not repeated.
+// usualHeaders returns the headers that the SDK sends with a read. The fast path omits the last
+// two, which only describe retries.
 func usualHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request"}
 }
 
-// unusual names the first setting of a client that the fast path cannot follow; empty for none.
+// unusual describes the first setting of a client that the fast path does not support. It returns
+// an empty string if the fast path supports all settings.
 func unusual(o *dynamodb.Options) string {
 	_, unmeasured := o.MeterProvider.(metrics.NopMeterProvider)
 	_, untraced := o.TracerProvider.(*tracing.NopTracerProvider)
@@ -102,52 +103,52 @@ func unusual(o *dynamodb.Options) string {
 	}
 	stock := dynamodb.New(dynamodb.Options{}).Options()
 	for _, setting := range []struct {
-		usual bool
-		what  string
+		supported bool
+		reason    string
 	}{
-		{usualRetryer(o.Retryer), "the client has an unusual retryer, as AWS_RETRY_MODE=adaptive makes it"},
+		{usualRetryer(o.Retryer), "the client has a custom retryer; AWS_RETRY_MODE=adaptive sets one"},
 		{len(o.APIOptions) == 0, "the client has middleware"},
 		{noInterceptors(o.Interceptors), "the client has interceptors"},
-		{unmeasured, "the client's requests are measured"},
-		{untraced, "the client's requests are traced"},
-		{o.ClientLogMode == 0, "the client's requests are logged"},
+		{unmeasured, "the client has a meter provider"},
+		{untraced, "the client has a tracer provider"},
+		{o.ClientLogMode == 0, "the client logs requests"},
 		{o.Credentials != nil, "the client has no credentials"},
 		{o.HTTPClient != nil, "the client has no HTTP client"},
 		{o.HTTPSignerV4 != nil, "the client has no signer"},
-		{o.IdempotencyTokenProvider != nil, "the client has no provider of idempotency tokens"},
-		{len(o.AuthSchemePreference) == 0, "the client prefers ways to sign, as AWS_AUTH_SCHEME_PREFERENCE makes it"},
-		{sameType(o.AuthSchemeResolver, stock.AuthSchemeResolver) && len(o.AuthSchemes) == 1 && sameType(o.AuthSchemes[0], stock.AuthSchemes[0]) && sameType(o.AuthSchemes[0].Signer(), stock.AuthSchemes[0].Signer()), "the client has an unusual way to sign"},
-		{sameType(o.Protocol, stock.Protocol), "the client has an unusual protocol"},
-		{sameType(o.EndpointResolverV2, stock.EndpointResolverV2) && !legacyEndpoint(o) && o.EndpointOptions.ResolvedRegion == "" && !o.EndpointOptions.DisableHTTPS, "the client has an unusual resolver of endpoints"},
-		{o.EndpointDiscovery.EnableEndpointDiscovery != aws.EndpointDiscoveryEnabled, "endpoints are discovered, as AWS_ENABLE_ENDPOINT_DISCOVERY makes it"},
-		{!o.EnableAcceptEncodingGzip, "answers are compressed"},
-		{!o.DisableValidateResponseChecksum, "answers are not checked"},
+		{o.IdempotencyTokenProvider != nil, "the client has no idempotency token provider"},
+		{len(o.AuthSchemePreference) == 0, "the client prefers an authentication scheme; AWS_AUTH_SCHEME_PREFERENCE sets one"},
+		{sameType(o.AuthSchemeResolver, stock.AuthSchemeResolver) && len(o.AuthSchemes) == 1 && sameType(o.AuthSchemes[0], stock.AuthSchemes[0]) && sameType(o.AuthSchemes[0].Signer(), stock.AuthSchemes[0].Signer()), "the client has a custom authentication scheme"},
+		{sameType(o.Protocol, stock.Protocol), "the client has a custom protocol"},
+		{sameType(o.EndpointResolverV2, stock.EndpointResolverV2) && !legacyEndpoint(o) && o.EndpointOptions.ResolvedRegion == "" && !o.EndpointOptions.DisableHTTPS, "the client has a custom endpoint resolver"},
+		{o.EndpointDiscovery.EnableEndpointDiscovery != aws.EndpointDiscoveryEnabled, "endpoint discovery is enabled; AWS_ENABLE_ENDPOINT_DISCOVERY enables it"},
+		{!o.EnableAcceptEncodingGzip, "responses are compressed"},
+		{!o.DisableValidateResponseChecksum, "response checksums are not validated"},
 	} {
-		if !setting.usual {
-			return setting.what
+		if !setting.supported {
+			return setting.reason
 		}
 	}
 	return ""
 }
 
-// usualRetryer reports whether a retryer lets every first attempt pass at once. The SDK wraps one
-// for settings that matter after that only: AWS_MAX_ATTEMPTS is one. What it wraps it in has no
-// exported name, but the retryer inside has.
+// usualRetryer reports whether a retryer never delays the first attempt. The SDK wraps the standard
+// retryer for settings that affect only later attempts, such as AWS_MAX_ATTEMPTS. The wrapper types
+// are not exported, but their field with the inner retryer is.
 func usualRetryer(r aws.Retryer) bool {
-	wraps := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
+	wrappers := []any{retry.AddWithMaxAttempts(r, 1), retry.AddWithMaxBackoffDelay(r, 1), retry.AddWithErrorCodes(r)}
 	for {
 		switch r.(type) {
 		case *retry.Standard, aws.NopRetryer:
 			return true
 		}
-		if !slices.ContainsFunc(wraps, func(wrap any) bool { return sameType(r, wrap) }) {
+		if !slices.ContainsFunc(wrappers, func(wrapper any) bool { return sameType(r, wrapper) }) {
 			return false
 		}
-		inside := reflect.ValueOf(r).Elem().FieldByName("RetryerV2")
-		if !inside.IsValid() {
+		inner := reflect.ValueOf(r).Elem().FieldByName("RetryerV2")
+		if !inner.IsValid() {
 			return false
 		}
-		switch v := inside.Interface().(type) {
+		switch v := inner.Interface().(type) {
 		case aws.RetryerV2:
 			r = v
 		default:
@@ -156,15 +157,15 @@ func usualRetryer(r aws.Retryer) bool {
 	}
 }
 
-// legacyEndpoint reports whether the client has a resolver of endpoints of the SDK's first kind.
+// legacyEndpoint reports whether the client has a deprecated EndpointResolver.
 func legacyEndpoint(o *dynamodb.Options) bool {
-	return o.EndpointResolver != nil //nolint:staticcheck // deprecated, and so what is looked for
+	return o.EndpointResolver != nil //nolint:staticcheck // the deprecated field may be set
 }
 
 func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
-// noInterceptors reports whether nobody has a look at requests; the registry is a struct of nothing
-// but lists.
+// noInterceptors reports whether no interceptor is registered. All fields of the registry are
+// lists.
 func noInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	lists := reflect.ValueOf(r)
 	for i := range lists.NumField() {
@@ -175,10 +176,10 @@ func noInterceptors(r smithyhttp.InterceptorRegistry) bool {
 	return true
 }
 
-// probe gives the headers of a read by such a client. It asks the SDK for one, which gets no
-// further than here.
+// probe returns the headers that the SDK sends with a read. It makes the SDK prepare a GetItem and
+// captures the headers instead of sending the request.
 func probe(o *dynamodb.Options) http.Header {
-	var told http.Header
+	var headers http.Header
 	db := dynamodb.New(*o, func(o *dynamodb.Options) {
 		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "none", SecretAccessKey: "none"}, nil
@@ -186,57 +187,58 @@ func probe(o *dynamodb.Options) http.Header {
 		o.Region, o.BaseEndpoint, o.Retryer = "nowhere", aws.String("http://nowhere.invalid"), aws.NopRetryer{}
 		o.AccountIDEndpointMode, o.EndpointOptions = "", dynamodb.EndpointResolverOptions{}
 		o.HTTPClient = doing(func(r *http.Request) (*http.Response, error) {
-			told = r.Header
-			return nil, errors.New("this request is not sent")
+			headers = r.Header
+			return nil, errors.New("the probe is not sent")
 		})
 	})
-	nothing := "none"
-	if _, err := db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &nothing, Key: model.Keys{PK: nothing, SK: nothing}.Attributes()}); err == nil {
+	unused := "none"
+	if _, err := db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &unused, Key: model.Keys{PK: unused, SK: unused}.Attributes()}); err == nil {
 		return nil
 	}
-	return told
+	return headers
 }
 
-// doing is an HTTP client of one function.
+// doing adapts a function to the HTTP client interface of the SDK.
 type doing func(*http.Request) (*http.Response, error)
 
 // Do calls the function.
 func (do doing) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// attempt is the outcome of an attempt on the fast path that got no good answer. It is nil where
-// nothing was sent: then the SDK begins anew.
+// attempt is the outcome of a failed attempt on the fast path. It is nil if the fast path could not
+// build the request.
 type attempt struct {
-	// response is the answer, its body read into body as far as it came; err is the connection's
-	// error, or that of reading.
+	// response is the response, if one was received. body is the part of its body that was read. err
+	// is the error of the connection or of reading the body.
 	response *http.Response
 	body     []byte
 	err      error
-	// skew is what the attempt took the clock to be wrong by.
+	// skew is the clock correction that the attempt used.
 	skew time.Duration
-	// credentials is why there are no credentials; then nothing was sent.
+	// credentials is the error of retrieving the credentials. If it is set, no request was sent.
 	credentials error
 }
 
-// rest is the SDK fallback of a request: the client that makes it, and its options.
+// rest is the SDK fallback of a request: the client that sends it, and the options to use.
 type rest struct {
 	db    *dynamodb.Client
 	along func(*dynamodb.Options)
 }
 
-// try makes the first attempt of an operation on a table. Where it gets no good answer, a is nil,
-// and the caller makes the request with the fallback: the SDK goes on from this attempt.
-func (w *wire) try(ctx context.Context, operation []string, table string, body []byte, most int) (a *answer, fallback rest) {
-	good, failed, ok := w.send(ctx, operation, table, body, most)
+// try makes the first attempt of an operation on a table. capacity is the expected number of
+// records. If the attempt fails, a is nil and the caller sends the request with fallback. The SDK
+// then continues from this attempt.
+func (w *wire) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *answer, fallback rest) {
+	good, failed, ok := w.send(ctx, operation, table, body, capacity)
 	if ok {
 		return &good, rest{}
 	}
-	// The request is on its budget already: w.db, unlike Store.db, does not count it again.
+	// The read was charged to its budget before. The fallback client, unlike Table.Client, does not
+	// charge it again.
 	return nil, rest{db: w.db, along: w.after(failed, body)}
 }
 
-// send makes one attempt of an operation on a table. Where ok is false, failed is what the SDK has
-// to go on from.
-func (w *wire) send(ctx context.Context, operation []string, table string, body []byte, most int) (a answer, failed *attempt, ok bool) {
+// send makes one attempt of an operation on a table. If ok is false, the SDK continues from failed.
+func (w *wire) send(ctx context.Context, operation []string, table string, body []byte, capacity int) (a answer, failed *attempt, ok bool) {
 	skew := time.Duration(w.skew.Load())
 	credentials, err := w.options.Credentials.Retrieve(ctx)
 	if err != nil {
@@ -252,58 +254,55 @@ func (w *wire) send(ctx context.Context, operation []string, table string, body 
 	}
 	text, err := readBody(response)
 	if err == nil && response.StatusCode == http.StatusOK && len(text) > 0 && intact(response.Header, text) {
-		if a, ok = parse(text, table, most); ok {
+		if a, ok = parse(text, table, capacity); ok {
 			return a, nil, true
 		}
 	}
 	return answer{}, &attempt{response: response, body: text, err: err, skew: skew}, false
 }
 
-// succeeded tells the SDK's retryer of a request that needed it not: what it lets pass when many
-// requests fail depends on how many do not.
+// succeeded reports a successful request to the SDK's retryer. Successful requests refill its quota
+// of retries.
 func (w *wire) succeeded(ctx context.Context) {
 	if w.retryer == nil {
 		return
 	}
 	if release, err := w.retryer.GetAttemptToken(ctx); err == nil {
-		_ = release(nil) // it fails for no request that succeeded
+		_ = release(nil) // it returns no error for a successful request
 	}
 }
 
-// request is a signed request.
-//
-// Errors: the endpoint's, the signer's. The SDK will find the same.
+// request returns a signed request. It returns the errors of the endpoint resolver and of the
+// signer, which the SDK would return, too.
 func (w *wire) request(ctx context.Context, credentials aws.Credentials, operation []string, table string, body []byte, skew time.Duration) (*http.Request, error) {
 	to, err := w.to(ctx, credentials.AccountID, table)
 	if err != nil {
 		return nil, err
 	}
-	at := to.url // the signer writes to it
+	requestURL := to.url // a copy, because the signer modifies the URL
 	header := make(http.Header, 8+len(to.headers))
 	for name, values := range to.headers {
 		header[name] = values
 	}
 	header["Content-Type"], header["X-Amz-Target"] = w.contentType, operation
 	r := (&http.Request{
-		Method: http.MethodPost, URL: &at, Host: at.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		// There is no GetBody, as the SDK's requests have none: with it the HTTP client would
-		// follow redirects, and so send what is asked for, and credentials, to whomever the answer
-		// names.
+		Method: http.MethodPost, URL: &requestURL, Host: requestURL.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		// GetBody is not set, as in the SDK's requests. With GetBody the HTTP client would follow
+		// redirects and send the keys and the signature to another server.
 		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}).WithContext(ctx)
 	sum := sha256.Sum256(body)
 	if err := w.signer.SignHTTP(ctx, credentials, r, hex.EncodeToString(sum[:]), to.name, to.region, time.Now().Add(skew)); err != nil {
 		return nil, err
 	}
-	// These do not have to be signed.
+	// These headers are not signed.
 	header["Accept-Encoding"], header["User-Agent"] = w.encoding, w.userAgent
 	return r, nil
 }
 
-// to is where requests of an account for a table go.
-//
-// Errors: that of the SDK's resolver, and one for an account's number that the client needs and the
-// credentials lack.
+// to returns the endpoint for the requests of an account to a table. It returns the error of the
+// SDK's resolver. It also returns an error if the client requires an account ID and the credentials
+// do not have it.
 func (w *wire) to(ctx context.Context, account, table string) (*place, error) {
 	if last := w.place.Load(); last != nil && last.account == account && last.table == table {
 		return last, nil
@@ -322,29 +321,29 @@ func (w *wire) to(ctx context.Context, account, table string) (*place, error) {
 	switch o.AccountIDEndpointMode {
 	case aws.AccountIDEndpointModeRequired:
 		if account == "" {
-			return nil, errors.New("the credentials tell no account")
+			return nil, errors.New("the credentials have no account ID")
 		}
 	case aws.AccountIDEndpointModeUnset, aws.AccountIDEndpointModePreferred, aws.AccountIDEndpointModeDisabled:
 	default:
-		return nil, errors.New("no such way to use the account")
+		return nil, errors.New("the client's AccountIDEndpointMode is unknown")
 	}
 	if account != "" && o.AccountIDEndpointMode != aws.AccountIDEndpointModeDisabled {
 		params.AccountId = &account
 	}
-	endpoint, err := o.EndpointResolverV2.ResolveEndpoint(ctx, params)
+	resolved, err := o.EndpointResolverV2.ResolveEndpoint(ctx, params)
 	if err != nil {
 		return nil, err
 	}
-	if err := smithyhttp.ValidateEndpointHost(endpoint.URI.Host); err != nil {
+	if err := smithyhttp.ValidateEndpointHost(resolved.URI.Host); err != nil {
 		return nil, err
 	}
-	p := &place{account: account, table: table, headers: endpoint.Headers, name: service, region: o.Region}
-	// The SDK takes no more of the endpoint than this: no query, and no name of a user.
-	p.url = url.URL{Scheme: endpoint.URI.Scheme, Host: endpoint.URI.Host, Path: smithyhttp.JoinPath(endpoint.URI.Path, "/")}
-	if endpoint.URI.RawPath != "" {
-		p.url.RawPath = smithyhttp.JoinPath(endpoint.URI.RawPath, "/")
+	p := &place{account: account, table: table, headers: resolved.Headers, name: service, region: o.Region}
+	// The SDK ignores the query and the user info of an endpoint, too.
+	p.url = url.URL{Scheme: resolved.URI.Scheme, Host: resolved.URI.Host, Path: smithyhttp.JoinPath(resolved.URI.Path, "/")}
+	if resolved.URI.RawPath != "" {
+		p.url.RawPath = smithyhttp.JoinPath(resolved.URI.RawPath, "/")
 	}
-	schemes, _ := smithyauth.GetAuthOptions(&endpoint.Properties)
+	schemes, _ := smithyauth.GetAuthOptions(&resolved.Properties)
 	for _, scheme := range schemes {
 		if name, ok := smithyhttp.GetSigV4SigningName(&scheme.SignerProperties); ok {
 			p.name = name
@@ -357,24 +356,23 @@ func (w *wire) to(ctx context.Context, account, table string) (*place, error) {
 	return p, nil
 }
 
-// errTooLong means that an answer is none of DynamoDB's.
-var errTooLong = errors.New("the answer is longer than any of DynamoDB's")
+// errTooLong means that a response exceeds maxAnswer, so it cannot be from DynamoDB.
+var errTooLong = errors.New("the response is longer than any response of DynamoDB")
 
-// roomAhead is how many bytes of an answer room is made for because it says that it has so many,
-// which need not be true. A Query ends at a megabyte.
+// roomAhead limits the buffer that is allocated for a response by its Content-Length, which may be
+// wrong. A Query reads up to 1 MB.
 const roomAhead = 2 << 20
 
-// readBody reads an answer's body and closes it.
-//
-// Errors: those of reading, and errTooLong, with what was read before them.
+// readBody reads the body of a response and closes it. If the body cannot be read or exceeds
+// maxAnswer, it returns an error together with the bytes it has read. The latter error is
+// errTooLong.
 func readBody(r *http.Response) ([]byte, error) {
 	defer r.Body.Close()
 	size := min(r.ContentLength, roomAhead)
 	if size < 0 {
 		size = 4 << 10
 	}
-	// One byte more than there are lets the last Read find the end, which gives the connection
-	// back.
+	// With one extra byte the last Read can return io.EOF, which releases the connection for reuse.
 	text := make([]byte, 0, size+1)
 	for {
 		if len(text) == cap(text) {
@@ -393,22 +391,24 @@ func readBody(r *http.Response) ([]byte, error) {
 	}
 }
 
-// intact reports whether an answer is what was sent, as far as its checksum tells. Source:
+// intact reports whether the body matches the checksum in the header. A response without a checksum
+// counts as intact. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
 func intact(header http.Header, body []byte) bool {
-	said := header["X-Amz-Crc32"]
-	if len(said) == 0 || said[0] == "" {
+	checksum := header["X-Amz-Crc32"]
+	if len(checksum) == 0 || checksum[0] == "" {
 		return true
 	}
-	sum, err := strconv.ParseUint(said[0], 10, 32)
+	sum, err := strconv.ParseUint(checksum[0], 10, 32)
 	return err == nil && uint64(crc32.ChecksumIEEE(body)) == sum
 }
 
-// after makes the SDK go on from an attempt that failed, and send the same body in its own ones.
-// The SDK alone would send another token and other bytes, as it writes maps in random order. Then
-// DynamoDB could not tell that it has made the transaction already.
+// after returns options that make the SDK continue after a failed attempt. The SDK gets the outcome
+// of that attempt as the outcome of its own first attempt, and its retries send the same body. With
+// another body and token, DynamoDB could not detect that it has already committed the transaction.
+// The SDK alone would send another token, and encode maps in random order.
 func (w *wire) after(failed *attempt, body []byte) func(*dynamodb.Options) {
-	first := true
+	isFirst := true
 	return func(o *dynamodb.Options) {
 		o.Protocol = repeating{ClientProtocol: o.Protocol, body: body}
 		if failed != nil && failed.credentials != nil {
@@ -416,39 +416,39 @@ func (w *wire) after(failed *attempt, body []byte) func(*dynamodb.Options) {
 			return
 		}
 		o.HTTPClient = doing(func(r *http.Request) (*http.Response, error) {
-			begins := first
-			first = false
+			first := isFirst
+			isFirst = false
 			skew := clockSkew(r)
-			if begins && failed != nil && (failed.skew-skew).Abs() < 2*smallSkew {
+			if first && failed != nil && (failed.skew-skew).Abs() < 2*smallSkew {
 				return failed.hand(r)
 			}
-			// The SDK corrects its clock between attempts.
+			// The SDK may have corrected its clock after the last attempt.
 			w.skew.Store(int64(skew))
 			return w.options.HTTPClient.Do(r)
 		})
 	}
 }
 
-// repeating is the SDK's protocol, with a body that was written before.
+// repeating is the SDK's protocol, but sends a body that was encoded before.
 type repeating struct {
 	smithyhttp.ClientProtocol
 	body []byte
 }
 
-// SerializeRequest writes the SDK's request, and replaces its body.
+// SerializeRequest serializes the SDK's request and replaces its body.
 func (p repeating) SerializeRequest(ctx context.Context, operation *smithy.OperationSchema, in smithy.Serializable, r *smithyhttp.Request) error {
 	if err := p.ClientProtocol.SerializeRequest(ctx, operation, in, r); err != nil {
 		return err
 	}
-	same, err := r.SetStream(bytes.NewReader(p.body))
+	replaced, err := r.SetStream(bytes.NewReader(p.body))
 	if err != nil {
 		return err
 	}
-	*r = *same
+	*r = *replaced
 	return nil
 }
 
-// hand is the outcome as an HTTP client's.
+// hand returns the outcome as the result of an HTTP client.
 func (f *attempt) hand(r *http.Request) (*http.Response, error) {
 	if f.body == nil && f.err != nil {
 		return f.response, f.err
@@ -464,15 +464,15 @@ func (f *attempt) hand(r *http.Request) (*http.Response, error) {
 	return f.response, nil
 }
 
-// unfound are credentials that were looked for once in vain, which takes its time and is the SDK's
-// first attempt.
+// unfound is a credentials provider that failed on the fast path. A failure can take long, so the
+// SDK gets the same error for its first attempt.
 type unfound struct {
 	aws.CredentialsProvider
 	err error
 }
 
-// Retrieve gives the error, and looks again when it is asked again. A request asks for one attempt
-// at a time.
+// Retrieve returns the error on the first call and asks the provider on later calls. The attempts
+// of a request do not run concurrently.
 func (u *unfound) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if err := u.err; err != nil {
 		u.err = nil
@@ -481,18 +481,18 @@ func (u *unfound) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return u.CredentialsProvider.Retrieve(ctx)
 }
 
-// broken is the end of a body that could not be read.
+// broken is a reader that fails. It stands for the part of a body that could not be read.
 type broken struct{ err error }
 
-// Read gives the error.
+// Read returns the error.
 func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
-// smallSkew is what the SDK's clock is off by in the usual course of things: requests tell full
-// seconds, and take their time. Less than twice as much between two attempts is nothing, as either
-// may have been rounded the other way, and DynamoDB forgives minutes.
+// smallSkew is the precision of clockSkew. A request carries full seconds and takes time to arrive,
+// and DynamoDB accepts a skew of minutes. A difference below two minutes between attempts is
+// ignored, because the two values may have been rounded in opposite directions.
 const smallSkew = time.Minute
 
-// clockSkew is how much later the SDK took it to be than the clock says when it signed a request.
+// clockSkew returns the clock correction that the SDK used to sign a request.
 func clockSkew(r *http.Request) time.Duration {
 	signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {

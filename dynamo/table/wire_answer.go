@@ -12,49 +12,49 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// maxAnswer is the longest answer that is taken apart here, in bytes. DynamoDB's longest has 16 MB
-// of records.
+// maxAnswer is the maximum size of a response that is parsed here, in bytes. The largest responses
+// of DynamoDB have 16 MB of records.
 const maxAnswer = 64 << 20
 
-// maxNames is how many attributes a record or a map has at most that is taken apart here. Names are
-// looked for one after the other, which would take seconds where somebody has filled a record with
-// names; ours have some twenty.
+// maxNames is the maximum number of attributes in a record or map that is parsed here. Records of
+// this program have about twenty. Lookups are linear, so a record that other software filled with
+// thousands of attributes would take seconds.
 const maxNames = 512
 
-// answer is what was read.
+// answer is the content of a response.
 type answer struct {
-	// Records are those of a Query or a batch, in their order, or the one of a GetItem or
-	// TransactGetItems.
+	// Records are the records of a Query or a batch in the order of the response, or the one record of
+	// a GetItem or TransactGetItems.
 	Records []model.Reader
-	// more reports whether a Query has not come to the end of what it reads.
+	// more reports whether a Query ended before the end of its range.
 	more bool
-	// units is what the engine says that it cost, where it told.
+	// units is the capacity that the engine reported. It is valid if told is set.
 	units float64
 	told  bool
-	// left are the keys of a batch that were not processed.
+	// left are the unprocessed keys of a batch.
 	left []model.Keys
 }
 
-// parser takes answers apart. It is strict: what is not exactly as DynamoDB writes it, it leaves to
-// the SDK, so its methods tell nothing but whether they could read what stands at pos.
+// parser parses responses. It is strict: it leaves every response that differs from the usual form
+// to the SDK. Its methods report whether they could parse the JSON at pos, and advance pos.
 type parser struct {
 	doc *model.Document
-	// body is the answer without the texts that were put behind it.
+	// body is the response. Unescaped strings are appended to doc.Body, not to body.
 	body []byte
 	pos  int
-	// plain reports whether there is no escape in the answer.
+	// plain reports whether the response has no escape sequences.
 	plain bool
 }
 
-// parse takes an answer apart; table is whose records a batch gives, most how many records it can
-// be expected to hold. It is false for what the SDK should judge. The bytes must not be written
-// afterwards; body itself stays as it is, whatever parse says.
-func parse(body []byte, table string, most int) (answer, bool) {
+// parse parses a response. table is the table of a batch, and capacity is the expected number of
+// records. It reports false if the SDK should read the response instead. It does not modify body.
+// If it reports true, the records refer to body, so the caller must not modify it either.
+func parse(body []byte, table string, capacity int) (answer, bool) {
 	if len(body) > maxAnswer || !wellFormedText(body) {
 		return answer{}, false
 	}
 	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, plain: bytes.IndexByte(body, '\\') < 0}
-	// A value is an object and no shorter than {"S":""}.
+	// Each value is an object of at least the length of {"S":""}.
 	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
 	a := answer{}
 	ok := p.object(func(name string) bool {
@@ -63,14 +63,14 @@ func parse(body []byte, table string, most int) (answer, bool) {
 			a.Records = make([]model.Reader, 0, 1)
 			return p.record(&a.Records)
 		case "Items":
-			return p.records(&a.Records, most)
+			return p.records(&a.Records, capacity)
 		case "Responses":
 			if p.space() == '[' {
 				return p.elements(func() bool { return p.object(func(name string) bool { return name == "Item" && p.record(&a.Records) }) })
 			}
-			return p.object(func(name string) bool { return name == table && p.records(&a.Records, most) })
+			return p.object(func(name string) bool { return name == table && p.records(&a.Records, capacity) })
 		case "UnprocessedKeys":
-			// Keys that are left are rare, and the SDK reads them as well.
+			// Unprocessed keys are rare, so the SDK parses them.
 			return p.object(func(string) bool { return false })
 		case "LastEvaluatedKey":
 			var last []model.Reader
@@ -91,19 +91,18 @@ func parse(body []byte, table string, most int) (answer, bool) {
 	return a, ok && p.space() == 0
 }
 
-// wellFormedText reports whether text is UTF-8 without control characters, which JSON does not
-// allow in strings, and DynamoDB does not put elsewhere.
+// wellFormedText reports whether text is valid UTF-8 without control characters. JSON does not
+// allow control characters in strings, and DynamoDB does not use them between values.
 func wellFormedText(text []byte) bool {
 	const (
-		each = 0x0101010101010101
-		high = 0x80 * each
+		each = 0x0101010101010101 // a 1 in each byte
+		high = 0x80 * each        // the high bit of each byte
 	)
 	ascii := true
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
 		eight := binary.LittleEndian.Uint64(rest)
-		// The high bit of a byte that is below 0x20 comes up when 0x20 is taken from it; what is
-		// above 0x7f has it before.
+		// Subtracting 0x20 sets the high bit of a byte below 0x20. Bytes above 0x7f already have it.
 		if (eight-0x20*each)&^eight&high != 0 {
 			return false
 		}
@@ -118,7 +117,7 @@ func wellFormedText(text []byte) bool {
 	return ascii || utf8.Valid(text)
 }
 
-// space passes over spaces, and gives the byte behind them; 0 at the end.
+// space skips spaces and returns the next byte, or 0 at the end.
 func (p *parser) space() byte {
 	for p.pos < len(p.body) {
 		if c := p.body[p.pos]; c != ' ' {
@@ -129,7 +128,7 @@ func (p *parser) space() byte {
 	return 0
 }
 
-// take passes over c, where it comes next.
+// take skips c if it is next, possibly after spaces.
 func (p *parser) take(c byte) bool {
 	if p.pos < len(p.body) && p.body[p.pos] == c {
 		p.pos++
@@ -138,7 +137,7 @@ func (p *parser) take(c byte) bool {
 	return p.takeLater(c)
 }
 
-// takeLater is take where a space may stand before it.
+// takeLater skips spaces and c. It is the rest of take, for the rare case that spaces come first.
 func (p *parser) takeLater(c byte) bool {
 	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.space() != c {
 		return false
@@ -147,7 +146,7 @@ func (p *parser) takeLater(c byte) bool {
 	return true
 }
 
-// literal passes over text, where it comes next without a space before it.
+// literal skips text if it is next, without spaces before it.
 func (p *parser) literal(text string) bool {
 	if len(p.body)-p.pos < len(text) || string(p.body[p.pos:p.pos+len(text)]) != text {
 		return false
@@ -156,7 +155,7 @@ func (p *parser) literal(text string) bool {
 	return true
 }
 
-// object passes over an object whose values member reads, by their names.
+// object parses an object. It calls member with the name of each member to parse its value.
 func (p *parser) object(member func(name string) bool) bool {
 	if !p.take('{') {
 		return false
@@ -171,7 +170,7 @@ func (p *parser) object(member func(name string) bool) bool {
 			return false
 		}
 		name := p.doc.Span(from, to)
-		// The SDK judges what stands there twice, and what nobody has seen yet.
+		// Duplicate and unknown members are left to the SDK.
 		if slices.Contains(names, name) || len(names) == cap(names) || !member(name) {
 			return false
 		}
@@ -182,12 +181,12 @@ func (p *parser) object(member func(name string) bool) bool {
 	}
 }
 
-// records adds the records of a list to to.
-func (p *parser) records(to *[]model.Reader, most int) bool {
+// records parses a list of records into to.
+func (p *parser) records(to *[]model.Reader, capacity int) bool {
 	if !p.take('[') {
 		return false
 	}
-	*to = make([]model.Reader, 0, most)
+	*to = make([]model.Reader, 0, capacity)
 	if p.take(']') {
 		return true
 	}
@@ -201,7 +200,7 @@ func (p *parser) records(to *[]model.Reader, most int) bool {
 	}
 }
 
-// record adds a record to to.
+// record parses a record and appends it to to.
 func (p *parser) record(to *[]model.Reader) bool {
 	i := model.Item{Doc: p.doc, First: uint32(len(p.doc.Nodes))}
 	if !p.members(0) {
@@ -212,7 +211,7 @@ func (p *parser) record(to *[]model.Reader) bool {
 	return true
 }
 
-// members adds the attributes of a record or a map to the nodes.
+// members parses the attributes of a record or a map and appends them to the nodes.
 func (p *parser) members(depth int) bool {
 	if !p.take('{') {
 		return false
@@ -232,7 +231,7 @@ func (p *parser) members(depth int) bool {
 			return false
 		}
 		if names&bit != 0 {
-			// A name that stands there twice is the SDK's to judge.
+			// Duplicate attributes are left to the SDK.
 			if _, twice := (model.Item{Doc: p.doc, First: first, End: uint32(len(p.doc.Nodes))}).Find(name); twice {
 				return false
 			}
@@ -247,7 +246,8 @@ func (p *parser) members(depth int) bool {
 	}
 }
 
-// bitOf is a bit for a name, another one for most other names of a record.
+// bitOf returns one of 64 bits for an attribute name. Most names of a record have different bits,
+// so a duplicate needs to be searched for only if the bit repeats.
 func bitOf(name string) uint64 {
 	n := len(name)
 	if n == 0 {
@@ -256,7 +256,8 @@ func bitOf(name string) uint64 {
 	return 1 << ((uint(name[0])*7 + uint(name[n-1])*3 + uint(name[n/2])*5 + uint(n)) % 64)
 }
 
-// value adds a value, which has a name or none yet, to the nodes: an object of one name, its type.
+// value parses an attribute value and appends it to the nodes. The value is an object whose only
+// member is named after its type. n has the name of the attribute, or no name for a list element.
 func (p *parser) value(n model.Node, depth int) bool {
 	if p.usual(n) {
 		return true
@@ -304,8 +305,8 @@ func (p *parser) value(n model.Node, depth int) bool {
 	return ok && p.take('}')
 }
 
-// usual is value for what most values are, {"S":"..."} and {"N":"..."} without spaces or escapes;
-// false where this is something else.
+// usual is a faster form of value for {"S":"..."} and {"N":"..."} without spaces or escapes, which
+// most values are. It reports false and changes nothing for any other value.
 func (p *parser) usual(n model.Node) bool {
 	rest := p.body[p.pos:]
 	if len(rest) < len(`{"S":""}`) || !p.plain || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
@@ -331,7 +332,7 @@ func (p *parser) usual(n model.Node) bool {
 	return true
 }
 
-// elements passes over an array whose elements element reads.
+// elements parses an array. It calls element to parse each element.
 func (p *parser) elements(element func() bool) bool {
 	if !p.take('[') {
 		return false
@@ -349,14 +350,14 @@ func (p *parser) elements(element func() bool) bool {
 	}
 }
 
-// element adds an element of a set to the nodes.
+// element parses an element of a set and appends it to the nodes.
 func (p *parser) element(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
 	from, to, ok := read(p)
 	p.doc.Nodes = append(p.doc.Nodes, model.Node{Text: from, TextEnd: to, Kind: k, End: uint32(len(p.doc.Nodes)) + 1})
 	return ok
 }
 
-// string passes over a string, and gives where its text stands.
+// string parses a string and returns the bounds of its text in doc.Body.
 func (p *parser) string() (from, to uint32, ok bool) {
 	if !p.take('"') {
 		return 0, 0, false
@@ -373,7 +374,8 @@ func (p *parser) string() (from, to uint32, ok bool) {
 	return p.unescape()
 }
 
-// unescape puts the text of the string that pos stands in behind the answer.
+// unescape parses the rest of a string with escape sequences. It appends the unescaped text to
+// doc.Body and returns its bounds.
 func (p *parser) unescape() (from, to uint32, ok bool) {
 	d := p.doc
 	from = uint32(len(d.Body))
@@ -424,7 +426,7 @@ func (p *parser) unescape() (from, to uint32, ok bool) {
 	return 0, 0, false
 }
 
-// base64 is string for bytes.
+// base64 parses a base64 string, appends the decoded bytes to doc.Body and returns their bounds.
 func (p *parser) base64() (from, to uint32, ok bool) {
 	if from, to, ok = p.string(); !ok {
 		return 0, 0, false
@@ -439,7 +441,7 @@ func (p *parser) base64() (from, to uint32, ok bool) {
 	return uint32(start), uint32(len(d.Body)), true
 }
 
-// truth passes over true or false.
+// truth parses true or false and returns the bounds of the literal.
 func (p *parser) truth() (from, to uint32, ok bool) {
 	p.space()
 	from = uint32(p.pos)
@@ -447,7 +449,7 @@ func (p *parser) truth() (from, to uint32, ok bool) {
 	return from, uint32(p.pos), ok
 }
 
-// number passes over a number, and gives its text.
+// number parses a number and returns its text.
 func (p *parser) number() (string, bool) {
 	p.space()
 	start := p.pos
@@ -455,7 +457,7 @@ func (p *parser) number() (string, bool) {
 		p.pos++
 	}
 	text := p.body[start:p.pos]
-	// JSON has no 01, +1 or 1., which the parsers of the standard library take.
+	// JSON does not allow 01, +1 or 1., but the strconv package accepts them.
 	digits := bytes.TrimPrefix(text, []byte{'-'})
 	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
 		return "", false
@@ -466,10 +468,10 @@ func (p *parser) number() (string, bool) {
 	return string(text), true
 }
 
-// capacity reads what the answer cost: one sum, or one for each table of a batch.
+// capacity parses the consumed capacity: one object, or an array with one object for each table.
 func (p *parser) capacity(a *answer) bool {
 	one := func() bool {
-		a.told = true // the SDK takes what is told without a number for nothing
+		a.told = true // even without CapacityUnits, which the SDK reads as 0
 		return p.object(func(name string) bool {
 			switch name {
 			case "TableName":

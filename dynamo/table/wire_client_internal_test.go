@@ -27,13 +27,13 @@ import (
 
 var someKeys = model.Keys{PK: "a", SK: "b"}
 
-// readSome is a read that the tests make.
+// readSome reads one record.
 func readSome(s *Table) error {
 	_, err := s.getItem(context.Background(), someKeys, false)
 	return err
 }
 
-// connected is a store whose requests go over connections to a server.
+// connected returns a table whose requests go over connections to server.
 func connected(t *testing.T, server *httptest.Server) *Table {
 	t.Helper()
 	s := tableOf(dynamodb.New(dynamodb.Options{
@@ -41,14 +41,14 @@ func connected(t *testing.T, server *httptest.Server) *Table {
 		HTTPClient: awshttp.NewBuildableClient(), Retryer: aws.NopRetryer{},
 	}))
 	if s.wire == nil {
-		t.Fatal("the client does not take the short way:", s.Fallback)
+		t.Fatal("the client does not use the fast path:", s.Fallback)
 	}
 	return s
 }
 
-// What DynamoDB would compute for a request is the signature that it has.
+// A request has the signature that DynamoDB would compute.
 func TestShortRequestsAreSigned(t *testing.T) {
-	for name, endpoint := range map[string]string{"as it comes": "", "a path": "http://localhost:8000/ta%20bles/x/", "a query": "http://localhost:8000/?a=b"} {
+	for name, endpoint := range map[string]string{"the default endpoint": "", "a path": "http://localhost:8000/ta%20bles/x/", "a query": "http://localhost:8000/?a=b"} {
 		t.Run(name, func(t *testing.T) {
 			requests := 0
 			s := answering(t, func(r *http.Request) (*http.Response, error) {
@@ -70,12 +70,12 @@ func TestShortRequestsAreSigned(t *testing.T) {
 					}
 				}
 				sum := sha256.Sum256(body)
-				who := aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET", SessionToken: "TOKEN"}
-				if err := v4.NewSigner().SignHTTP(context.Background(), who, again, hex.EncodeToString(sum[:]), "dynamodb", "eu-central-1", at); err != nil {
+				credentials := aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET", SessionToken: "TOKEN"}
+				if err := v4.NewSigner().SignHTTP(context.Background(), credentials, again, hex.EncodeToString(sum[:]), "dynamodb", "eu-central-1", at); err != nil {
 					t.Fatal(err)
 				}
-				if have, want := r.Header.Get("Authorization"), again.Header.Get("Authorization"); have != want {
-					t.Errorf("it is signed\n%s, want\n%s", have, want)
+				if got, want := r.Header.Get("Authorization"), again.Header.Get("Authorization"); got != want {
+					t.Errorf("got the signature\n%s, want\n%s", got, want)
 				}
 				return reply(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`), nil
 			}, func(o *dynamodb.Options) {
@@ -83,20 +83,20 @@ func TestShortRequestsAreSigned(t *testing.T) {
 					o.BaseEndpoint = &endpoint
 				}
 			})
-			// The SDK's request shows that the computation is right.
+			// The SDK's request shows that the test computes the right signature.
 			for _, s := range []*Table{slowly(s), s} {
 				if err := readSome(s); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if requests != 2 {
-				t.Errorf("there were %d requests, want 2", requests)
+				t.Errorf("got %d requests, want 2", requests)
 			}
 		})
 	}
 }
 
-// An answer that names another place is no reason to tell that place anything.
+// A redirect is not followed, so no request goes to another server.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, status := range []int{http.StatusTemporaryRedirect, http.StatusPermanentRedirect, http.StatusFound} {
 		var reached atomic.Int64
@@ -109,9 +109,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			w.WriteHeader(status)
 		}))
 		s := connected(t, server)
-		short, long := readSome(s), readSome(slowly(s))
-		if short == nil || long == nil || kindOf(short) != kindOf(long) { //nolint:errorlint // these are the sentinels themselves
-			t.Errorf("%d: the short way ends with %v, the SDK with %v", status, short, long)
+		got, want := readSome(s), readSome(slowly(s))
+		if got == nil || want == nil || kindOf(got) != kindOf(want) { //nolint:errorlint // these are the sentinels themselves
+			t.Errorf("%d: the fast path returns %v, the SDK %v", status, got, want)
 		}
 		if reached.Load() != 0 {
 			t.Errorf("%d was followed %d times", status, reached.Load())
@@ -121,7 +121,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// However an answer ends that is read to its end, its connection is used again.
+// The connection is reused after every response that was read completely.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	const good = `{"Item":{"pk":{"S":"a"}}}`
 	var opened atomic.Int64
@@ -160,8 +160,8 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	for range 2 {
 		for _, kind = range []string{"good", "chunks", "long", "fails", "good", "denied", "checksum", "nothing", "good"} {
 			err := readSome(s)
-			// The SDK takes an answer for good that has another checksum, or nothing in it.
-			if fails := kind == "fails" || kind == "denied"; fails != (err != nil) {
+			// The SDK accepts a wrong checksum and an empty response.
+			if wantErr := kind == "fails" || kind == "denied"; wantErr != (err != nil) {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
@@ -171,7 +171,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// endless is a body that does not end, and counts what was read of it.
+// endless is a body that does not end. It counts the bytes that were read.
 type endless struct{ read int }
 
 func (e *endless) Read(to []byte) (int, error) {
@@ -179,7 +179,7 @@ func (e *endless) Read(to []byte) (int, error) {
 		to[i] = 'a'
 	}
 	if e.read += len(to); e.read > 8*maxAnswer {
-		return 0, errors.New("the body is read without end")
+		return 0, errors.New("too much of the body was read")
 	}
 	return len(to), nil
 }
@@ -195,28 +195,29 @@ func TestAnswersWithoutEndAreNotRead(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&endless{}), ContentLength: length}, nil
 		})
 		if err := readSome(s); !errors.Is(err, errTooLong) || !errors.Is(Failed("GetItem", "a", err), ErrUnavailable) {
-			t.Errorf("an answer without end is read as %v", err)
+			t.Errorf("an endless response: got %v", err)
 		}
 	}
 }
 
-// What an answer says of its length is not believed where it would cost memory.
+// A large Content-Length alone does not allocate a large buffer.
 func TestRoomIsNotMadeForWhatIsOnlySaid(t *testing.T) {
 	text, err := readBody(&http.Response{Body: io.NopCloser(strings.NewReader("{}")), ContentLength: maxAnswer})
 	if err != nil || string(text) != "{}" || cap(text) > roomAhead+1 {
-		t.Errorf("%q is read with room for %d bytes: %v", text, cap(text), err)
+		t.Errorf("%q is read into a buffer of %d bytes: %v", text, cap(text), err)
 	}
 }
 
-// Credentials that cannot be had are looked for as often as by the SDK, and the error is its.
+// If the credentials cannot be retrieved, the provider is called as often as by the SDK alone, and
+// the error is the same.
 func TestMissingCredentialsAreTheSDKs(t *testing.T) {
 	for _, cause := range []error{errors.New("no role"), &net.OpError{Op: "dial", Err: errors.New("no route")}} {
-		ends := make([]string, 2)
-		asked := make([]int, 2)
-		for i := range ends {
+		messages := make([]string, 2)
+		calls := make([]int, 2)
+		for i := range messages {
 			s := answering(t, func(*http.Request) (*http.Response, error) { return reply(http.StatusOK, `{}`), nil }, func(o *dynamodb.Options) {
 				o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-					asked[i]++
+					calls[i]++
 					return aws.Credentials{}, cause
 				})
 			})
@@ -228,17 +229,18 @@ func TestMissingCredentialsAreTheSDKs(t *testing.T) {
 			}
 			err := readSome(s)
 			if !errors.Is(err, cause) {
-				t.Fatalf("the end is %v", err)
+				t.Fatalf("got %v", err)
 			}
-			ends[i] = err.Error()
+			messages[i] = err.Error()
 		}
-		if ends[0] != ends[1] || asked[0] != asked[1] {
-			t.Errorf("after %d times the SDK says\n%s\nafter %d the short way\n%s", asked[0], ends[0], asked[1], ends[1])
+		if messages[0] != messages[1] || calls[0] != calls[1] {
+			t.Errorf("the SDK returns after %d calls\n%s\nthe fast path after %d\n%s", calls[0], messages[0], calls[1], messages[1])
 		}
 	}
 }
 
-// A request that ends with its context is no fault of DynamoDB's, and one that was out of time is.
+// A request whose context was cancelled does not return ErrUnavailable. A request whose deadline
+// passed does.
 func TestContextsEndRequestsAlike(t *testing.T) {
 	for name, begin := range map[string]func() (context.Context, func()){
 		"cancelled before": func() (context.Context, func()) {
@@ -246,17 +248,17 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 			cancel()
 			return ctx, func() {}
 		},
-		"cancelled meanwhile": func() (context.Context, func()) {
+		"cancelled during the request": func() (context.Context, func()) {
 			ctx, cancel := context.WithCancel(context.Background())
 			return ctx, cancel
 		},
-		"too late": func() (context.Context, func()) {
+		"deadline passed": func() (context.Context, func()) {
 			ctx, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
 			return ctx, cancel
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, way := range []func(*Table) *Table{slowly, fast} {
+			for _, with := range []func(*Table) *Table{slowly, fast} {
 				for operation, request := range map[string]func(context.Context, *Table) error{
 					"GetItem": func(ctx context.Context, s *Table) error {
 						_, err := s.Get(ctx, &model.CustomerOrders.AccessPattern, someKeys)
@@ -266,20 +268,20 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 						return Failed("TransactWriteItems", "of a test", s.TransactWrite(ctx, someActions()))
 					},
 				} {
-					ctx, meanwhile := begin()
+					ctx, cancel := begin()
 					requests := 0
-					s := way(answering(t, func(r *http.Request) (*http.Response, error) {
+					s := with(answering(t, func(r *http.Request) (*http.Response, error) {
 						requests++
-						meanwhile()
+						cancel()
 						<-r.Context().Done()
 						return nil, r.Context().Err()
 					}))
 					err, want := request(ctx, s), ctx.Err()
 					if !errors.Is(err, want) || errors.Is(err, ErrUnavailable) != errors.Is(want, context.DeadlineExceeded) {
-						t.Errorf("%s ends with %v", operation, err)
+						t.Errorf("%s: got %v", operation, err)
 					}
 					if requests > 1 {
-						t.Errorf("%d requests were made", requests)
+						t.Errorf("%d requests were sent", requests)
 					}
 				}
 			}
@@ -287,33 +289,33 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 	}
 }
 
-// A clock that is off by what lies between two minutes is the same for both attempts, whichever way
-// it was rounded.
+// A clock skew of less than a minute may be rounded up or down. The SDK still gets the outcome of
+// the first attempt.
 func TestRoundedClocksAreNoReasonToAskAgain(t *testing.T) {
 	sent := 0
 	s := answering(t, func(*http.Request) (*http.Response, error) {
 		sent++
-		return nil, errors.New("this is sent")
+		return nil, errors.New("a request was sent")
 	})
-	outcome := errors.New("this came of it")
+	outcome := errors.New("the outcome of the first attempt")
 	options := dynamodb.Options{}
 	s.wire.after(&attempt{err: outcome}, nil)(&options)
 	r := &http.Request{Header: http.Header{"X-Amz-Date": {time.Now().Add(40 * time.Second).UTC().Format("20060102T150405Z")}}}
 	if _, err := options.HTTPClient.Do(r); !errors.Is(err, outcome) || sent != 0 {
-		t.Errorf("the first attempt ends with %v, after %d requests", err, sent)
+		t.Errorf("the SDK's first attempt: got %v after %d requests", err, sent)
 	}
 }
 
-// In AWS Lambda the SDK names a trace in each request.
+// In AWS Lambda the SDK adds a trace header to each request, so all requests go through the SDK.
 func TestTracedProcessesReadByTheSDK(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "shop")
 	t.Setenv("_X_AMZN_TRACE_ID", "Root=1")
 	if s := answering(t, nil); s.wire != nil || !strings.Contains(s.Fallback, "X-Amzn-Trace-Id") {
-		t.Errorf("reads go the short way; else the reason is %q", s.Fallback)
+		t.Errorf("reads use the fast path, or the SDK fallback has the reason %q", s.Fallback)
 	}
 }
 
-// Settings that matter after a failed attempt only are no reason to take the long way.
+// Retryer settings that affect only later attempts do not disable the fast path.
 func TestUsualRetryers(t *testing.T) {
 	standard := retry.NewStandard()
 	for name, c := range map[string]struct {
@@ -321,22 +323,22 @@ func TestUsualRetryers(t *testing.T) {
 		want    bool
 	}{
 		"standard":             {standard, true},
-		"none":                 {aws.NopRetryer{}, true},
+		"no retries":           {aws.NopRetryer{}, true},
 		"more attempts":        {retry.AddWithMaxAttempts(standard, 5), true},
 		"wrapped twice":        {retry.AddWithMaxAttempts(retry.AddWithErrorCodes(retry.AddWithMaxBackoffDelay(standard, 1), "x"), 5), true},
 		"adaptive":             {retry.NewAdaptiveMode(), false},
 		"adaptive and wrapped": {retry.AddWithMaxAttempts(retry.NewAdaptiveMode(), 5), false},
-		"foreign":              {struct{ aws.RetryerV2 }{standard}, false},
-		"foreign and wrapped":  {retry.AddWithMaxAttempts(struct{ aws.RetryerV2 }{standard}, 5), false},
-		"of the first kind":    {retry.AddWithMaxAttempts(struct{ aws.Retryer }{standard}, 5), false},
+		"custom":               {struct{ aws.RetryerV2 }{standard}, false},
+		"custom and wrapped":   {retry.AddWithMaxAttempts(struct{ aws.RetryerV2 }{standard}, 5), false},
+		"deprecated interface": {retry.AddWithMaxAttempts(struct{ aws.Retryer }{standard}, 5), false},
 	} {
 		if got := usualRetryer(c.retryer); got != c.want {
-			t.Errorf("%s: usual is %t", name, got)
+			t.Errorf("%s: got %t", name, got)
 		}
 	}
 }
 
-// A record that is full of names, or nested without end, is not taken apart here.
+// Records with too many attributes or too deep nesting are left to the SDK.
 func TestOddRecordsAreLeftToTheSDK(t *testing.T) {
 	named := func(n int) []byte {
 		var b bytes.Buffer
@@ -361,12 +363,12 @@ func TestOddRecordsAreLeftToTheSDK(t *testing.T) {
 		"deep": {nested(model.MaxDepth), true}, "too deep": {nested(model.MaxDepth + 1), false}, "without end": {nested(1 << 20), false},
 	} {
 		if _, ok := parse(c.body, "shop", 1); ok != c.want {
-			t.Errorf("%s: taken apart is %t", name, ok)
+			t.Errorf("%s: parsed is %t", name, ok)
 		}
 	}
 }
 
-// An answer that is not what its checksum says is left to the SDK.
+// A response that does not match its checksum is left to the SDK.
 func TestAlteredAnswersAreLeftToTheSDK(t *testing.T) {
 	body := []byte(`{"Item":{"pk":{"S":"a"}}}`)
 	for sum, want := range map[string]bool{reply(http.StatusOK, string(body)).Header.Get("X-Amz-Crc32"): true, "7": false, "seven": false, "": true} {
@@ -379,17 +381,17 @@ func TestAlteredAnswersAreLeftToTheSDK(t *testing.T) {
 			return r, nil
 		})
 		if _, _, ok := s.wire.send(context.Background(), s.wire.operations.getItem, "shop", nil, 1); ok != want {
-			t.Errorf("with the checksum %q it is taken apart: %t", sum, ok)
+			t.Errorf("with the checksum %q it is parsed: %t", sum, ok)
 		}
 	}
 }
 
-// A read is paid for once, whichever way it goes and however often it is tried; one that cannot be
-// paid for is not made.
+// A read is charged to its budget once, for any number of attempts, on the fast path and through
+// the SDK. A read that exceeds the budget is not sent.
 func TestReadsArePaidForOnce(t *testing.T) {
-	for name, s := range map[string]func(*Table) *Table{"the short way": func(s *Table) *Table { return s }, "the SDK": slowly} {
+	for name, with := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
 		requests := 0
-		store := s(answering(t, func(*http.Request) (*http.Response, error) {
+		store := with(answering(t, func(*http.Request) (*http.Response, error) {
 			if requests++; requests == 2 {
 				return reply(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
 			}
@@ -399,12 +401,12 @@ func TestReadsArePaidForOnce(t *testing.T) {
 		ctx := budget.On(context.Background())
 		for read := range 3 {
 			_, err := store.getItem(ctx, someKeys, false)
-			if over := read == 2; errors.Is(err, ErrOverBudget) != over || !over && err != nil {
-				t.Errorf("%s: read %d ends with %v", name, read, err)
+			if exceeded := read == 2; errors.Is(err, ErrOverBudget) != exceeded || !exceeded && err != nil {
+				t.Errorf("%s: read %d: got %v", name, read, err)
 			}
 		}
 		if requests != 3 || budget.Left() != -1 {
-			t.Errorf("%s: there were %d requests, and %d are left; want 3 and -1", name, requests, budget.Left())
+			t.Errorf("%s: got %d requests, and %d left in the budget; want 3 and -1", name, requests, budget.Left())
 		}
 	}
 }

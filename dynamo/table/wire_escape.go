@@ -2,7 +2,7 @@ package table
 
 import "strconv"
 
-// escapedRune reads the escape \uXXXX at the start of text.
+// escapedRune decodes the escape sequence \uXXXX at the start of text.
 func escapedRune(text []byte) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

@@ -33,7 +33,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// answering returns a store whose requests are answered by do.
+// answering returns a table whose HTTP client is do.
 func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Table {
 	t.Helper()
 	options := dynamodb.Options{
@@ -43,35 +43,36 @@ func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Table
 	return tableOf(dynamodb.New(options, optFns...))
 }
 
-// tableOf is a table that is read through a client.
+// tableOf returns a table that uses the client db.
 func tableOf(db *dynamodb.Client) *Table {
 	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
 }
 
-// fast is the store as it is.
+// fast returns s, which uses the fast path.
 func fast(s *Table) *Table { return s }
 
-// slowly is the same store without the fast path.
+// slowly returns a copy of s without the fast path.
 func slowly(s *Table) *Table {
 	c := *s
 	c.wire = nil
 	return &c
 }
 
-// asked is a request as it was sent.
+// asked is a request that was sent.
 type asked struct {
 	url, host, method string
 	header            http.Header
 	body              any
 }
 
+// sent reads a request that was sent.
 func sent(t interface{ Fatal(...any) }, r *http.Request) asked {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if int64(len(text)) != r.ContentLength {
-		t.Fatal("the request has another length than it says")
+		t.Fatal("the body does not have the length in ContentLength")
 	}
 	a := asked{url: r.URL.String(), host: r.URL.Host, method: r.Method, header: r.Header.Clone()}
 	if err := json.Unmarshal(text, &a.body); err != nil {
@@ -80,7 +81,7 @@ func sent(t interface{ Fatal(...any) }, r *http.Request) asked {
 	return a
 }
 
-// reply is an answer of DynamoDB's, with its checksum.
+// reply returns a response with a checksum, as DynamoDB sends it.
 func reply(status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
@@ -88,11 +89,11 @@ func reply(status int, body string) *http.Response {
 	}
 }
 
-// A request on the fast path asks for the same as the SDK's, at the same place, in the same name.
+// A request on the fast path has the same content, endpoint and signing scope as the SDK's.
 func TestShortRequestsAreTheSDKs(t *testing.T) {
 	var last asked
 	for name, set := range map[string]func(*dynamodb.Options){
-		"as it comes": func(*dynamodb.Options) {},
+		"defaults":    func(*dynamodb.Options) {},
 		"an endpoint": func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://localhost:8000") },
 		"a path":      func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://localhost:8000/tables/") },
 		"FIPS":        func(o *dynamodb.Options) { o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateEnabled },
@@ -107,7 +108,7 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 		"a query":         func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://localhost:8000/x?y=z") },
 		"a user":          func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("https://user:secret@localhost:8000") },
 		"more attempts":   func(o *dynamodb.Options) { o.RetryMaxAttempts = 5 },
-		"defaults":        func(o *dynamodb.Options) { o.DefaultsMode = aws.DefaultsModeInRegion },
+		"a defaults mode": func(o *dynamodb.Options) { o.DefaultsMode = aws.DefaultsModeInRegion },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := answering(t, func(r *http.Request) (*http.Response, error) {
@@ -115,7 +116,7 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 				return reply(http.StatusOK, `{}`), nil
 			}, set, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = sameToken{} })
 			if s.wire == nil {
-				t.Fatal("the client is not on the fast path:", s.Fallback)
+				t.Fatal("the client does not use the fast path:", s.Fallback)
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				s := s
@@ -146,33 +147,33 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 					if _, err := read(s); err != nil {
 						t.Fatal(err)
 					}
-					short := last
+					fast := last
 					if _, err := read(slowly(s)); err != nil {
 						t.Fatal(err)
 					}
-					if short.url != last.url || short.host != last.host || short.method != last.method || !reflect.DeepEqual(short.body, last.body) {
-						t.Fatalf("%s asks\n%+v, the SDK\n%+v", operation, short, last)
+					if fast.url != last.url || fast.host != last.host || fast.method != last.method || !reflect.DeepEqual(fast.body, last.body) {
+						t.Fatalf("%s sends\n%+v, the SDK\n%+v", operation, fast, last)
 					}
-					if short.header.Get("Amz-Sdk-Request") != "" || last.header.Get("Amz-Sdk-Request") == "" {
-						t.Fatal("the one did not go the short way, or the other did")
+					if fast.header.Get("Amz-Sdk-Request") != "" || last.header.Get("Amz-Sdk-Request") == "" {
+						t.Fatal("the first request did not use the fast path, or the second did")
 					}
 					for _, name := range []string{"Content-Type", "X-Amz-Target", "Accept-Encoding", "User-Agent", "X-Amz-Security-Token"} {
-						have, want := short.header[name], last.header[name]
-						if name == "User-Agent" { // the SDK adds where each request's credentials are from
-							have, want = []string{strings.Split(have[0], " m/")[0]}, []string{strings.Split(want[0], " m/")[0]}
+						got, want := fast.header[name], last.header[name]
+						if name == "User-Agent" { // the SDK adds the source of the credentials
+							got, want = []string{strings.Split(got[0], " m/")[0]}, []string{strings.Split(want[0], " m/")[0]}
 						}
-						if !slices.Equal(have, want) {
-							t.Fatalf("%s: %s is %q, the SDK's %q", operation, name, short.header[name], last.header[name])
+						if !slices.Equal(got, want) {
+							t.Fatalf("%s: %s is %q, the SDK's %q", operation, name, fast.header[name], last.header[name])
 						}
 					}
 					scope := func(a asked) string {
 						scope, _, _ := strings.Cut(a.header.Get("Authorization"), ",")
 						return scope
 					}
-					if scope(short) != scope(last) {
-						t.Fatalf("%s is signed for %s, by the SDK for %s", operation, scope(short), scope(last))
+					if scope(fast) != scope(last) {
+						t.Fatalf("%s is signed for %s, by the SDK for %s", operation, scope(fast), scope(last))
 					}
-					if signed := short.header.Get("Authorization"); !strings.Contains(signed, "host;x-amz-date;") || !strings.Contains(signed, "x-amz-target,") {
+					if signed := fast.header.Get("Authorization"); !strings.Contains(signed, "host;x-amz-date;") || !strings.Contains(signed, "x-amz-target,") {
 						t.Fatalf("%s is signed as %s", operation, signed)
 					}
 				}
@@ -181,10 +182,11 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// The SDK counts the first attempt as its own, whatever its outcome: there are as many requests,
-// and the end is the same. All attempts send the same bytes.
+// The SDK counts the attempt on the fast path as its own first attempt, for every outcome. The
+// number of requests and the result are the same as without the fast path. All attempts send the
+// same bytes.
 func TestFirstAttemptsAreTheSDKs(t *testing.T) {
-	// good is an answer of the operation that is tried.
+	// good is a successful response of the operation under test.
 	good := ""
 	failure := func(status int, name string) func() (*http.Response, error) {
 		return func() (*http.Response, error) { return reply(status, `{"__type":"x#`+name+`","message":"no"}`), nil }
@@ -222,7 +224,7 @@ func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 		"no length":        {altered(func(r *http.Response) { r.ContentLength = -1 })},
 		"no checksum":      {altered(func(r *http.Response) { r.Header.Del("X-Amz-Crc32") })},
 		"another checksum": {altered(func(r *http.Response) { r.Header.Set("X-Amz-Crc32", "7") }), ok},
-		"a foreign one":    {altered(func(r *http.Response) { r.Header.Set("X-Amz-Crc32", "seven") }), ok},
+		"not a checksum":   {altered(func(r *http.Response) { r.Header.Set("X-Amz-Crc32", "seven") }), ok},
 		"cut": {altered(func(r *http.Response) {
 			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(good[:9]), broken{io.ErrUnexpectedEOF}))
 		}), ok},
@@ -231,7 +233,7 @@ func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 		"nothing":          {altered(func(r *http.Response) { r.Body, r.ContentLength = http.NoBody, 0 }), ok},
 		"a page":           {func() (*http.Response, error) { return reply(http.StatusOK, "<html>"), nil }, ok},
 		"a gateway's page": {func() (*http.Response, error) { return reply(http.StatusBadGateway, "<html>"), nil }, ok},
-		"an odd body":      {func() (*http.Response, error) { return reply(http.StatusOK, `{"Item":{"pk":null}}`), nil }},
+		"a malformed body": {func() (*http.Response, error) { return reply(http.StatusOK, `{"Item":{"pk":null}}`), nil }},
 		"the clock is late": {func() (*http.Response, error) {
 			r := reply(http.StatusBadRequest, `{"__type":"x#InvalidSignatureException","message":"no"}`)
 			r.Header.Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
@@ -257,7 +259,7 @@ func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 					good = operation.good
 					want, got := endOf(t, outcomes, attempts, slowly, operation.do), endOf(t, outcomes, attempts, fast, operation.do)
 					if !reflect.DeepEqual(want, got) {
-						t.Errorf("with the SDK it ends so:\n%+v\non the fast path so:\n%+v", want, got)
+						t.Errorf("with the SDK the outcome is\n%+v\non the fast path\n%+v", want, got)
 					}
 				})
 			}
@@ -265,18 +267,18 @@ func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// end is how a request of the store's ended.
+// end is the outcome of a request.
 type end struct {
 	requests int
-	// quota is what became of the quota of attempts.
+	// quota are the changes of the SDK's quota of attempts.
 	quota   []string
 	record  model.Record
 	err     string
 	reasons []types.CancellationReason
 }
 
-// endOf makes one request whose attempts have these outcomes.
-func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int, way func(*Table) *Table, do func(*Table) (answer, error)) end {
+// endOf makes one request. Its attempts get the given responses in turn.
+func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int, with func(*Table) *Table, do func(*Table) (answer, error)) end {
 	t.Helper()
 	var e end
 	quota, open, first := &quota{}, 0, ""
@@ -310,7 +312,7 @@ func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int
 		persistently(4)(o)
 		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, time.Nanosecond)
 	}
-	a, err := do(way(s))
+	a, err := do(with(s))
 	if open != 0 {
 		t.Errorf("%d bodies are not closed", open)
 	}
@@ -326,10 +328,10 @@ func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int
 	return e
 }
 
-// quota notes what becomes of the quota of attempts.
+// quota is a rate limiter of retries that records its calls.
 type quota struct{ changes []string }
 
-// GetToken takes from it.
+// GetToken records the use of tokens and, when released, their return.
 func (q *quota) GetToken(_ context.Context, cost uint) (func() error, error) {
 	q.changes = append(q.changes, fmt.Sprint("-", cost))
 	return func() error {
@@ -338,13 +340,13 @@ func (q *quota) GetToken(_ context.Context, cost uint) (func() error, error) {
 	}, nil
 }
 
-// AddTokens adds to it.
+// AddTokens records added tokens.
 func (q *quota) AddTokens(n uint) error {
 	q.changes = append(q.changes, fmt.Sprint("+", n))
 	return nil
 }
 
-// closing is a body that tells when it is closed for the first time.
+// closing is a body that calls close when it is closed for the first time.
 type closing struct {
 	io.ReadCloser
 	closed bool
@@ -360,8 +362,8 @@ func (c *closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// Once the SDK has found the clock to be wrong, the short way signs by its correction, and stops
-// when the clock is right again.
+// Once the SDK has detected a clock skew, the fast path signs with the corrected time. It follows
+// the SDK again when the skew ends.
 func TestShortRequestsFollowTheClock(t *testing.T) {
 	ahead := time.Hour
 	requests := 0
@@ -387,11 +389,11 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 			t.Fatalf("step %d: %v", i, err)
 		}
 		if requests != step.want {
-			t.Errorf("step %d took %d requests, want %d", i, requests, step.want)
+			t.Errorf("step %d: got %d requests, want %d", i, requests, step.want)
 		}
 	}
-	// A write has made the SDK find out by itself that the clock is wrong: what came of an attempt
-	// by the old one is no first attempt of its.
+	// Another request has made the SDK correct its clock. An attempt with the uncorrected clock does
+	// not count as the SDK's first attempt.
 	ahead = time.Hour
 	if _, err := s.Client.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.Name}); err != nil {
 		t.Fatal(err)
@@ -404,65 +406,66 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 	}
 }
 
-// wireless is the store on the client of s's short way.
+// wireless sets the client of c to the client of s's fast path.
 func (c *Table) wireless(s *Table) *Table {
 	c.Client = s.wire.db
 	return c
 }
 
-// A client with settings that only the SDK can follow reads by the SDK, and the store tells why.
+// If a client has a setting that only the SDK supports, all requests go through the SDK, and the
+// table has the reason.
 func TestUnusualClientsReadByTheSDK(t *testing.T) {
 	for name, c := range map[string]struct {
-		set func(*dynamodb.Options)
-		why string
+		set    func(*dynamodb.Options)
+		reason string
 	}{
 		"middleware": {func(o *dynamodb.Options) {
 			o.APIOptions = append(o.APIOptions, func(*middleware.Stack) error { return nil })
 		}, "middleware"},
-		"an interceptor":    {func(o *dynamodb.Options) { o.Interceptors.AddBeforeExecution(interceptor{}) }, "interceptors"},
-		"no credentials":    {func(o *dynamodb.Options) { o.Credentials = aws.AnonymousCredentials{} }, "credentials"},
-		"compression":       {func(o *dynamodb.Options) { o.EnableAcceptEncodingGzip = true }, "compressed"},
-		"discovery":         {func(o *dynamodb.Options) { o.EndpointDiscovery.EnableEndpointDiscovery = aws.EndpointDiscoveryEnabled }, "AWS_ENABLE_ENDPOINT_DISCOVERY"},
-		"a log":             {func(o *dynamodb.Options) { o.ClientLogMode = aws.LogSigning }, "logged"},
-		"a rate":            {func(o *dynamodb.Options) { o.Retryer = retry.NewAdaptiveMode() }, "AWS_RETRY_MODE"},
-		"a rate of a mode":  {func(o *dynamodb.Options) { o.Retryer, o.RetryMaxAttempts = retry.NewAdaptiveMode(), 4 }, "AWS_RETRY_MODE"},
-		"a foreign retryer": {func(o *dynamodb.Options) { o.Retryer = struct{ aws.Retryer }{o.Retryer} }, "retryer"},
-		"unchecked answers": {func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }, "not checked"},
-		"a foreign resolver": {func(o *dynamodb.Options) {
+		"an interceptor":       {func(o *dynamodb.Options) { o.Interceptors.AddBeforeExecution(interceptor{}) }, "interceptors"},
+		"no credentials":       {func(o *dynamodb.Options) { o.Credentials = aws.AnonymousCredentials{} }, "credentials"},
+		"compression":          {func(o *dynamodb.Options) { o.EnableAcceptEncodingGzip = true }, "compressed"},
+		"discovery":            {func(o *dynamodb.Options) { o.EndpointDiscovery.EnableEndpointDiscovery = aws.EndpointDiscoveryEnabled }, "AWS_ENABLE_ENDPOINT_DISCOVERY"},
+		"a log":                {func(o *dynamodb.Options) { o.ClientLogMode = aws.LogSigning }, "logs requests"},
+		"adaptive":             {func(o *dynamodb.Options) { o.Retryer = retry.NewAdaptiveMode() }, "AWS_RETRY_MODE"},
+		"adaptive and wrapped": {func(o *dynamodb.Options) { o.Retryer, o.RetryMaxAttempts = retry.NewAdaptiveMode(), 4 }, "AWS_RETRY_MODE"},
+		"a custom retryer":     {func(o *dynamodb.Options) { o.Retryer = struct{ aws.Retryer }{o.Retryer} }, "retryer"},
+		"no checksums":         {func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = true }, "not validated"},
+		"a custom resolver": {func(o *dynamodb.Options) {
 			o.EndpointResolverV2 = struct{ dynamodb.EndpointResolverV2 }{o.EndpointResolverV2}
 		}, "resolver"},
-		"an old resolver": {func(o *dynamodb.Options) {
-			o.EndpointResolver = dynamodb.EndpointResolverFromURL("http://localhost") //nolint:staticcheck // deprecated, and so what is refused
+		"a deprecated resolver": {func(o *dynamodb.Options) {
+			o.EndpointResolver = dynamodb.EndpointResolverFromURL("http://localhost") //nolint:staticcheck // tests the deprecated field
 		}, "resolver"},
-		"a region of endpoints": {func(o *dynamodb.Options) { o.EndpointOptions.ResolvedRegion = "eu-west-1" }, "resolver"},
-		"no HTTPS":              {func(o *dynamodb.Options) { o.EndpointOptions.DisableHTTPS = true }, "resolver"},
-		"preferred schemes":     {func(o *dynamodb.Options) { o.AuthSchemePreference = []string{"sigv4a"} }, "AWS_AUTH_SCHEME_PREFERENCE"},
-		"foreign schemes":       {func(o *dynamodb.Options) { o.AuthSchemes = []smithyhttp.AuthScheme{smithyhttp.NewAnonymousScheme()} }, "sign"},
-		"a foreign choice": {func(o *dynamodb.Options) {
+		"a resolved region": {func(o *dynamodb.Options) { o.EndpointOptions.ResolvedRegion = "eu-west-1" }, "resolver"},
+		"no HTTPS":          {func(o *dynamodb.Options) { o.EndpointOptions.DisableHTTPS = true }, "resolver"},
+		"preferred schemes": {func(o *dynamodb.Options) { o.AuthSchemePreference = []string{"sigv4a"} }, "AWS_AUTH_SCHEME_PREFERENCE"},
+		"custom schemes":    {func(o *dynamodb.Options) { o.AuthSchemes = []smithyhttp.AuthScheme{smithyhttp.NewAnonymousScheme()} }, "authentication scheme"},
+		"custom scheme resolver": {func(o *dynamodb.Options) {
 			o.AuthSchemeResolver = struct{ dynamodb.AuthSchemeResolver }{o.AuthSchemeResolver}
-		}, "sign"},
-		"a meter":            {func(o *dynamodb.Options) { o.MeterProvider = struct{ metrics.MeterProvider }{o.MeterProvider} }, "measured"},
-		"a tracer":           {func(o *dynamodb.Options) { o.TracerProvider = struct{ tracing.TracerProvider }{o.TracerProvider} }, "traced"},
-		"a foreign protocol": {func(o *dynamodb.Options) { o.Protocol = nil }, "protocol"},
-		"no tokens":          {func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil }, "tokens"},
+		}, "authentication scheme"},
+		"a meter":           {func(o *dynamodb.Options) { o.MeterProvider = struct{ metrics.MeterProvider }{o.MeterProvider} }, "meter"},
+		"a tracer":          {func(o *dynamodb.Options) { o.TracerProvider = struct{ tracing.TracerProvider }{o.TracerProvider} }, "tracer"},
+		"a custom protocol": {func(o *dynamodb.Options) { o.Protocol = nil }, "protocol"},
+		"no tokens":         {func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil }, "token"},
 	} {
 		s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, c.set)
-		if s.wire != nil || !strings.Contains(s.Fallback, c.why) {
-			t.Errorf("%s: reads go the short way, or for another reason not: %q", name, s.Fallback)
+		if s.wire != nil || !strings.Contains(s.Fallback, c.reason) {
+			t.Errorf("%s: reads use the fast path, or the SDK fallback has another reason: %q", name, s.Fallback)
 		}
 	}
 	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil || s.Fallback != "" {
-		t.Errorf("no read goes the short way: %s", s.Fallback)
+		t.Errorf("a default client does not use the fast path: %s", s.Fallback)
 	}
 }
 
-// interceptor looks at requests.
+// interceptor is an interceptor of requests.
 type interceptor struct{}
 
 // BeforeExecution does nothing.
 func (interceptor) BeforeExecution(context.Context, *smithyhttp.InterceptorContext) error { return nil }
 
-// bySDK is what the SDK makes of a body.
+// bySDK returns the result of a read through the SDK when the response has the given body.
 func bySDK(t testing.TB, body []byte, read func(*Table) (answer, error)) (answer, error) {
 	s := answering(t, func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}, nil
@@ -470,7 +473,7 @@ func bySDK(t testing.TB, body []byte, read func(*Table) (answer, error)) (answer
 	return read(slowly(s))
 }
 
-// same reports whether two answers say the same.
+// same reports whether two results are equal.
 func same(a, b answer) bool {
 	if len(a.Records) != len(b.Records) || a.more != b.more || a.told != b.told || a.units != b.units || len(a.left) != len(b.left) {
 		return false
@@ -495,8 +498,8 @@ var answersToFuzz = []string{
 	`{"Responses":[{"Item":{"pk":{"S":"a"}}}]}`, `{"Responses":[{}]}`, `{"Responses":[{"Item":{}},{}]}`, `{"Responses":[]}`, `{"Responses":[null]}`,
 }
 
-// FuzzAnswers compares what the short way makes of an answer with what the SDK makes of it: the
-// same, or nothing.
+// FuzzAnswers compares the fast path with the SDK. The fast path must read the same from a response
+// as the SDK, or leave the response to the SDK.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range answersToFuzz {
 		for operation := range byte(5) {
@@ -505,14 +508,14 @@ func FuzzAnswers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
 		original := bytes.Clone(body)
-		short, ok := parse(body, "shop", 3)
+		parsed, ok := parse(body, "shop", 3)
 		if !bytes.Equal(body, original) {
-			t.Fatal("the answer has changed")
+			t.Fatal("parse has modified the body")
 		}
 		if !ok {
 			return
 		}
-		// What an operation's answer does not have is for the others.
+		// Only operations that have all members of the response are compared.
 		reads := map[string]func(*Table) (answer, error){
 			"GetItem": func(s *Table) (answer, error) {
 				return s.getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, true)
@@ -524,34 +527,34 @@ func FuzzAnswers(f *testing.F) {
 				return s.queryOnce(context.Background(), querying{pattern: &model.CustomerOrders.AccessPattern, where: model.KeyRangeOf(&model.CustomerOrders.AccessPattern, "a", "b", model.Range{}), limit: 3}, true)
 			},
 			"TransactGetItems": func(s *Table) (answer, error) { return s.TransactGet(context.Background(), someKeys) },
-			// Only that it was made is read of its answer.
-			"TransactWriteItems": func(s *Table) (answer, error) { return short, s.TransactWrite(context.Background(), someActions()) },
+			// TransactWrite returns no content of the response.
+			"TransactWriteItems": func(s *Table) (answer, error) { return parsed, s.TransactWrite(context.Background(), someActions()) },
 		}
 		name := []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"}[operation%5]
 		var top map[string]json.RawMessage
 		if err := json.Unmarshal(body, &top); err != nil {
-			t.Fatalf("this is no JSON: %s", body)
+			t.Fatalf("parse has accepted invalid JSON: %s", body)
 		}
 		for member := range top {
-			of := map[string]string{"Item": "GetItem", "Items": "Query", "LastEvaluatedKey": "Query", "Count": "Query", "ScannedCount": "Query", "Responses": "BatchGetItem", "UnprocessedKeys": "BatchGetItem"}[member]
+			owner := map[string]string{"Item": "GetItem", "Items": "Query", "LastEvaluatedKey": "Query", "Count": "Query", "ScannedCount": "Query", "Responses": "BatchGetItem", "UnprocessedKeys": "BatchGetItem"}[member]
 			list := bytes.HasPrefix(bytes.TrimSpace(top[member]), []byte("["))
 			if member == "Responses" && list {
-				of = "TransactGetItems"
+				owner = "TransactGetItems"
 			}
-			if of != "" && of != name {
+			if owner != "" && owner != name {
 				return
 			}
-			// The store asks for no cost of a transaction.
+			// Transactions do not request the consumed capacity.
 			if member == "ConsumedCapacity" && (list != (name == "BatchGetItem") || strings.HasPrefix(name, "Transact")) {
 				return
 			}
 		}
-		long, err := bySDK(t, body, reads[name])
+		want, err := bySDK(t, body, reads[name])
 		if err != nil {
-			t.Fatalf("the SDK cannot read what was read here: %v\n%s", err, body)
+			t.Fatalf("the SDK cannot read a response that the fast path accepts: %v\n%s", err, body)
 		}
-		if !same(short, long) {
-			t.Fatalf("%s: read differently:\n%s", name, body)
+		if !same(parsed, want) {
+			t.Fatalf("%s: the fast path and the SDK read different results:\n%s", name, body)
 		}
 	})
 }

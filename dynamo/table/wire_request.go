@@ -11,10 +11,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// The operations as requests name them, in header values that all requests share.
+// operations has the values of the X-Amz-Target header for each operation. All requests share them.
 type operations struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
 
-// named are the operations' names. Source: the SDK's requests.
+// named returns the values of the X-Amz-Target header. Source: the SDK's requests.
 func named() operations {
 	name := func(operation string) []string { return []string{"DynamoDB_20120810." + operation} }
 	return operations{
@@ -23,25 +23,26 @@ func named() operations {
 	}
 }
 
-// asking is how a request reads.
+// asking has the options of a read.
 type asking struct {
 	table string
-	// consistent asks for a consistent read, priced for what it costs.
+	// consistent requests a consistent read. priced requests the consumed capacity.
 	consistent, priced bool
 }
 
-// writer writes a request's JSON. It is not ok where only the SDK knows what to write: for a text
-// that is not UTF-8, for nil bytes, and for a value of an unknown type.
+// writer encodes the JSON body of a request. All its methods append to the body.
 type writer struct {
 	body []byte
-	ok   bool
-	// names is a stack: the sorted names of the maps that are being written, innermost last.
+	// ok is unset for values that are left to the SDK: a string that is not UTF-8, nil bytes, and a
+	// value of an unknown type.
+	ok bool
+	// names is a stack of the sorted names of the maps that are being encoded, innermost last.
 	names []string
 }
 
 func newWriter(size int) *writer { return &writer{body: make([]byte, 0, size), ok: true} }
 
-// raw adds JSON as it is.
+// raw adds JSON text unchanged.
 func (w *writer) raw(text string) { w.body = append(w.body, text...) }
 
 // string adds a string.
@@ -49,40 +50,40 @@ func (w *writer) string(s string) {
 	const hexadecimal = "0123456789abcdef"
 	w.ok = w.ok && utf8.ValidString(s)
 	w.raw(`"`)
-	// Most strings are added at once: only what needs an escape interrupts them.
-	plain := 0
+	// Parts without characters that need an escape are copied at once.
+	copied := 0
 	for i := range len(s) {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' {
 			continue
 		}
-		w.raw(s[plain:i])
-		plain = i + 1
+		w.raw(s[copied:i])
+		copied = i + 1
 		if c < 0x20 {
 			w.body = append(w.body, '\\', 'u', '0', '0', hexadecimal[c>>4], hexadecimal[c&15])
 		} else {
 			w.body = append(w.body, '\\', c)
 		}
 	}
-	w.raw(s[plain:])
+	w.raw(s[copied:])
 	w.raw(`"`)
 }
 
-// text adds a string as an attribute's value.
+// text adds an attribute value of type S.
 func (w *writer) text(s string) {
 	w.raw(`{"S":`)
 	w.string(s)
 	w.raw(`}`)
 }
 
-// comma adds a comma, unless the object or array has just begun.
+// comma adds a comma unless the object or array is still empty.
 func (w *writer) comma() {
 	if last := w.body[len(w.body)-1]; last != '{' && last != '[' {
 		w.raw(`,`)
 	}
 }
 
-// member adds the name of a member of an object, behind a comma where one is due.
+// member adds the name of an object's member, after a comma if it is not the first.
 func (w *writer) member(name string) {
 	w.comma()
 	w.string(name)
@@ -99,7 +100,7 @@ func (w *writer) texts(texts []string) {
 	w.raw(`]`)
 }
 
-// bytes adds bytes as a string in base64. It leaves nil to the SDK, which writes null.
+// bytes adds bytes as a base64 string. It leaves nil to the SDK, which encodes it as null.
 func (w *writer) bytes(b []byte) {
 	w.ok = w.ok && b != nil
 	w.raw(`"`)
@@ -107,7 +108,7 @@ func (w *writer) bytes(b []byte) {
 	w.raw(`"`)
 }
 
-// value adds an attribute's value.
+// value adds an attribute value.
 func (w *writer) value(v types.AttributeValue) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -155,12 +156,12 @@ func (w *writer) value(v types.AttributeValue) {
 	w.raw(`}`)
 }
 
-// attributes adds attributes by their names.
+// attributes adds attributes as an object.
 func (w *writer) attributes(attributes map[string]types.AttributeValue) {
 	writeMap(w, attributes, w.value)
 }
 
-// writeMap adds a map as an object, its names in order, so that equal requests have equal bytes.
+// writeMap adds a map as an object with sorted names, so that equal requests have equal bytes.
 func writeMap[V any](w *writer, m map[string]V, value func(V)) {
 	first := len(w.names)
 	for name := range m {
@@ -186,7 +187,7 @@ func (w *writer) key(k model.Keys) {
 	w.raw(`}`)
 }
 
-// end adds what all requests end with.
+// end completes the body of a read and returns it.
 func (w *writer) end(a asking) ([]byte, bool) {
 	if a.priced {
 		w.raw(`,"ReturnConsumedCapacity":"TOTAL"`)
@@ -195,10 +196,11 @@ func (w *writer) end(a asking) ([]byte, bool) {
 	return w.body, w.ok
 }
 
-// frame is about how long a request is without its keys, in bytes.
+// frame is the approximate size of a request without its keys, in bytes.
 const frame = 256
 
-// getItemBody is a GetItem.
+// getItemBody returns the body of a GetItem. It reports false if the SDK must encode the request,
+// as the other functions for bodies do.
 func getItemBody(a asking, k model.Keys) ([]byte, bool) {
 	w := newWriter(frame + len(k.PK) + len(k.SK))
 	w.raw(`{"TableName":`)
@@ -211,7 +213,7 @@ func getItemBody(a asking, k model.Keys) ([]byte, bool) {
 	return w.end(a)
 }
 
-// batchBody is a BatchGetItem.
+// batchBody returns the body of a BatchGetItem.
 func batchBody(a asking, ks []model.Keys) ([]byte, bool) {
 	w := newWriter(frame + 80*len(ks))
 	w.raw(`{"RequestItems":{`)
@@ -231,7 +233,7 @@ func batchBody(a asking, ks []model.Keys) ([]byte, bool) {
 	return w.end(a)
 }
 
-// queryBody is a Query.
+// queryBody returns the body of a Query.
 func queryBody(a asking, q querying) ([]byte, bool) {
 	w := newWriter(frame + len(q.where.Text) + len(q.where.Partition) + len(q.where.From) + len(q.where.To))
 	w.raw(`{"TableName":`)
@@ -262,7 +264,7 @@ func queryBody(a asking, q querying) ([]byte, bool) {
 	return w.end(a)
 }
 
-// transactGetBody is a TransactGetItems of one record.
+// transactGetBody returns the body of a TransactGetItems for one record.
 func transactGetBody(table string, k model.Keys) ([]byte, bool) {
 	w := newWriter(frame + len(k.PK) + len(k.SK))
 	w.raw(`{"TransactItems":[{"Get":{"TableName":`)
@@ -273,7 +275,7 @@ func transactGetBody(table string, k model.Keys) ([]byte, bool) {
 	return w.body, w.ok
 }
 
-// transactWriteBody is a TransactWriteItems.
+// transactWriteBody returns the body of a TransactWriteItems.
 func transactWriteBody(token string, items []types.TransactWriteItem) ([]byte, bool) {
 	w := newWriter(frame + 3*frame*len(items))
 	w.names = make([]string, 0, 32)
@@ -319,10 +321,10 @@ func (w *writer) action(item types.TransactWriteItem) {
 	w.raw(`}`)
 }
 
-// condition adds what all actions have, and ends the action.
-func (w *writer) condition(table, text *string, names map[string]string, values map[string]types.AttributeValue, failed types.ReturnValuesOnConditionCheckFailure) {
+// condition adds the table name and the condition, which all actions have, and ends the action.
+func (w *writer) condition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
 	w.optional("TableName", table)
-	w.optional("ConditionExpression", text)
+	w.optional("ConditionExpression", expression)
 	if names != nil {
 		w.member("ExpressionAttributeNames")
 		writeMap(w, names, w.string)
@@ -331,14 +333,14 @@ func (w *writer) condition(table, text *string, names map[string]string, values 
 		w.member("ExpressionAttributeValues")
 		w.attributes(values)
 	}
-	if failed != "" {
+	if onFailure != "" {
 		w.member("ReturnValuesOnConditionCheckFailure")
-		w.string(string(failed))
+		w.string(string(onFailure))
 	}
 	w.raw(`}`)
 }
 
-// optional adds a member with a text, where there is one.
+// optional adds a member with a string, or nothing if the string is nil.
 func (w *writer) optional(name string, text *string) {
 	if text != nil {
 		w.member(name)
