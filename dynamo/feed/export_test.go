@@ -10,33 +10,33 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// The limits that tests reach.
+// Limits for tests.
 const (
 	MaxBacklog = maxBacklog
 	MinBacklog = minBacklog
 )
 
-// Run is a run, for sources in tests.
+// Run exports run for sources in tests.
 type Run = run
 
-// Ready is ready.
+// Ready exports ready.
 func (r *run) Ready() { r.ready() }
 
-// Changed is changed.
+// Changed exports changed.
 func (r *run) Changed(before, after []map[string]types.AttributeValue) { r.changed(before, after) }
 
-// Gap is gap.
-func (r *run) Gap(why error) { r.gap(why) }
+// Gap exports gap.
+func (r *run) Gap(cause error) { r.gap(cause) }
 
-// SourceFunc is a source in a test.
+// SourceFunc adapts a function to Source.
 type SourceFunc func(ctx context.Context, table string, r *Run) error
 
 func (watch SourceFunc) watch(ctx context.Context, t *table.Table, r *run) error {
 	return watch(ctx, t.Name, r)
 }
 
-// Poll is Next without waiting. It reports false if there is no change. The errors of catchUp are
-// not wrapped, so that no test takes one for the end of a slow subscription.
+// Poll is Next without waiting. It reports false if there is no change. It does not wrap the errors
+// of catchUp, so that no test confuses them with a full queue.
 func (s *Subscription) Poll(ctx context.Context) (OrderChange, bool, error) {
 	change, found, err := s.next()
 	for err == nil && !found && s.mustCatchUp() {
@@ -48,8 +48,8 @@ func (s *Subscription) Poll(ctx context.Context) (OrderChange, bool, error) {
 	return change, found, err
 }
 
-// Backlog returns how many events from timelines are held for the subscription.
+// Backlog returns the number of events in the subscription's backlog.
 func (s *Subscription) Backlog() int { return len(s.backlog) }
 
-// Backlog returns the count of events from timelines for all subscriptions.
+// Backlog returns the counter of the events in all backlogs.
 func (f *Feed) Backlog() *atomic.Int64 { return &f.backlog }

@@ -25,10 +25,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// guard ends tests that would hang. Nothing is measured by it.
+// guard ends tests that hang. No test waits for it to pass.
 const guard = 60 * time.Second
 
-// followed is a shop whose changes are followed.
+// followed is a fixture: a store and a feed of its changes.
 type followed struct {
 	t     testing.TB
 	db    *dynamodb.Client
@@ -38,7 +38,7 @@ type followed struct {
 	ctx   context.Context
 }
 
-// newFollowed has customers c1 and c2 and product p1, a million pieces of it.
+// newFollowed returns a store with customers c1 and c2 and a stock of a million p1.
 func newFollowed(t testing.TB, db *dynamodb.Client, opts feed.Options) *followed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), guard)
@@ -69,7 +69,7 @@ func (f *followed) place(customer commerce.CustomerID) commerce.OrderID {
 	return o.ID
 }
 
-// set changes how many pieces an order has: a change of no status.
+// set changes the quantity of an order's item. The order's status stays the same.
 func (f *followed) set(id commerce.OrderID, quantity int) {
 	f.t.Helper()
 	if _, err := f.store.SetOrderItem(f.ctx, caller, commerce.OrderItemChange{OrderID: id, SKU: "p1", Quantity: quantity}); err != nil {
@@ -130,7 +130,7 @@ func (f *followed) next(w *feed.Subscription) feed.OrderChange {
 	return change
 }
 
-// told says what a change was.
+// told describes a change: the type of its event, or what other software did to the order.
 func told(c feed.OrderChange) string {
 	if c.Event == nil {
 		if c.Order == nil {
@@ -141,7 +141,7 @@ func told(c feed.OrderChange) string {
 	return string(c.Event.Type)
 }
 
-// wants reads as many changes as want has words.
+// wants reads changes and compares them with want, a list of their descriptions.
 func (f *followed) wants(w *feed.Subscription, want string) {
 	f.t.Helper()
 	var got []string
@@ -149,19 +149,19 @@ func (f *followed) wants(w *feed.Subscription, want string) {
 		got = append(got, told(f.next(w)))
 	}
 	if text := strings.Join(got, ", "); text != want {
-		f.t.Errorf("told: %s\nwant: %s", text, want)
+		f.t.Errorf("got:  %s\nwant: %s", text, want)
 	}
 }
 
-// nothing tells that nothing waits for followers: what is done next is what they are told next.
+// nothing checks that no change is waiting for the subscriptions.
 func (f *followed) nothing(ws ...*feed.Subscription) {
 	f.t.Helper()
 	for _, w := range ws {
 		ctx, cancel := context.WithCancel(f.ctx)
 		cancel()
-		// A context that has ended gives what is at hand all the same.
+		// Next returns a waiting change even if the context has ended.
 		if c, err := w.Next(ctx); err == nil {
-			f.t.Errorf("told %s", told(c))
+			f.t.Errorf("got %s, want no change", told(c))
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestAnOrderIsFollowed(t *testing.T) {
 	})
 }
 
-// What is told carries the order as that very change left it.
+// A change has the order right after it.
 func TestTheOrderComesAlong(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -193,23 +193,23 @@ func TestTheOrderComesAlong(t *testing.T) {
 		for quantity := 2; quantity < 10; quantity++ {
 			f.set(id, quantity)
 		}
-		came := 0
+		withOrder := 0
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer} {
 			for quantity := 2; quantity < 10; quantity++ {
 				c := f.next(w)
 				if c.OrderID != id || c.Event == nil {
-					t.Fatalf("told of %s: %+v", c.OrderID, c)
+					t.Fatalf("got a change of %s: %+v", c.OrderID, c)
 				}
 				if c.Order != nil {
-					came++
+					withOrder++
 					if got := c.Order.Items[0].Quantity; got != quantity || c.Order.Version != quantity {
-						t.Errorf("version %d with %d pieces, want %d", c.Order.Version, got, quantity)
+						t.Errorf("version %d has the quantity %d, want %d", c.Order.Version, got, quantity)
 					}
 				}
 			}
 		}
-		if came == 0 {
-			t.Error("no order came along")
+		if withOrder == 0 {
+			t.Error("no change has an order")
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestStatusesAreFollowed(t *testing.T) {
 	})
 }
 
-// Other software writes no events, and knows no versions.
+// Other software may write orders without events and versions.
 func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -279,7 +279,7 @@ func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 	})
 }
 
-// A record that cannot be read is reported once, and what follows is told.
+// A record that cannot be read is logged once. Later changes are delivered.
 func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		var log storetest.Log
@@ -294,7 +294,7 @@ func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
 		f.set(id, 2)
 		f.wants(w, "item_set")
 		if n := log.Count("cannot be delivered"); n != 1 {
-			t.Errorf("it was reported %d times:\n%s", n, log.String())
+			t.Errorf("it was logged %d times:\n%s", n, log.String())
 		}
 		f.wants(f.order(id, first), "item_set")
 	})
@@ -314,7 +314,7 @@ func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
 		f.set(a, 1)
 		for i := 2; i < len(ids); i++ {
 			if c := f.next(w); c.Event.ID != ids[i] || c.OrderID != a {
-				t.Fatalf("told %s, want event %d, %s", c.Event.ID, i, ids[i])
+				t.Fatalf("got %s, want event %d, %s", c.Event.ID, i, ids[i])
 			}
 		}
 		f.wants(w, "item_set")
@@ -327,7 +327,7 @@ func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
 	})
 }
 
-// A Next that is interrupted while it reads what was missed loses nothing of it.
+// A call of Next that is cancelled while it reads missed events loses none of them.
 func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{Buffer: 3})
@@ -347,8 +347,8 @@ func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
 	})
 }
 
-// What happens while a follower reads what it missed of one order after the other is told once, and
-// in order.
+// Changes that are committed while a subscription reads missed events are delivered once and in
+// order.
 func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -356,8 +356,7 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 		first := f.timeline(orders[0])[0]
 		f.set(orders[0], 2)
 		f.set(orders[1], 2)
-		// Behind the first timeline that is read, both orders change, before the second one is
-		// read.
+		// Both orders change after the first timeline is read and before the second one is read.
 		var once sync.Once
 		var reading sync.Mutex
 		next := db.Options().HTTPClient
@@ -368,16 +367,16 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 					return nil, err
 				}
 				r.Body = io.NopCloser(bytes.NewReader(body))
-				at := slices.IndexFunc(orders, func(id commerce.OrderID) bool { return bytes.Contains(body, []byte("ORDER#"+id+`"`)) })
-				if at < 0 || !bytes.Contains(body, []byte("EVENT#"+first)) {
+				i := slices.IndexFunc(orders, func(id commerce.OrderID) bool { return bytes.Contains(body, []byte("ORDER#"+id+`"`)) })
+				if i < 0 || !bytes.Contains(body, []byte("EVENT#"+first)) {
 					return next.Do(r)
 				}
 				reading.Lock()
 				defer reading.Unlock()
 				res, err := next.Do(r)
 				once.Do(func() {
-					f.set(orders[at], 3)
-					f.set(orders[1-at], 3)
+					f.set(orders[i], 3)
+					f.set(orders[1-i], 3)
 				})
 				return res, err
 			})
@@ -397,12 +396,12 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 		want := slices.Concat(f.timeline(orders[0]), f.timeline(orders[1]))
 		slices.Sort(want)
 		if !slices.Equal(got, want[1:]) {
-			t.Errorf("told\n%s\nwant\n%s", got, want[1:])
+			t.Errorf("got\n%s\nwant\n%s", got, want[1:])
 		}
 	})
 }
 
-// A last event is known since the program writes it. Before, there were timelines.
+// Tables of older versions have timelines, but no record of the last event.
 func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -424,31 +423,31 @@ func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
 		a := f.place("c1")
 		b := f.place("c2")
 		f.set(a, 2)
-		for name, follow := range map[string]func() (*feed.Subscription, error){
+		for name, subscribe := range map[string]func() (*feed.Subscription, error){
 			"an event of another order":    func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, f.timeline(b)[0]) },
-			"no event":                     func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "no") },
-			"an event that is not yet":     func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
-			"an order that is not":         func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
+			"not an event ID":              func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "no") },
+			"a future event":               func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
+			"a missing order":              func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
 			"an event of another customer": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", f.timeline(b)[0]) },
-			"no event of a customer":       func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
-			"an event of before the customer": func() (*feed.Subscription, error) {
+			"not an ID, for a customer":    func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
+			"an event before the first": func() (*feed.Subscription, error) {
 				return f.feed.CustomerOrders(f.ctx, "c1", "00000000000000000000000000")
 			},
-			"a customer who is not": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
+			"a missing customer": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
 		} {
-			_, err := follow()
+			_, err := subscribe()
 			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Argument != "after" {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
 		if n := f.feed.Subscriptions(); n != 0 {
-			t.Errorf("%d follow still", n)
+			t.Errorf("%d subscriptions are left", n)
 		}
 	})
 }
 
-// What a repair appends to a timeline is told like any other event, also to who comes back later:
-// once, with its id.
+// An event that a repair appends to a timeline is delivered once, like any other event. A
+// subscriber who resumes later gets it, too.
 func TestARepairedTimelineIsTold(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -470,8 +469,8 @@ func TestARepairedTimelineIsTold(t *testing.T) {
 	})
 }
 
-// A clock that is far ahead makes ids that nothing comes behind. What happens after is told all the
-// same.
+// A server whose clock is far ahead creates event IDs above all later IDs. Later events are
+// delivered nevertheless.
 func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -500,19 +499,20 @@ func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 	})
 }
 
-// Who does not take what is told is cut, gets what was told before, and can go on behind it.
+// The subscription of a slow subscriber ends when its queue is full. The subscriber gets the queued
+// changes and can resume after them.
 func TestASlowFollowerIsCut(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{Buffer: 3})
 		id := f.place("c1")
-		ofOrder, ofCustomer, seen, ofAll, quick := f.order(id, ""), f.customer("c1", ""), f.status(0), f.status(0), f.order(id, "")
+		ofOrder, ofCustomer, fastStatus, ofAll, fastOrder := f.order(id, ""), f.customer("c1", ""), f.status(0), f.status(0), f.order(id, "")
 		for quantity := 2; quantity < 7; quantity++ {
 			f.set(id, quantity)
-			f.next(quick)
+			f.next(fastOrder)
 		}
 		for range 5 {
 			f.place("c2")
-			f.next(seen) // the stream has delivered it to ofAll, too
+			f.next(fastStatus) // so the change is also in the queue of ofAll
 		}
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer, ofAll} {
 			var last commerce.EventID
@@ -526,11 +526,12 @@ func TestASlowFollowerIsCut(t *testing.T) {
 				f.wants(f.order(id, last), "item_set, item_set")
 			}
 		}
-		f.nothing(quick)
+		f.nothing(fastOrder)
 	})
 }
 
-// Who is reading what was missed is not slow, however much happens meanwhile.
+// A subscription that reads missed events is not ended for a full queue, however many changes
+// arrive in the meantime.
 func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{Buffer: 3})
@@ -540,7 +541,7 @@ func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
 		ofOrder, ofCustomer, seen := f.order(id, first), f.customer("c1", first), f.order(id, "")
 		for quantity := 3; quantity < 13; quantity++ {
 			f.set(id, quantity)
-			f.next(seen) // the stream has told it
+			f.next(seen) // so the change was also delivered to the other subscriptions
 		}
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer} {
 			f.wants(w, "item_set"+strings.Repeat(", item_set", 10))
@@ -567,13 +568,13 @@ func TestFollowersLeave(t *testing.T) {
 			w.Close()
 			w.Close()
 			if n := f.feed.Subscriptions(); n != len(ws)-1-i {
-				t.Errorf("%d follow, want %d", n, len(ws)-1-i)
+				t.Errorf("%d subscriptions, want %d", n, len(ws)-1-i)
 			}
 			if _, err := w.Next(f.ctx); !errors.Is(err, feed.ErrClosed) {
 				t.Errorf("got %v", err)
 			}
 		}
-		// The first after the last begins anew.
+		// The first subscription after the last was closed starts reading the source again.
 		w := f.order(id, "")
 		f.set(id, 2)
 		f.wants(w, "item_set")

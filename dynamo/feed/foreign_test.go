@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// at returns a store of f's table whose clock differs by d, and which writes all the same.
+// at returns a store of f's table whose clock is ahead by d. Its client does not check the clock.
 func (f *followed) at(d time.Duration) *dynamo.Store {
 	f.t.Helper()
 	store, err := dynamo.New(storetest.Undated(f.db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(d) }})
@@ -38,7 +38,7 @@ func timelineEntry(order commerce.OrderID, id string) storetest.Item {
 	return rec
 }
 
-// positions reads as many changes as there are positions, and checks theirs.
+// positions reads changes and compares their positions.
 func (f *followed) positions(w *feed.Subscription, want ...commerce.EventID) {
 	f.t.Helper()
 	var got []commerce.EventID
@@ -46,7 +46,7 @@ func (f *followed) positions(w *feed.Subscription, want ...commerce.EventID) {
 		got = append(got, f.next(w).Position)
 	}
 	if !slices.Equal(got, want) {
-		f.t.Errorf("told\n%s\nwant\n%s", got, want)
+		f.t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -75,27 +75,27 @@ func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
 	}
 }
 
-// Entries that other software writes in a timeline do not keep changes of this program from
-// subscribers. Each is delivered once and in order, live and after a resume.
+// Events that other software writes into a timeline do not suppress events of this program. Each
+// event is delivered once and in order, live and after a resume.
 func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 	now := time.Now()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, c := range []struct {
 			name, id string
-			// own makes it look as if this program had written it.
+			// own adds the attribute that marks events of this program.
 			own bool
 		}{
 			{name: "a name", id: "evt-1"},
 			{name: "a number", id: "1"},
 			{name: "a UUID", id: "f47ac10b-58cc-4372-a567-0e02b2c3d479"},
 			{name: "a low UUID", id: "00000000-58cc-4372-a567-0e02b2c3d479"},
-			{name: "a UUID of today", id: "019a0a5d-ac96-774b-bcce-b302099a8057"},
-			{name: "no ULID", id: "evt-1", own: true},
-			{name: "a ULID of before", id: storetest.ULIDAt(now.Add(-time.Hour), 1)},
+			{name: "a current UUID", id: "019a0a5d-ac96-774b-bcce-b302099a8057"},
+			{name: "not a ULID", id: "evt-1", own: true},
+			{name: "an earlier ULID", id: storetest.ULIDAt(now.Add(-time.Hour), 1)},
 			{name: "a ULID ahead", id: storetest.ULIDAt(now.Add(time.Hour), 1)},
 			{name: "a ULID far ahead", id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1)},
-			{name: "one of ours ahead", id: storetest.ULIDAt(now.Add(time.Hour), 1), own: true},
-			{name: "far ahead", id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1), own: true},
+			{name: "an own event ahead", id: storetest.ULIDAt(now.Add(time.Hour), 1), own: true},
+			{name: "an own event far ahead", id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1), own: true},
 		} {
 			if !storetest.Every(t, 4, i) {
 				continue
@@ -112,7 +112,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 				f.raw().Put(entry)
 				if _, err := commerce.ParseOrderID(c.id); !c.own || err != nil {
 					if change := f.next(ofOrder); change.Event == nil || string(change.Event.ID) != c.id || change.Position != "" {
-						t.Errorf("told %+v", change)
+						t.Errorf("got %+v", change)
 					}
 				}
 				late := []*feed.Subscription{f.order(id, ""), f.customer("c1", ""), f.order(id, events[0]), f.customer("c1", events[0])}
@@ -120,7 +120,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 				for _, w := range append(late, ofOrder, ofCustomer) {
 					change := f.next(w)
 					if told(change) != "item_set" || change.Position != change.Event.ID {
-						t.Fatalf("told %+v", change)
+						t.Fatalf("got %+v", change)
 					}
 					if w == late[0] {
 						events = append(events, change.Position)
@@ -144,7 +144,7 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 	})
 }
 
-// An event dated up to a day ahead has a position. The next change is placed after it.
+// An event dated up to a day ahead has a position. The next event is dated after it.
 func TestAfterAnEventOfAClockAhead(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -167,7 +167,8 @@ func TestAfterAnEventOfAClockAhead(t *testing.T) {
 	})
 }
 
-// An event dated further ahead is delivered once. It has no position, and holds nothing up.
+// An event dated further ahead is delivered once. It has no position and does not suppress later
+// events.
 func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, ahead := range []time.Duration{25 * time.Hour, 10 * 365 * 24 * time.Hour} {
@@ -180,7 +181,7 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 			}
 			for _, w := range before {
 				if change := f.next(w); told(change) != "confirmed" || change.Position != "" {
-					t.Errorf("told %+v", change)
+					t.Errorf("got %+v", change)
 				}
 			}
 			between := []*feed.Subscription{f.order(id, ""), f.customer("c1", ""), f.order(id, first), f.customer("c1", first)}
@@ -190,14 +191,14 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 			if len(timeline) != 3 || timeline[0] != first {
 				t.Fatalf("the timeline is %s", timeline)
 			}
-			events := []commerce.EventID{first, timeline[1]} // the one ahead is behind it
+			events := []commerce.EventID{first, timeline[1]} // timeline[2] is the event dated ahead
 			for _, w := range append(before, between...) {
 				f.positions(w, events[1])
 				f.nothing(w)
 			}
 			f.resumes(id, events)
 			f.refuses(id, timeline[2])
-			// A check has nothing against it.
+			// A check reports no inconsistency.
 			if summary, err := f.store.CheckRecords(f.ctx, check.Options{IndexLag: check.NoIndexLag}); err != nil || summary.Found["timeline"]+summary.Found["last-event"] > 0 {
 				t.Errorf("check: %v, %v", summary.Found, err)
 			}
@@ -205,19 +206,19 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 	})
 }
 
-// A server whose clock is wrong would write events out of order. It writes nothing.
+// A server whose clock is wrong would write events out of order, so its writes are rejected.
 func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, off := range []time.Duration{-25 * time.Hour, 25 * time.Hour, -time.Minute} {
 			f := newFollowed(t, db, feed.Options{})
 			id := f.place("c1")
 			events := f.timeline(id)
-			slow, err := dynamo.New(storetest.Dated(db, time.Now), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(off) }})
+			store, err := dynamo.New(storetest.Dated(db, time.Now), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(off) }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			clock := (*table.ClockError)(nil)
-			if _, err := slow.MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); !errors.As(err, &clock) {
+			if _, err := store.MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); !errors.As(err, &clock) {
 				t.Errorf("got %v", err)
 			}
 			if got := f.timeline(id); !slices.Equal(got, events) {
@@ -227,8 +228,8 @@ func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 	})
 }
 
-// An outdated record of the last event, as an import can write it, makes no subscription miss
-// anything.
+// An import can write an outdated record of the last event. No subscription misses an event because
+// of it.
 func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})

@@ -23,8 +23,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// lagging is a source that reports changes when the test says so, and has gaps when the test wants
-// them.
+// lagging is a source that holds back changes until the test calls report. The test can also make
+// gaps.
 type lagging struct {
 	engine  feed.Observable
 	waiting []func()
@@ -43,7 +43,7 @@ func (l *lagging) watch(ctx context.Context, table string, r *feed.Run) error {
 	return nil
 }
 
-// report reports so many batches of changes.
+// report reports up to n batches of changes.
 func (l *lagging) report(n int) {
 	for range min(n, len(l.waiting)) {
 		next := l.waiting[0]
@@ -62,32 +62,33 @@ func orderTopic(id commerce.OrderID) topic { return topic{id: string(id)} }
 
 func customerTopic(id commerce.CustomerID) topic { return topic{customer: true, id: string(id)} }
 
-// subscriber is a client that resumes after its last event when its subscription is ended.
+// subscriber is a client that resumes after its last event if its subscription ends.
 type subscriber struct {
 	what topic
 	s    *feed.Subscription
 	last commerce.EventID
 	got  []commerce.EventID
-	// from is how many of the topic's events there were when it began.
+	// from is the number of the topic's events before the first event that the subscriber must get.
 	from int
 }
 
-// histories are random interleavings of writers, subscribers who come, go, read and do not, a
-// stream that lags behind, and gaps in it.
+// histories is the state of a property test. The test interleaves writers, subscribers and a
+// lagging stream with gaps at random.
 type histories struct {
 	t     *rapid.T
 	ctx   context.Context
 	db    *dynamodb.Client
 	store *dynamo.Store
-	// writers write by clocks that differ; the feed has one of these.
+	// writers have different clocks. The feed uses the clock of the first one.
 	writers []*dynamo.Store
 	feed    *feed.Feed
 	source  *lagging
 	orders  []commerce.OrderID
-	// of are all events of each topic, in the order of the commits.
-	of          map[topic][]commerce.EventID
-	owner       map[commerce.OrderID]commerce.CustomerID
-	quantity    int
+	// of has all events of each topic, in the order of the commits.
+	of       map[topic][]commerce.EventID
+	owner    map[commerce.OrderID]commerce.CustomerID
+	quantity int
+	// foreign is the number of events written by other software.
 	foreign     int
 	subscribers []*subscriber
 }
@@ -126,10 +127,10 @@ func (h *histories) must(err error) {
 	}
 }
 
-// writer returns any of the writers.
+// writer returns a random writer.
 func (h *histories) writer() *dynamo.Store { return rapid.SampledFrom(h.writers).Draw(h.t, "writer") }
 
-// happened records an order's last event.
+// happened adds an order's last event to the expected events.
 func (h *histories) happened(id commerce.OrderID) {
 	last, err := h.db.GetItem(h.ctx, &dynamodb.GetItemInput{TableName: aws.String("t"), Key: storetest.ItemKey("CUSTOMER#"+string(h.owner[id]), "LAST_EVENT"), ConsistentRead: aws.Bool(true)})
 	h.must(err)
@@ -161,7 +162,7 @@ func (h *histories) set(id commerce.OrderID) {
 	h.happened(id)
 }
 
-// subscribe begins a subscription, after any event of its topic or from now on.
+// subscribe begins a subscription after a random event of a random topic, or with the next event.
 func (h *histories) subscribe() {
 	f := &subscriber{what: orderTopic(rapid.SampledFrom(h.orders).Draw(h.t, "order"))}
 	if rapid.Bool().Draw(h.t, "customer") {
@@ -169,8 +170,8 @@ func (h *histories) subscribe() {
 	}
 	events := h.of[f.what]
 	f.from = len(events)
-	if at := rapid.IntRange(0, len(events)).Draw(h.t, "after"); at < len(events) {
-		f.last, f.from = events[at], at+1
+	if i := rapid.IntRange(0, len(events)).Draw(h.t, "after"); i < len(events) {
+		f.last, f.from = events[i], i+1
 	}
 	h.attach(f)
 	h.subscribers = append(h.subscribers, f)
@@ -191,7 +192,7 @@ func (h *histories) take(f *subscriber) bool {
 	change, found, err := f.s.Poll(h.ctx)
 	if errors.Is(err, feed.ErrTooSlow) {
 		if f.last == "" {
-			// It got no event that it could resume after, so it begins again.
+			// The subscriber got no event to resume after, so it begins with the next event.
 			f.from = len(h.of[f.what])
 		}
 		h.attach(f)
@@ -222,7 +223,7 @@ func (h *histories) write() {
 	h.must(err)
 }
 
-// Each subscriber gets each event exactly once, in the order of the commits, from where it began.
+// Each subscriber gets each event after its beginning exactly once, in the order of the commits.
 func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistories(t, rapid.IntRange(1, 6).Draw(t, "buffer"))
@@ -260,12 +261,12 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 				if len(h.subscribers) == 0 {
 					t.Skip("no subscribers")
 				}
-				// Some of the waiting changes are lost; the others come after the gap.
+				// Some of the waiting changes are lost. The others are reported after the gap.
 				h.source.waiting = h.source.waiting[rapid.IntRange(0, len(h.source.waiting)).Draw(t, "lost"):]
 				h.source.run.Gap(errors.New("lost"))
 			},
 		})
-		// The last change shows whether an event came twice.
+		// One more change of each order reveals events that are delivered twice.
 		for _, id := range h.orders {
 			h.set(id)
 		}
@@ -280,7 +281,7 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 	})
 }
 
-// A panic while changes are delivered does not end the server, and no event is left out.
+// A panic while changes are delivered does not end the server, and no event is lost.
 func TestPanicDuringDelivery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistories(t, 5)
@@ -293,7 +294,7 @@ func TestPanicDuringDelivery(t *testing.T) {
 		h.must(err)
 		h.set(h.orders[0])
 		h.source.waiting = nil
-		h.source.run.Changed(nil, []map[string]types.AttributeValue{{}}) // the record before the change is missing
+		h.source.run.Changed(nil, []map[string]types.AttributeValue{{}}) // panics, because before is shorter than after
 		if _, err := statuses.Next(h.ctx); !errors.Is(err, table.ErrUnavailable) {
 			t.Fatalf("got %v", err)
 		}
@@ -307,7 +308,7 @@ func TestPanicDuringDelivery(t *testing.T) {
 	})
 }
 
-// The backlogs of all subscriptions together are bounded. At the limit each gets few events at a
+// The total size of all backlogs is bounded. At the limit each subscription gets few events at a
 // time, and misses none.
 func TestBacklogOfAllSubscriptionsIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -324,7 +325,7 @@ func TestBacklogOfAllSubscriptionsIsBounded(t *testing.T) {
 			f := &subscriber{what: what, last: h.of[what][0]}
 			h.attach(f)
 			if n := f.s.Backlog(); n > feed.MinBacklog {
-				t.Fatalf("%d events wait", n)
+				t.Fatalf("the backlog has %d events, want at most %d", n, feed.MinBacklog)
 			}
 			for h.take(f) {
 			}
@@ -336,7 +337,7 @@ func TestBacklogOfAllSubscriptionsIsBounded(t *testing.T) {
 			left.s.Close()
 			left.s.Close()
 			if got := h.feed.Backlog().Load(); got != full {
-				t.Fatalf("%d events are counted, want %d", got, full)
+				t.Fatalf("the backlogs have %d events, want %d", got, full)
 			}
 		}
 	})

@@ -14,9 +14,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Servers' clocks may differ from DynamoDB's by some seconds. An event of a server that is ahead is
-// delivered to a subscriber who resumes at one that is behind, also where the last event is
-// outdated.
+// The clocks of servers may differ from DynamoDB's by some seconds. A subscriber of a server whose
+// clock is behind gets the events of a server whose clock is ahead. This holds also if the record
+// of the last event is outdated.
 func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -44,8 +44,8 @@ func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 	})
 }
 
-// An import puts an older export over orders that have changed since. A repair dates them by their
-// events, and a subscriber who resumes misses none.
+// An import overwrites orders with an older export. A repair corrects their times from their
+// events, so a subscriber who resumes misses no event.
 func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})

@@ -10,25 +10,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Source reports to a feed which records of a table change. It is Observed or Streamed.
+// Source reports changes of a table's records to a feed. Observed and Streamed return a Source.
 type Source interface {
-	// watch reports the changes of a table to r until ctx ends. It calls r.ready once every later
-	// commit will be reported, either as a change or as a gap.
-	//
-	// Errors: why it could not begin or go on; nil if ctx has ended.
+	// watch reports the changes of a table to r until ctx ends. It calls r.ready when it is certain to
+	// report every later commit, as a change or as a gap. It returns an error if it cannot begin or
+	// continue, and nil if ctx has ended.
 	watch(ctx context.Context, t *table.Table, r *run) error
 }
 
-// Observable is an engine that reports changes in the process: the embedded store.
+// Observable is an in-process engine that reports its changes, such as the embedded store.
 type Observable interface {
 	// Observe calls observe for every change of the table's records until stop is called. The
-	// arguments are the records before and after the change, nil for none; a transaction is one
-	// call. The calls are made one after the other, in the order of the commits, before the writer
-	// gets its response. So observe must be quick and not call back.
+	// arguments are the records before and after their change, with nil for a record that does not
+	// exist. There is one call for each transaction. The calls are sequential, in the order of the
+	// commits, and precede the response to the writer. So observe must be fast and must not call the
+	// engine.
 	Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func())
 }
 
-// Observed returns the source of changes of an engine in the process.
+// Observed returns a source that gets the changes from an in-process engine.
 func Observed(engine Observable) Source { return observed{engine} }
 
 type observed struct{ engine Observable }
@@ -41,19 +41,21 @@ func (o observed) watch(ctx context.Context, t *table.Table, r *run) error {
 	return nil
 }
 
-// run is one reading of the source, from the first subscription to the last.
+// run is one period of reading the source, from the first subscription until none is left.
 type run struct {
 	feed   *Feed
 	cancel context.CancelFunc
-	// begun is closed when the source is ready, or has failed with err before that.
+	// begun is closed when the source is ready, or when it fails before. err is the error in the
+	// latter case.
 	begun chan struct{}
 	err   error
-	done  bool
+	// done reports whether begun is closed.
+	done bool
 }
 
 // start begins to read the source. The caller holds mu.
 func (f *Feed) start() *run {
-	// It outlives the request of the first subscriber.
+	// The run outlives the request of the first subscriber.
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{feed: f, cancel: cancel, begun: make(chan struct{})}
 	f.runs.Go(func() {
@@ -72,13 +74,14 @@ func (f *Feed) watch(ctx context.Context, r *run) (err error) {
 	return context.Cause(ctx)
 }
 
-// ready lets the waiting subscriptions begin.
+// ready lets waiting subscriptions begin.
 func (r *run) ready() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	r.begin(nil)
 }
 
+// begin closes begun unless it is closed already.
 func (r *run) begin(err error) {
 	if !r.done {
 		r.done, r.err = true, err
@@ -86,7 +89,8 @@ func (r *run) begin(err error) {
 	}
 }
 
-// finish ends the subscriptions of this run, unless the run ended because none was left.
+// finish ends the run's subscriptions with err, including subscriptions that still wait for the run
+// to begin. If the run was cancelled because no subscription was left, it ends no subscription.
 func (r *run) finish(err error) {
 	f := r.feed
 	f.mu.Lock()
@@ -104,9 +108,9 @@ func (r *run) finish(err error) {
 	r.begin(err)
 }
 
-// changed delivers changes of records. Changes of one partition key come in the order of their
-// commits. A panic is treated as a gap, because it must end neither the server nor the write that
-// is reported.
+// changed delivers changes of records. The source calls it in the order of the commits for each
+// partition key. A panic counts as a gap: it must not end the server or fail the write that is
+// reported.
 func (r *run) changed(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
 		r.gap(err)
@@ -124,17 +128,17 @@ func (r *run) deliver(before, after []map[string]types.AttributeValue) (err erro
 	return nil
 }
 
-// gap notes that changes may have been missed. Subscriptions with a timeline read the missed
-// changes there; the others are ended. Every later commit is reported again.
-func (r *run) gap(why error) {
+// gap reports that changes may have been missed before the next call of changed. Subscriptions with
+// a timeline read the missed changes there. Subscriptions to statuses end.
+func (r *run) gap(cause error) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.run != r {
 		return
 	}
-	f.log.Warn("changes were missed: they are read from the timelines, and subscriptions to statuses are ended", "error", why, "subscribers", f.count)
-	f.endAll(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, why), func(t topic) bool { return t.kind == topicStatus })
+	f.log.Warn("changes were missed: they are read from the timelines, and subscriptions to statuses are ended", "error", cause, "subscribers", f.count)
+	f.endAll(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(t topic) bool { return t.kind == topicStatus })
 	for _, list := range f.subscriptions {
 		for _, s := range list {
 			s.missed()

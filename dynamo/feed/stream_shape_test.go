@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-// reshaped stands between a client and the streams of DynamoDB Local, which have one shard each and
-// trim nothing, and gives them the shape that DynamoDB's have: shards that split, of which the
-// children are listed late, iterators that expire, records that are trimmed. The records and their
-// order are the engine's.
+// reshaped is an HTTP client that simulates the shards of DynamoDB Streams on DynamoDB Local.
+// DynamoDB Local has one shard for each stream and trims no records. With reshaped, shards split,
+// child shards are listed late, iterators expire and records are trimmed. The records and their
+// order come from DynamoDB Local.
 type reshaped struct {
 	t    testing.TB
 	next interface {
@@ -25,42 +25,51 @@ type reshaped struct {
 	}
 
 	mu sync.Mutex
-	// template is a request of the client, of which own ones are made.
+	// template is a request of the client. The requests to the engine are copies of it.
 	template *http.Request
 	arn      string
-	// iterator is that of the engine's shard, and records are all that it has told.
+	// iterator is the current iterator of the engine's shard.
 	iterator string
-	records  []streamRecord
-	shards   []*shapedShard
-	// generation goes up when all iterators expire, trimmed is how many records are gone.
-	generation, trimmed, trims int
-	// silent gives no records: the reader is slow to learn of them.
+	// records are all records that the engine has returned.
+	records []streamRecord
+	shards  []*shapedShard
+	// generation is increased to expire all iterators.
+	generation int
+	// trimmed is the number of trimmed records. trims is the number of times that trim removed
+	// records.
+	trimmed, trims int
+	// silent makes all reads return no records, as if they were delayed.
 	silent bool
-	// asked counts the requests by operation, reading those for records that are under way by
-	// shard.
-	asked   map[string]int
+	// asked counts the requests by operation.
+	asked map[string]int
+	// reading counts the current requests for records by shard.
 	reading map[string]int
 }
 
+// streamRecord is a record of the stream and the hash of its partition key.
 type streamRecord struct {
 	raw      json.RawMessage
 	hash     uint32
 	sequence string
 }
 
-// shapedShard has the records from begin to end, -1 where it is open, whose hashes lie between low
-// and high.
+// shapedShard is a simulated shard. It has the records from begin to end whose hashes are from low
+// up to, but not including, high.
 type shapedShard struct {
 	id, parent string
 	low, high  uint64
-	begin, end int
-	// unlisted is how many lists do not have it yet, listed is whether one had it, read is whether
-	// its end was told.
-	unlisted     int
+	begin      int
+	// end is -1 while the shard is open.
+	end int
+	// unlisted is the number of lists that omit the shard before it is listed.
+	unlisted int
+	// listed reports whether the shard was listed. read reports whether it was read to its end.
 	listed, read bool
-	// begun is whether somebody has a position in it.
+	// begun reports whether an iterator of the shard was requested.
 	begun bool
 }
+
+// Do answers a request from the simulated shards.
 
 func (s *reshaped) Do(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
@@ -92,7 +101,7 @@ func (s *reshaped) Do(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// engine makes a request of the engine.
+// engine sends a request to DynamoDB Local.
 func (s *reshaped) engine(operation string, in map[string]any, out any) {
 	s.t.Helper()
 	body, err := json.Marshal(in)
@@ -125,11 +134,11 @@ func (s *reshaped) open(arn string) {
 	s.engine("GetShardIterator", map[string]any{"StreamArn": arn, "ShardId": stream.StreamDescription.Shards[0].ShardId, "ShardIteratorType": "TRIM_HORIZON"}, &position)
 	s.iterator = position.ShardIterator
 	s.pull()
-	// One that has ended, one that is open.
+	// One shard has ended, and its child is open.
 	s.shards = []*shapedShard{{id: "shard-0", parent: "shard-gone", high: 1 << 32, end: len(s.records)}, {id: "shard-1", parent: "shard-0", high: 1 << 32, begin: len(s.records), end: -1}}
 }
 
-// pull learns what the engine has to tell.
+// pull reads the new records of the engine.
 func (s *reshaped) pull() {
 	for {
 		var page struct {
@@ -157,7 +166,7 @@ func (s *reshaped) pull() {
 	}
 }
 
-// split ends every open shard, and gives each two children.
+// split ends every open shard and adds two children for each.
 func (s *reshaped) split() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +183,8 @@ func (s *reshaped) split() {
 	}
 }
 
-// splitUnseen is split while nobody reads: nobody has to read what has ended, and the children are
-// listed later.
+// splitUnseen splits the shards while no reader is active. The ended shards need not be read, and
+// the children are listed later.
 func (s *reshaped) splitUnseen() {
 	s.split()
 	s.mu.Lock()
@@ -187,8 +196,8 @@ func (s *reshaped) splitUnseen() {
 	}
 }
 
-// trim forgets all records that were told so far, and all iterators, unless there is a shard that
-// nobody reads yet: it is a day before its records go.
+// trim removes all records so far and expires all iterators. It does nothing if a shard has no
+// reader yet, because DynamoDB keeps the records for a day.
 func (s *reshaped) trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,21 +212,21 @@ func (s *reshaped) trim() {
 	s.generation++
 }
 
-// silence keeps records back, or lets them come.
+// silence turns the delay of records on or off.
 func (s *reshaped) silence(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.silent = on
 }
 
-// expire lets all iterators expire.
+// expire expires all iterators.
 func (s *reshaped) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation++
 }
 
-// requests is how many requests of an operation there were.
+// requests returns the number of requests of an operation.
 func (s *reshaped) requests(operation string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,7 +242,7 @@ func (s *reshaped) shard(id string) *shapedShard {
 	return nil
 }
 
-// list gives two shards a page.
+// list responds with up to two shards after the shard from.
 func (s *reshaped) list(r *http.Request, from string) (*http.Response, error) {
 	shards, last := []any{}, ""
 	for _, sh := range s.shards {
@@ -251,29 +260,30 @@ func (s *reshaped) list(r *http.Request, from string) (*http.Response, error) {
 		if len(shards) == 2 {
 			return replyJSON(r, 200, map[string]any{"StreamDescription": map[string]any{"StreamStatus": "ENABLED", "Shards": shards, "LastEvaluatedShardId": last}})
 		}
-		span := map[string]string{"StartingSequenceNumber": fmt.Sprint(sh.begin)}
+		sequence := map[string]string{"StartingSequenceNumber": fmt.Sprint(sh.begin)}
 		if sh.end >= 0 {
-			span["EndingSequenceNumber"] = fmt.Sprint(sh.end)
+			sequence["EndingSequenceNumber"] = fmt.Sprint(sh.end)
 		}
 		sh.listed = true
-		shards, last = append(shards, map[string]any{"ShardId": sh.id, "ParentShardId": sh.parent, "SequenceNumberRange": span}), sh.id
+		shards, last = append(shards, map[string]any{"ShardId": sh.id, "ParentShardId": sh.parent, "SequenceNumberRange": sequence}), sh.id
 	}
 	return replyJSON(r, 200, map[string]any{"StreamDescription": map[string]any{"StreamStatus": "ENABLED", "Shards": shards}})
 }
 
-// number21 makes ids of shards sort by number.
+// number21 returns the number of a shard ID, padded to 21 characters so that it sorts by value.
 func number21(id string) string {
 	_, n, _ := strings.Cut(id, "-")
 	return fmt.Sprintf("%21s", n)
 }
 
+// position responds with an iterator: a generation, an index of a record and a shard ID.
 func (s *reshaped) position(r *http.Request, id, kind, sequence string) (*http.Response, error) {
 	sh := s.shard(id)
 	if sh == nil {
 		return failStream(r, "ResourceNotFoundException")
 	}
 	if parent := s.shard(sh.parent); parent != nil && parent.id != "shard-0" && !parent.read {
-		s.t.Errorf("%s is read before its parent's end", id)
+		s.t.Errorf("%s is read before the end of its parent", id)
 	}
 	s.pull()
 	sh.begun = true
@@ -292,6 +302,7 @@ func (s *reshaped) position(r *http.Request, id, kind, sequence string) (*http.R
 	return replyJSON(r, 200, map[string]any{"ShardIterator": fmt.Sprintf("%d %d %s", s.generation, at, id)})
 }
 
+// read responds with the next records of an iterator.
 func (s *reshaped) read(r *http.Request, iterator string) (*http.Response, error) {
 	generation, at, id := 0, 0, ""
 	if _, err := fmt.Sscan(iterator, &generation, &at, &id); err != nil {
@@ -300,9 +311,9 @@ func (s *reshaped) read(r *http.Request, iterator string) (*http.Response, error
 	if generation != s.generation {
 		return failStream(r, "ExpiredIteratorException")
 	}
-	// Nobody else reads the shard while this request is under way.
+	// A shard has at most one request at a time.
 	if s.reading[id]++; s.reading[id] > 1 {
-		s.t.Errorf("%d read %s at once", s.reading[id], id)
+		s.t.Errorf("%s has %d concurrent requests", id, s.reading[id])
 	}
 	defer func() { s.reading[id]-- }()
 	sh := s.shard(id)
@@ -312,7 +323,7 @@ func (s *reshaped) read(r *http.Request, iterator string) (*http.Response, error
 		end = sh.end
 	}
 	found := []json.RawMessage{}
-	// A few at once, so that batches end anywhere.
+	// Return a few records at a time, so that responses end at arbitrary records.
 	for ; at < end && len(found) < 7 && !s.silent; at++ {
 		if h := uint64(s.records[at].hash); sh.low <= h && h < sh.high {
 			found = append(found, s.records[at].raw)

@@ -29,7 +29,7 @@ import (
 
 var quickly = feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
 
-// reshape lets a shop on DynamoDB Local be followed through streams of another shape.
+// reshape returns a fixture on DynamoDB Local whose feed reads simulated shards.
 func reshape(t *testing.T, log *storetest.Log) (*followed, *reshaped) {
 	t.Helper()
 	db := dynamolocal.Shared(t).Client()
@@ -44,8 +44,7 @@ func reshape(t *testing.T, log *storetest.Log) (*followed, *reshaped) {
 	return f, shape
 }
 
-// collecting is a follower whose changes are collected by a goroutine of its own, until it has the
-// change of a last event.
+// collecting is a subscriber. A goroutine collects its changes until a given last change.
 type collecting struct {
 	what string
 	got  []commerce.EventID
@@ -78,7 +77,7 @@ func isLast(c feed.OrderChange) bool {
 	return c.Event != nil && c.Event.Type == commerce.EventCancelled
 }
 
-// check waits for the follower and compares what it got.
+// check waits for the last change and compares the events.
 func (c *collecting) check(t *testing.T, want []commerce.EventID) {
 	t.Helper()
 	<-c.done
@@ -87,9 +86,9 @@ func (c *collecting) check(t *testing.T, want []commerce.EventID) {
 	}
 }
 
-// history follows three orders while something is done to the stream between their changes, and
-// wants each event told once in order: to followers from the beginning, and to those who came later
-// behind the first event.
+// history changes three orders and calls between after each change, for example to split shards. It
+// checks that each event is delivered once and in order, both to early subscribers and to
+// subscribers that resume later after the first event.
 func history(t *testing.T, f *followed, between func(i int)) {
 	t.Helper()
 	orders := []commerce.OrderID{f.place("c1"), f.place("c2"), f.place("c2")}
@@ -118,16 +117,16 @@ func history(t *testing.T, f *followed, between func(i int)) {
 	}
 }
 
-// Shards split while orders change, and their children are listed before or after their end is
-// reached.
+// Shards split while orders change. Their children are listed before or after their end is read.
 func TestShardsThatSplit(t *testing.T) {
 	var log storetest.Log
 	f, shape := reshape(t, &log)
-	// Changes of statuses and of orders come from different partitions, so from different shards.
-	statuses, told := 0, make(chan struct{})
-	everything := f.collect("all statuses", f.status(0), func(feed.OrderChange) bool {
-		if statuses++; statuses == 6 {
-			close(told)
+	// Changes of statuses and of orders have different partition keys, so they are in different
+	// shards.
+	count, complete := 0, make(chan struct{})
+	statuses := f.collect("all statuses", f.status(0), func(feed.OrderChange) bool {
+		if count++; count == 6 {
+			close(complete)
 		}
 		return false
 	})
@@ -137,8 +136,8 @@ func TestShardsThatSplit(t *testing.T) {
 		}
 	})
 	select {
-	case <-told:
-	case <-everything.done:
+	case <-complete:
+	case <-statuses.done:
 	}
 	if n := shape.requests("DescribeStream"); n < 4 {
 		t.Errorf("shards were listed in %d requests", n)
@@ -147,13 +146,13 @@ func TestShardsThatSplit(t *testing.T) {
 		t.Errorf("it was logged:\n%s", log.String())
 	}
 	f.feed.Close()
-	<-everything.done
-	if n := len(everything.got); n != 6 {
+	<-statuses.done
+	if n := len(statuses.got); n != 6 {
 		t.Errorf("%d changes of statuses, want 6", n)
 	}
 }
 
-// An iterator lives for a quarter of an hour. The next one begins behind the last record.
+// Iterators expire after 15 minutes. A new iterator begins after the last record.
 func TestIteratorsThatExpire(t *testing.T) {
 	var log storetest.Log
 	f, shape := reshape(t, &log)
@@ -163,11 +162,12 @@ func TestIteratorsThatExpire(t *testing.T) {
 			shape.expire()
 		}
 	})
-	// None of them was missed.
+	// No change of a status was missed.
 	f.wants(statuses, "placed, placed, placed, cancelled, cancelled, cancelled")
 }
 
-// What was trimmed before it was read is read from the timelines. Statuses have none.
+// If records are trimmed before they are read, their events are read from the timelines.
+// Subscriptions to statuses end, because statuses have no timelines.
 func TestRecordsThatAreTrimmed(t *testing.T) {
 	var log storetest.Log
 	f, shape := reshape(t, &log)
@@ -184,15 +184,15 @@ func TestRecordsThatAreTrimmed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if shape.trims < 3 {
-		t.Errorf("it was trimmed %d times", shape.trims)
+		t.Errorf("records were trimmed %d times, want at least 3", shape.trims)
 	}
 	if log.Count("changes were missed") == 0 {
 		t.Errorf("the gap was not logged:\n%s", log.String())
 	}
 }
 
-// Where nothing was read of a shard when its iterator expired, nobody knows where to go on, and
-// what was missed is looked for.
+// If an iterator expires before the first record was read, the old position in the shard is
+// unknown. The missed events are read from the timelines.
 func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
 	var log storetest.Log
 	f, shape := reshape(t, &log)
@@ -201,9 +201,9 @@ func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
 	shape.silence(true)
 	f.set(id, 2)
 	shape.expire()
-	// The next position is the end, behind the change.
-	taken := shape.requests("GetShardIterator")
-	eventually(t, "another position is taken", func() bool { return shape.requests("GetShardIterator") > taken })
+	// The next iterator begins at the end, after the change.
+	requests := shape.requests("GetShardIterator")
+	eventually(t, "another iterator is requested", func() bool { return shape.requests("GetShardIterator") > requests })
 	shape.silence(false)
 	f.wants(ofOrder, "item_set")
 	f.wants(ofCustomer, "item_set")
@@ -212,7 +212,7 @@ func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
 	f.wants(ofCustomer, "item_set")
 }
 
-// Throttles, faults of the service and of the network pass; what was read is read once.
+// Throttling and errors of the service and the network are retried. Each record is delivered once.
 func TestFaultsOfTheStream(t *testing.T) {
 	db := dynamolocal.Shared(t).Client()
 	f := newFollowed(t, db, feed.Options{})
@@ -228,7 +228,7 @@ func TestFaultsOfTheStream(t *testing.T) {
 	f.feed = f.store.OpenFeed(feed.Streamed(streams, quickly), feed.Options{Buffer: 10_000})
 	defer f.feed.Close()
 	var w *feed.Subscription
-	for w == nil { // a stream that cannot be read at the beginning is one that cannot be followed
+	for w == nil { // subscribing fails if the stream cannot be read at the beginning
 		var err error
 		if w, err = f.feed.OrderStatus(f.ctx, 0); err != nil && !errors.Is(err, table.ErrUnavailable) {
 			t.Log(err)
@@ -238,18 +238,18 @@ func TestFaultsOfTheStream(t *testing.T) {
 	history(t, f, nil)
 	counts := between.Counts()
 	if len(counts) < 4 {
-		t.Errorf("few faults: %v", counts)
+		t.Errorf("too few kinds of faults: %v", counts)
 	}
 }
 
-// A stream that is turned off and on again is another one.
+// A stream that is disabled and enabled again is a new stream.
 func TestAStreamThatIsMadeAnew(t *testing.T) {
 	var log storetest.Log
 	db := dynamolocal.Shared(t).Client()
 	f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	set := func(is types.StreamSpecification) {
+	set := func(spec types.StreamSpecification) {
 		t.Helper()
-		if _, err := db.UpdateTable(f.ctx, &dynamodb.UpdateTableInput{TableName: &f.table, StreamSpecification: &is}); err != nil {
+		if _, err := db.UpdateTable(f.ctx, &dynamodb.UpdateTableInput{TableName: &f.table, StreamSpecification: &spec}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,7 +262,7 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 	f.set(id, 3)
 	last := commerce.EventID("")
 	for range 2 {
-		// Whoever looked while it was off was told so.
+		// The subscription ends if it looked for the stream while it was disabled.
 		change, err := w.Next(f.ctx)
 		for errors.Is(err, table.ErrUnavailable) {
 			w = f.order(id, orElse(last, f.timeline(id)[0]))
@@ -274,15 +274,15 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 		last = change.Event.ID
 	}
 	if ids := f.timeline(id); last != ids[2] {
-		t.Errorf("told %s last, want %s", last, ids[2])
+		t.Errorf("the last event is %s, want %s", last, ids[2])
 	}
 
 	set(types.StreamSpecification{StreamEnabled: &off})
 	if c, err := w.Next(f.ctx); !errors.Is(err, table.ErrNoStream) || !errors.Is(err, table.ErrUnavailable) {
-		t.Errorf("told %+v, %v", c, err)
+		t.Errorf("got %+v, %v", c, err)
 	}
 	if !strings.Contains(log.String(), "ordergraph table create") {
-		t.Errorf("the log does not say what to do:\n%s", log.String())
+		t.Errorf("the log does not name the command that enables the stream:\n%s", log.String())
 	}
 	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) {
 		t.Errorf("got %v", err)
@@ -300,9 +300,8 @@ func orElse(id, otherwise commerce.EventID) commerce.EventID {
 	return id
 }
 
-// Each shard has one reader, however many follow, and none when they are gone. Who begins between
-// the end of a shard and the listing of those that follow on it does not wait for the next look at
-// all shards.
+// A feed begins after a shard has ended and before its children are listed. It lists the shards
+// again soon, not only after ShardsEvery.
 func TestShardsThatAreListedAfterTheBeginning(t *testing.T) {
 	var log storetest.Log
 	f, shape := reshape(t, &log)
@@ -314,14 +313,15 @@ func TestShardsThatAreListedAfterTheBeginning(t *testing.T) {
 	nobodyReads(t)
 	shape.splitUnseen()
 	streams := storetest.Streams(f.db, func(o *dynamodbstreams.Options) { o.HTTPClient = shape })
-	seldom := feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: time.Hour}
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, seldom), feed.Options{})
+	opts := feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: time.Hour}
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, opts), feed.Options{})
 	t.Cleanup(f.feed.Close)
 	w := f.order(id, "")
 	f.set(id, 3)
 	f.wants(w, "item_set")
 }
 
+// Each shard has one reader for all subscriptions, and no reader after the last subscription.
 func TestAShardHasOneReader(t *testing.T) {
 	var log storetest.Log
 	f, shape := reshape(t, &log)
@@ -331,28 +331,28 @@ func TestAShardHasOneReader(t *testing.T) {
 	f.set(id, 2)
 	f.wants(first, "item_set")
 	var group sync.WaitGroup
-	followers := make([]*feed.Subscription, 500)
-	for i := range followers {
+	subscriptions := make([]*feed.Subscription, 500)
+	for i := range subscriptions {
 		group.Go(func() {
 			var err error
-			if followers[i], err = f.feed.OrderStatus(f.ctx, 0); err != nil {
+			if subscriptions[i], err = f.feed.OrderStatus(f.ctx, 0); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
 	f.move(id, commerce.Confirmed)
-	for _, w := range followers {
+	for _, w := range subscriptions {
 		f.wants(w, "confirmed")
 	}
-	// One of the children may be listed a little later, and its reader asks a little later for its
-	// position.
+	// One of the children may be listed a little later, and its reader may request its iterator a
+	// little later.
 	eventually(t, "both children are read", func() bool { return goroutines("shardReader).read") == 2 && shape.requests("GetShardIterator") >= 3 })
 	if n := shape.requests("GetShardIterator"); n != 3 {
-		t.Errorf("%d positions were taken, want 3: the shard's and its children's", n)
+		t.Errorf("%d iterators were requested, want 3: for the shard and its two children", n)
 	}
 	first.Close()
-	for _, w := range followers {
+	for _, w := range subscriptions {
 		w.Close()
 	}
 	nobodyReads(t)
@@ -361,35 +361,35 @@ func TestAShardHasOneReader(t *testing.T) {
 // nobodyReads waits until no goroutine of a feed is left.
 func nobodyReads(t *testing.T) {
 	t.Helper()
-	eventually(t, "nobody reads", func() bool {
+	eventually(t, "no goroutine of a feed is left", func() bool {
 		return goroutines("feed.(*Feed)", "feed.(*streamReader)", "feed.(*shardReader)") == 0
 	})
 }
 
-// eventually waits until something is so. The guard is for what never is.
-func eventually(t *testing.T, what string, is func() bool) {
+// eventually waits until a condition holds. The test fails if that takes longer than guard.
+func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(guard); !is(); runtime.Gosched() {
+	for end := time.Now().Add(guard); !condition(); runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatalf("it never was so: %s", what)
+			t.Fatalf("timeout while waiting: %s", description)
 		}
 	}
 }
 
-// goroutines counts those that have one of these in their stacks.
-func goroutines(of ...string) int {
+// goroutines returns the number of goroutines that have one of the names in their stacks.
+func goroutines(names ...string) int {
 	var b strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&b, 2)
 	n := 0
 	for _, stack := range strings.Split(b.String(), "\n\n") {
-		if slices.ContainsFunc(of, func(name string) bool { return strings.Contains(stack, name) }) {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(stack, name) }) {
 			n++
 		}
 	}
 	return n
 }
 
-// A feed that is closed while everything goes on leaves nothing behind.
+// A feed that is closed during changes and reads leaves no goroutine behind.
 func TestAFeedLeavesNothingBehind(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{})
@@ -416,7 +416,7 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 			f.feed.Close()
 			for range 40 {
 				if err := <-ended; err == nil {
-					t.Error("it ended without a reason")
+					t.Error("Next ended without an error")
 				}
 			}
 			nobodyReads(t)
@@ -425,7 +425,7 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// Many write, and many follow, come and go, at once.
+// Many writers and subscribers run concurrently. The subscribers leave and resume.
 func TestFollowersAmongWriters(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFollowed(t, db, feed.Options{Buffer: 16})
@@ -436,19 +436,19 @@ func TestFollowersAmongWriters(t *testing.T) {
 		}
 		const writers = 3
 		changes := longtest.Size(5, 15)
-		var writing, following sync.WaitGroup
+		var writing, reading sync.WaitGroup
 		results := make([][]commerce.EventID, 12)
 		for i := range results {
-			following.Go(func() {
-				// It leaves now and then, and goes on behind the last change that it was told.
+			reading.Go(func() {
+				// The subscriber leaves after a few changes, and resumes after the last one.
 				last, id := started[i%3], orders[i%3]
-				follow := func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, id, last) }
+				subscribe := func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, id, last) }
 				if i%2 == 1 {
 					last = started[0]
-					follow = func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", last) }
+					subscribe = func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", last) }
 				}
 				for {
-					w, err := follow()
+					w, err := subscribe()
 					if err != nil {
 						t.Error(err)
 						return
@@ -487,7 +487,7 @@ func TestFollowersAmongWriters(t *testing.T) {
 		for _, i := range []int{0, 2, 1} {
 			f.move(orders[i], commerce.Cancelled)
 		}
-		following.Wait()
+		reading.Wait()
 		timelines := map[int][]commerce.EventID{}
 		for i, id := range orders {
 			timelines[i] = f.timeline(id)
@@ -500,7 +500,7 @@ func TestFollowersAmongWriters(t *testing.T) {
 				want = customer[1:]
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("follower %d was told\n%s\nwant\n%s", i, fmt.Sprint(got), fmt.Sprint(want))
+				t.Errorf("subscriber %d got\n%s\nwant\n%s", i, fmt.Sprint(got), fmt.Sprint(want))
 			}
 		}
 	})

@@ -11,26 +11,26 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Subscription is a subscription to one order, to a customer's orders or to a status. It has to be
-// closed. Only one goroutine at a time may call Next.
+// Subscription is a subscription to one order, to a customer's orders or to a status. The caller
+// must close it. Only one goroutine at a time may call Next.
 type Subscription struct {
 	feed    *Feed
 	topic   topic
 	history history // nil for statuses
-	// index is its index among the subscriptions to its topic; the feed's lock guards it.
+	// index is the index in the list of subscriptions to the topic. The feed's mu guards it.
 	index int
-	// wake tells Next to look again.
+	// wake wakes up a waiting Next.
 	wake chan struct{}
 
 	mu sync.Mutex
-	// queue are changes from the stream. Some of them may be in the timelines' backlog, too.
+	// queue has changes from the stream. Some of them may be in the backlog, too.
 	queue []OrderChange
-	// backlog are changes from the timelines. They are delivered before the queue.
+	// backlog has changes from the timelines. They are delivered before the queue.
 	backlog []OrderChange
-	// last is the last event that was delivered, or the last one before the subscription began.
-	// Events up to it are not delivered.
+	// last is the last event that was delivered. Before the first delivery it is the last event
+	// before the subscription began. Events up to last are not delivered.
 	last commerce.EventID
-	// until is the event up to which the timelines are being read, empty if they are not.
+	// until is the last event to read from the timelines. It is empty if nothing is left to read.
 	until commerce.EventID
 	// behind is set if changes were missed after the current read of the timelines began.
 	behind bool
@@ -40,9 +40,8 @@ type Subscription struct {
 	err        error
 }
 
-// begin finds the event that the subscription begins after.
-//
-// Errors: commerce.InvalidError for after, those of table.Failed.
+// begin finds the event that the subscription begins after, and reads the events since then. It
+// returns commerce.InvalidError if after is invalid. Other errors are wrapped by table.Failed.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
 	done, err := s.feed.reading(ctx)
 	if err != nil {
@@ -76,12 +75,13 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 	return nil
 }
 
-// addBacklog takes events from the timelines once the backlog is empty. The caller holds mu.
+// addBacklog fills the empty backlog with events from the timelines. If there are more events,
+// until is the last of them. The caller holds mu.
 func (s *Subscription) addBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
 	if s.closed {
 		return
 	}
-	// Events beyond the limit for all subscriptions are read again later.
+	// Events beyond the limit for all subscriptions are dropped and read again later.
 	if capacity := max(minBacklog, maxBacklog-int(s.feed.backlog.Load())); len(events) > capacity {
 		events, more = events[:capacity], true
 	}
@@ -95,11 +95,13 @@ func (s *Subscription) addBacklog(events []*commerce.Event, until commerce.Event
 	}
 }
 
-// Next waits for the next change. A subscription that was ended still delivers the changes in its
-// queue before it returns the error.
+// Next waits for the next change. After the subscription has ended, Next returns the queued changes
+// before the error:
 //
-// Errors: ErrTooSlow if the queue was full, ErrUnavailable if the feed failed (a new subscription
-// can resume after the last event in both cases), ErrClosed if it was closed, those of the context.
+//   - ErrTooSlow: the queue was full. A new subscription can resume after the last event.
+//   - table.ErrUnavailable: the feed failed. A new subscription can resume after the last event.
+//   - ErrClosed: the subscription was closed. Queued changes are discarded.
+//   - the context's error: the subscription continues.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	for {
 		change, found, err := s.next()
@@ -120,7 +122,8 @@ func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	}
 }
 
-// next takes the next change that is already here.
+// next removes and returns the next change of the backlog or the queue. It does not wait. It
+// reports false if there is no change, or if the timelines must be read first.
 func (s *Subscription) next() (OrderChange, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +132,7 @@ func (s *Subscription) next() (OrderChange, bool, error) {
 	}
 	if len(s.backlog) > 0 {
 		change := s.backlog[0]
-		s.backlog[0] = OrderChange{} // do not keep it in memory until the last one is delivered
+		s.backlog[0] = OrderChange{} // release the memory of the event
 		s.feed.backlog.Add(-1)
 		if s.backlog = s.backlog[1:]; len(s.backlog) == 0 {
 			s.backlog = nil
@@ -157,21 +160,22 @@ func (s *Subscription) next() (OrderChange, bool, error) {
 	return OrderChange{}, false, s.err
 }
 
-// knows reports whether a change was delivered, or happened before the subscription began.
+// knows reports whether a change was delivered already, or was committed before the subscription
+// began.
 func (s *Subscription) knows(change OrderChange) bool {
 	return change.Position != "" && s.history != nil && change.Position <= s.last
 }
 
+// mustCatchUp reports whether the timelines must be read before the queue is delivered.
 func (s *Subscription) mustCatchUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.closed && (s.behind || s.until != "")
 }
 
-// catchUp reads the timelines.
-//
-// Errors: ErrTooSlow if too much was missed, and those of table.Failed; they end the subscription.
-// Those of the context do not.
+// catchUp reads missed events from the timelines into the backlog. It returns ErrTooSlow if too
+// many events were missed. Other errors are wrapped by table.Failed. All errors except the
+// context's end the subscription.
 func (s *Subscription) catchUp(ctx context.Context) error {
 	done, err := s.feed.reading(ctx)
 	if err != nil {
@@ -180,7 +184,7 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	defer done()
 	s.mu.Lock()
 	behind, from, until := s.behind, s.last, s.until
-	// A gap from here on sets behind again.
+	// A gap during the read sets behind again.
 	s.behind = false
 	s.mu.Unlock()
 	events, until, more, err := s.missing(ctx, behind, from, until)
@@ -197,7 +201,7 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
-		err = fmt.Errorf("subscribe to %s: %w: too much was missed", s.topic, ErrTooSlow)
+		err = fmt.Errorf("subscribe to %s: %w: too many events were missed", s.topic, ErrTooSlow)
 	}
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
@@ -206,7 +210,7 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missing returns the next events after from, up to until, and how far it read. If behind is set,
+// missing returns the next events after from up to until, as history.events does. If behind is set,
 // it reads the last event first and uses it as until.
 func (s *Subscription) missing(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
@@ -223,18 +227,18 @@ func (s *Subscription) missing(ctx context.Context, behind bool, from, until com
 	return events, until, more, err
 }
 
-// deliver puts a change into the queue. It reports false if the queue is full, which ends the
-// subscription. The caller holds the feed's lock.
+// deliver appends a change to the queue. If the queue is full, it ends the subscription and returns
+// false. The caller holds the feed's lock.
 func (s *Subscription) deliver(change OrderChange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A subscription that is behind finds the change in the timelines.
+	// A subscription that is behind reads the change from the timelines.
 	if s.closed || s.err != nil || s.knows(change) || s.behind && change.Position != "" {
 		return true
 	}
 	if len(s.queue) >= s.feed.buffer {
 		if s.catchingUp {
-			// It is reading the timelines, so it finds the queue's events there, too.
+			// The subscription is reading the timelines, which have the queued events, too.
 			s.queue = slices.DeleteFunc(s.queue, func(c OrderChange) bool { return c.Position != "" })
 			s.behind = true
 		}
@@ -252,7 +256,7 @@ func (s *Subscription) deliver(change OrderChange) bool {
 	return true
 }
 
-// missed notes that changes were missed.
+// missed marks the subscription as behind, because changes were missed.
 func (s *Subscription) missed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +264,7 @@ func (s *Subscription) missed() {
 	s.notify()
 }
 
-// end makes Next return err after the changes in the queue.
+// end makes Next return err after the queued changes.
 func (s *Subscription) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,6 +274,7 @@ func (s *Subscription) end(err error) {
 	s.notify()
 }
 
+// notify wakes up Next without blocking.
 func (s *Subscription) notify() {
 	select {
 	case s.wake <- struct{}{}:
@@ -277,7 +282,7 @@ func (s *Subscription) notify() {
 	}
 }
 
-// Close ends the subscription. It may be called more than once, and while Next waits.
+// Close ends the subscription. It may be called more than once, and while Next is waiting.
 func (s *Subscription) Close() {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
