@@ -1,6 +1,7 @@
 package feed_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,10 @@ func (c *collecting) check(t *testing.T, want []commerce.EventID) {
 	}
 }
 
-// history changes three orders and calls between after each change, for example to split shards. It
+// checkHistory changes three orders and calls between after each change, for example to split shards. It
 // checks that each event is delivered once and in order, both to early subscribers and to
 // subscribers that resume later after the first event.
-func history(t *testing.T, f *followed, between func(i int)) {
+func checkHistory(t *testing.T, f *followed, between func(i int)) {
 	t.Helper()
 	orders := []commerce.OrderID{f.place("c1"), f.place("c2"), f.place("c2")}
 	var all []*collecting
@@ -130,7 +131,7 @@ func TestShardsThatSplit(t *testing.T) {
 		}
 		return false
 	})
-	history(t, f, func(i int) {
+	checkHistory(t, f, func(i int) {
 		if i%12 == 7 {
 			shape.split()
 		}
@@ -157,7 +158,7 @@ func TestIteratorsThatExpire(t *testing.T) {
 	var log storetest.Log
 	f, shape := reshape(t, &log)
 	statuses := f.status(0)
-	history(t, f, func(i int) {
+	checkHistory(t, f, func(i int) {
 		if i%5 == 0 {
 			shape.expire()
 		}
@@ -172,7 +173,7 @@ func TestRecordsThatAreTrimmed(t *testing.T) {
 	var log storetest.Log
 	f, shape := reshape(t, &log)
 	statuses := f.status(commerce.Shipped)
-	history(t, f, func(i int) {
+	checkHistory(t, f, func(i int) {
 		if i%4 == 3 {
 			shape.trim()
 		}
@@ -235,7 +236,7 @@ func TestFaultsOfTheStream(t *testing.T) {
 		}
 	}
 	defer w.Close()
-	history(t, f, nil)
+	checkHistory(t, f, nil)
 	counts := between.Counts()
 	if len(counts) < 4 {
 		t.Errorf("too few kinds of faults: %v", counts)
@@ -265,7 +266,7 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 		// The subscription ends if it looked for the stream while it was disabled.
 		change, err := w.Next(f.ctx)
 		for errors.Is(err, table.ErrUnavailable) {
-			w = f.order(id, orElse(last, f.timeline(id)[0]))
+			w = f.order(id, cmp.Or(last, f.timeline(id)[0]))
 			change, err = w.Next(f.ctx)
 		}
 		if err != nil {
@@ -291,13 +292,6 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) || !strings.Contains(err.Error(), "KEYS_ONLY") {
 		t.Errorf("got %v", err)
 	}
-}
-
-func orElse(id, otherwise commerce.EventID) commerce.EventID {
-	if id == "" {
-		return otherwise
-	}
-	return id
 }
 
 // A feed begins after a shard has ended and before its children are listed. It lists the shards
