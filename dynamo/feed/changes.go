@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// changes is a batch of changes of records that the source reports together.
-type changes struct {
+// changeBatch is a batch of changes of records that the source reports together.
+type changeBatch struct {
 	feed *Feed
 	// before and after are the records before and after their change. A record that did not exist is
 	// nil.
@@ -34,7 +34,7 @@ type changes struct {
 //     to the order.
 //   - An order record that other software wrote without an event is delivered without an event.
 //     This program's own changes increase the record's version and have an event.
-func (c *changes) deliver() {
+func (c *changeBatch) deliver() {
 	for i, after := range c.after {
 		before := c.before[i]
 		r := after
@@ -44,21 +44,21 @@ func (c *changes) deliver() {
 		k := model.KeyOf(r)
 		switch {
 		case strings.HasPrefix(k.PK, model.EntityOrder.PK.Literal()) && k.SK == string(model.EntityOrder.SK):
-			c.header(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Literal()), before, after)
+			c.deliverOrderRecord(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Literal()), before, after)
 		case strings.HasPrefix(k.PK, model.EntityOrderEvent.PK.Literal()) && strings.HasPrefix(k.SK, model.EntityOrderEvent.SK.Literal()):
 			if before == nil {
-				c.event(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Literal()), after)
+				c.deliverEvent(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Literal()), after)
 			}
 		case strings.HasPrefix(k.PK, model.EntityLastEvent.PK.Literal()) && k.SK == string(model.EntityLastEvent.SK):
-			c.lastEvent(strings.TrimPrefix(k.PK, model.EntityLastEvent.PK.Literal()), before, after)
+			c.deliverLastEvent(strings.TrimPrefix(k.PK, model.EntityLastEvent.PK.Literal()), before, after)
 		}
 	}
 }
 
-// event delivers a new entry of an order's timeline.
-func (c *changes) event(order string, after model.Record) {
+// deliverEvent delivers a new entry of an order's timeline.
+func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	orderTopic := topic{topicOrder, order}
-	orderSubscribed, statusSubscribed := c.feed.subscribed(orderTopic), c.feed.statusSubscribed()
+	orderSubscribed, statusSubscribed := c.feed.hasSubscriptions(orderTopic), c.feed.hasStatusSubscriptions()
 	if !orderSubscribed && !statusSubscribed {
 		return
 	}
@@ -68,10 +68,10 @@ func (c *changes) event(order string, after model.Record) {
 	}
 	event, err := model.ReadEvent(after)
 	if err != nil {
-		c.feed.unreadable(err)
+		c.feed.logUnreadable(err)
 		return
 	}
-	change := OrderChange{OrderID: commerce.OrderID(order), Event: event}.withOrder(c.image(order, event.At))
+	change := OrderChange{OrderID: commerce.OrderID(order), Event: event}.withOrder(c.orderAt(order, event.At))
 	if !own {
 		c.feed.deliver(orderTopic, change)
 	}
@@ -83,10 +83,10 @@ func (c *changes) event(order string, after model.Record) {
 	}
 }
 
-// lastEvent delivers an event of one of a customer's orders.
-func (c *changes) lastEvent(customer string, before, after model.Record) {
+// deliverLastEvent delivers an event of one of a customer's orders.
+func (c *changeBatch) deliverLastEvent(customer string, before, after model.Record) {
 	topics := []topic{{topicCustomer, customer}, {topicOrder, model.TextOf(after, "orderId")}}
-	if after == nil || !slices.ContainsFunc(topics, c.feed.subscribed) {
+	if after == nil || !slices.ContainsFunc(topics, c.feed.hasSubscriptions) {
 		return
 	}
 	previous, current := model.LastEventID(before), model.LastEventID(after)
@@ -96,37 +96,37 @@ func (c *changes) lastEvent(customer string, before, after model.Record) {
 	}
 	event, err := model.DecodeEvent(model.Reader{Record: after})
 	if err != nil {
-		c.feed.unreadable(err)
+		c.feed.logUnreadable(err)
 		return
 	}
 	for _, t := range topics {
 		change := OrderChange{OrderID: event.OrderID, Event: event, Position: position, Customer: commerce.CustomerID(customer)}
-		c.feed.deliver(t, change.withOrder(c.image(string(event.OrderID), event.At)))
+		c.feed.deliver(t, change.withOrder(c.orderAt(string(event.OrderID), event.At)))
 	}
 }
 
-// header delivers an order record that was written without an event.
-func (c *changes) header(id string, before, after model.Record) {
+// deliverOrderRecord delivers an order record that was written without an event.
+func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.SameRecord(before, after)) {
 		return
 	}
 	orderTopic, customers := topic{topicOrder, id}, map[string]bool{}
-	subscribed := c.feed.subscribed(orderTopic)
+	subscribed := c.feed.hasSubscriptions(orderTopic)
 	for _, customer := range []string{previous.Text(model.AttrCustomerID), current.Text(model.AttrCustomerID)} {
-		if customer != "" && c.feed.subscribed(topic{topicCustomer, customer}) {
+		if customer != "" && c.feed.hasSubscriptions(topic{topicCustomer, customer}) {
 			customers[customer], subscribed = true, true
 		}
 	}
 	statusChanged := after != nil && current.Text("status") != previous.Text("status")
-	if !subscribed && (!statusChanged || !c.feed.statusSubscribed()) {
+	if !subscribed && (!statusChanged || !c.feed.hasStatusSubscriptions()) {
 		return
 	}
 	change := OrderChange{OrderID: commerce.OrderID(id)}
 	if after != nil {
 		order, err := c.feed.table.DecodeOrder(model.Reader{Record: after})
 		if err != nil {
-			c.feed.unreadable(err)
+			c.feed.logUnreadable(err)
 			return
 		}
 		change = change.withOrder(order)
@@ -144,9 +144,9 @@ func (c *changes) header(id string, before, after model.Record) {
 	}
 }
 
-// image returns the order right after its change at the given time. It returns nil if the source
+// orderAt returns the order right after its change at the given time. It returns nil if the source
 // did not report the order's record. Changes of one order have different times.
-func (c *changes) image(order string, at time.Time) *commerce.Order {
+func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
 		for _, r := range c.after {
@@ -171,16 +171,16 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 	return byTime[at.UnixNano()]
 }
 
-// subscribed reports whether a topic has subscriptions. The caller holds mu.
-func (f *Feed) subscribed(t topic) bool { return len(f.subscriptions[t]) > 0 }
+// hasSubscriptions reports whether a topic has subscriptions. The caller holds mu.
+func (f *Feed) hasSubscriptions(t topic) bool { return len(f.subscriptions[t]) > 0 }
 
-// statusSubscribed reports whether any status has subscriptions. The caller holds mu.
-func (f *Feed) statusSubscribed() bool {
-	if f.subscribed(statusTopic(0)) {
+// hasStatusSubscriptions reports whether any status has subscriptions. The caller holds mu.
+func (f *Feed) hasStatusSubscriptions() bool {
+	if f.hasSubscriptions(statusTopic(0)) {
 		return true
 	}
 	for _, status := range commerce.Statuses() {
-		if f.subscribed(statusTopic(status)) {
+		if f.hasSubscriptions(statusTopic(status)) {
 			return true
 		}
 	}

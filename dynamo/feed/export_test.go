@@ -16,34 +16,36 @@ const (
 	MinBacklog = minBacklog
 )
 
-// Run exports run for sources in tests.
-type Run = run
+// Run exports sourceRun for sources in tests.
+type Run = sourceRun
 
 // Ready exports ready.
-func (r *run) Ready() { r.ready() }
+func (r *sourceRun) Ready() { r.ready() }
 
 // Changed exports changed.
-func (r *run) Changed(before, after []map[string]types.AttributeValue) { r.changed(before, after) }
+func (r *sourceRun) Changed(before, after []map[string]types.AttributeValue) {
+	r.changed(before, after)
+}
 
 // Gap exports gap.
-func (r *run) Gap(cause error) { r.gap(cause) }
+func (r *sourceRun) Gap(cause error) { r.gap(cause) }
 
 // SourceFunc adapts a function to Source.
 type SourceFunc func(ctx context.Context, table string, r *Run) error
 
-func (watch SourceFunc) watch(ctx context.Context, t *table.Table, r *run) error {
+func (watch SourceFunc) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	return watch(ctx, t.Name, r)
 }
 
 // Poll is Next without waiting. It reports false if there is no change. It does not wrap the errors
 // of catchUp, so that no test confuses them with a full queue.
 func (s *Subscription) Poll(ctx context.Context) (OrderChange, bool, error) {
-	change, found, err := s.next()
+	change, found, err := s.tryNext()
 	for err == nil && !found && s.mustCatchUp() {
 		if err := s.catchUp(ctx); err != nil {
 			return OrderChange{}, false, errors.New("catch up: " + err.Error())
 		}
-		change, found, err = s.next()
+		change, found, err = s.tryNext()
 	}
 	return change, found, err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderChange is a change of an order that is delivered to subscribers. All subscribers share its
-// Event and Order and must not modify them.
+// OrderChange is a change of an order that is delivered to subscribers. All subscribers share the
+// values that it points to and must not modify them.
 type OrderChange struct {
 	OrderID commerce.OrderID
 	// Event is the change's entry in the order's timeline. It is nil if other software changed the
@@ -23,7 +23,7 @@ type OrderChange struct {
 	// Position is the ID of the event that a subscription can resume after. It is empty for changes
 	// by other software.
 	Position commerce.EventID
-	// Order is the order right after the change. If it is nil, the subscriber must read the order.
+	// This is the order right after the change. If it is nil, the subscriber must read the order.
 	Order *commerce.Order
 	// Customer owns the order after the change. It is empty if the source did not report it.
 	Customer commerce.CustomerID
@@ -47,8 +47,8 @@ var (
 
 // Limits of a feed.
 const (
-	// defaultBuffer is the default capacity of a subscription's queue.
-	defaultBuffer = 256
+	// defaultQueueCapacity is the default capacity of a subscription's queue.
+	defaultQueueCapacity = 256
 	// maxTimelines is the maximum number of timelines that one subscription reads concurrently.
 	maxTimelines = 16
 	// maxBacklog limits the events from timelines that all subscriptions hold together, about 50 MB.
@@ -97,23 +97,23 @@ type Options struct {
 // An idle subscription takes about 500 bytes and no goroutine. The queue of a slow subscriber is
 // bounded.
 type Feed struct {
-	table  *table.Table
-	source Source
-	log    *slog.Logger
-	buffer int
-	// reading is Options.Reading.
-	reading func(context.Context) (done func(), err error)
+	table         *table.Table
+	source        Source
+	log           *slog.Logger
+	queueCapacity int
+	// acquireRead is Options.Reading.
+	acquireRead func(context.Context) (done func(), err error)
 	// backlog is the number of events from timelines that all subscriptions hold.
 	backlog atomic.Int64
 	// runs waits for the goroutines that read the source.
 	runs sync.WaitGroup
 
 	// mu is acquired before a Subscription's mu, never after it. No request is sent while mu is held.
-	mu            sync.Mutex
-	closed        bool
-	run           *run
-	subscriptions map[topic][]*Subscription
-	count         int
+	mu                sync.Mutex
+	closed            bool
+	run               *sourceRun
+	subscriptions     map[topic][]*Subscription
+	subscriptionCount int
 }
 
 // topic is the subject of a subscription.
@@ -134,17 +134,17 @@ const (
 // Open returns a feed of a table. The feed reads nothing before the first subscription.
 func Open(t *table.Table, source Source, opts Options) *Feed {
 	f := &Feed{
-		table: t.Strong(), source: source, log: opts.Log, buffer: opts.Buffer,
-		reading: opts.Reading, subscriptions: map[topic][]*Subscription{},
+		table: t.Strong(), source: source, log: opts.Log, queueCapacity: opts.Buffer,
+		acquireRead: opts.Reading, subscriptions: map[topic][]*Subscription{},
 	}
-	if f.reading == nil {
-		f.reading = func(context.Context) (func(), error) { return func() {}, nil }
+	if f.acquireRead == nil {
+		f.acquireRead = func(context.Context) (func(), error) { return func() {}, nil }
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
-	if f.buffer <= 0 {
-		f.buffer = defaultBuffer
+	if f.queueCapacity <= 0 {
+		f.queueCapacity = defaultQueueCapacity
 	}
 	return f
 }
@@ -162,8 +162,10 @@ func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.Ev
 }
 
 // CustomerOrders subscribes to all orders of one customer. If after is not empty, the subscription
-// begins after that event of any of the customer's orders. It returns the errors of Order, and
-// commerce.InvalidError if too many events have followed after.
+// begins after that event of any of the customer's orders. It returns commerce.InvalidError if
+// after is not an event of these orders that has a position, or if too many events have followed
+// it. It returns table.ErrNoStream if the table has no stream. Other errors are wrapped by
+// table.Failed.
 func (f *Feed) CustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityLastEvent.PK.Key(string(id))
 	if err != nil {
@@ -173,7 +175,7 @@ func (f *Feed) CustomerOrders(ctx context.Context, id commerce.CustomerID, after
 }
 
 // OrderStatus subscribes to orders that change to a status, or to any status if status is zero. It
-// returns the errors of Order.
+// returns table.ErrNoStream if the table has no stream. Other errors are wrapped by table.Failed.
 func (f *Feed) OrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
 	return f.subscribe(ctx, statusTopic(status), nil, "")
 }
@@ -209,7 +211,7 @@ func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce
 }
 
 // attach registers a subscription and returns the current run. The first subscription starts a run.
-func (f *Feed) attach(s *Subscription) (*run, error) {
+func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -217,7 +219,7 @@ func (f *Feed) attach(s *Subscription) (*run, error) {
 	}
 	s.index = len(f.subscriptions[s.topic])
 	f.subscriptions[s.topic] = append(f.subscriptions[s.topic], s)
-	f.count++
+	f.subscriptionCount++
 	if f.run == nil {
 		f.run = f.start()
 	}
@@ -236,7 +238,7 @@ func (f *Feed) detach(s *Subscription) {
 	if f.subscriptions[s.topic] = list[:end]; end == 0 {
 		delete(f.subscriptions, s.topic)
 	}
-	if f.count--; f.count == 0 && f.run != nil {
+	if f.subscriptionCount--; f.subscriptionCount == 0 && f.run != nil {
 		f.run.cancel()
 		f.run = nil
 	}
@@ -274,7 +276,7 @@ func (f *Feed) endAll(err error, match func(topic) bool) {
 func (f *Feed) Subscriptions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.count
+	return f.subscriptionCount
 }
 
 func (t topic) String() string {

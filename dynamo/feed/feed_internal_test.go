@@ -59,10 +59,10 @@ func TestIdleSubscriptions(t *testing.T) {
 
 // The pauses after failures grow up to a maximum, and are never zero.
 func TestPausesAfterFailures(t *testing.T) {
-	r := &shardReader{streamReader: &streamReader{streamed: &streamed{opts: StreamOptions{ShortestPause: 250 * time.Millisecond}}}}
+	r := &shardReader{streamReader: &streamReader{streamSource: &streamSource{opts: StreamOptions{ShortestPause: 250 * time.Millisecond}}}}
 	for failures := 1; failures < 100; failures++ {
 		maximum := 250 * time.Millisecond << min(failures, 6)
-		if got := r.pauseAfter(failures); got < maximum/2 || got > maximum || got > 16*time.Second {
+		if got := r.retryPause(failures); got < maximum/2 || got > maximum || got > 16*time.Second {
 			t.Errorf("the pause is %s after %d failures", got, failures)
 		}
 	}
@@ -70,7 +70,7 @@ func TestPausesAfterFailures(t *testing.T) {
 
 // A panic while a shard is read becomes an error.
 func TestPanicInShardReader(t *testing.T) {
-	r := &shardReader{streamReader: &streamReader{streamed: &streamed{}}, shard: &shard{}}
+	r := &shardReader{streamReader: &streamReader{streamSource: &streamSource{}}, shard: &shard{}}
 	if err := r.read(context.Background()); err == nil {
 		t.Error("got no error from a reader without a client")
 	}

@@ -23,15 +23,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// lagging is a source that holds back changes until the test calls report. The test can also make
-// gaps.
-type lagging struct {
+// laggingSource is a source that holds back changes until the test calls report. The test can also
+// make gaps.
+type laggingSource struct {
 	engine  feed.Observable
 	waiting []func()
 	run     *feed.Run
 }
 
-func (l *lagging) watch(ctx context.Context, table string, r *feed.Run) error {
+func (l *laggingSource) watch(ctx context.Context, table string, r *feed.Run) error {
 	l.run = r
 	l.waiting = nil
 	stop := l.engine.Observe(table, func(before, after []map[string]types.AttributeValue) {
@@ -44,7 +44,7 @@ func (l *lagging) watch(ctx context.Context, table string, r *feed.Run) error {
 }
 
 // report reports up to n batches of changes.
-func (l *lagging) report(n int) {
+func (l *laggingSource) report(n int) {
 	for range min(n, len(l.waiting)) {
 		next := l.waiting[0]
 		l.waiting = l.waiting[1:]
@@ -64,10 +64,10 @@ func customerTopic(id commerce.CustomerID) topic { return topic{customer: true, 
 
 // subscriber is a client that resumes after its last event if its subscription ends.
 type subscriber struct {
-	what topic
-	s    *feed.Subscription
-	last commerce.EventID
-	got  []commerce.EventID
+	topic        topic
+	subscription *feed.Subscription
+	last         commerce.EventID
+	got          []commerce.EventID
 	// from is the number of the topic's events before the first event that the subscriber must get.
 	from int
 }
@@ -82,15 +82,15 @@ type histories struct {
 	// writers have different clocks. The feed uses the clock of the first one.
 	writers []*dynamo.Store
 	feed    *feed.Feed
-	source  *lagging
+	source  *laggingSource
 	orders  []commerce.OrderID
-	// of has all events of each topic, in the order of the commits.
-	of       map[topic][]commerce.EventID
+	// events has all events of each topic, in the order of the commits.
+	events   map[topic][]commerce.EventID
 	owner    map[commerce.OrderID]commerce.CustomerID
 	quantity int
-	// foreign is the number of events written by other software.
-	foreign     int
-	subscribers []*subscriber
+	// externalEvents is the number of events written by other software.
+	externalEvents int
+	subscribers    []*subscriber
 }
 
 func newHistories(t *rapid.T, buffer int) *histories {
@@ -99,7 +99,7 @@ func newHistories(t *rapid.T, buffer int) *histories {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &histories{t: t, ctx: context.Background(), db: engine.Client(), store: store, source: &lagging{engine: engine}, of: map[topic][]commerce.EventID{}, owner: map[commerce.OrderID]commerce.CustomerID{}}
+	h := &histories{t: t, ctx: context.Background(), db: engine.Client(), store: store, source: &laggingSource{engine: engine}, events: map[topic][]commerce.EventID{}, owner: map[commerce.OrderID]commerce.CustomerID{}}
 	for range 3 {
 		skew := time.Duration(rapid.IntRange(-300, 300).Draw(t, "skew")) * time.Second
 		writer, err := dynamo.New(engine.Client(), dynamo.Options{Table: "t", Clock: func() time.Time { return time.Now().Add(skew) }})
@@ -130,13 +130,13 @@ func (h *histories) must(err error) {
 // writer returns a random writer.
 func (h *histories) writer() *dynamo.Store { return rapid.SampledFrom(h.writers).Draw(h.t, "writer") }
 
-// happened adds an order's last event to the expected events.
-func (h *histories) happened(id commerce.OrderID) {
+// recordEvent adds an order's last event to the expected events.
+func (h *histories) recordEvent(id commerce.OrderID) {
 	last, err := h.db.GetItem(h.ctx, &dynamodb.GetItemInput{TableName: aws.String("t"), Key: storetest.ItemKey("CUSTOMER#"+string(h.owner[id]), "LAST_EVENT"), ConsistentRead: aws.Bool(true)})
 	h.must(err)
 	event := commerce.EventID(last.Item["eventId"].(*types.AttributeValueMemberS).Value)
 	for _, t := range []topic{orderTopic(id), customerTopic(h.owner[id])} {
-		h.of[t] = append(h.of[t], event)
+		h.events[t] = append(h.events[t], event)
 	}
 }
 
@@ -146,7 +146,7 @@ func (h *histories) place() {
 	h.must(err)
 	h.orders, h.owner[o.ID] = append(h.orders, o.ID), customer
 	h.quantity = max(h.quantity, 1)
-	h.happened(o.ID)
+	h.recordEvent(o.ID)
 }
 
 func (h *histories) change() {
@@ -159,16 +159,16 @@ func (h *histories) set(id commerce.OrderID) {
 	h.quantity++
 	_, err := h.writer().SetOrderItem(h.ctx, change.Caller{Name: "t"}, commerce.OrderItemChange{OrderID: id, SKU: "p", Quantity: h.quantity})
 	h.must(err)
-	h.happened(id)
+	h.recordEvent(id)
 }
 
 // subscribe begins a subscription after a random event of a random topic, or with the next event.
 func (h *histories) subscribe() {
-	f := &subscriber{what: orderTopic(rapid.SampledFrom(h.orders).Draw(h.t, "order"))}
+	f := &subscriber{topic: orderTopic(rapid.SampledFrom(h.orders).Draw(h.t, "order"))}
 	if rapid.Bool().Draw(h.t, "customer") {
-		f.what = customerTopic(commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))) // it may have no orders yet
+		f.topic = customerTopic(commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))) // it may have no orders yet
 	}
-	events := h.of[f.what]
+	events := h.events[f.topic]
 	f.from = len(events)
 	if i := rapid.IntRange(0, len(events)).Draw(h.t, "after"); i < len(events) {
 		f.last, f.from = events[i], i+1
@@ -179,21 +179,21 @@ func (h *histories) subscribe() {
 
 func (h *histories) attach(f *subscriber) {
 	var err error
-	if f.what.customer {
-		f.s, err = h.feed.CustomerOrders(h.ctx, commerce.CustomerID(f.what.id), f.last)
+	if f.topic.customer {
+		f.subscription, err = h.feed.CustomerOrders(h.ctx, commerce.CustomerID(f.topic.id), f.last)
 	} else {
-		f.s, err = h.feed.Order(h.ctx, commerce.OrderID(f.what.id), f.last)
+		f.subscription, err = h.feed.Order(h.ctx, commerce.OrderID(f.topic.id), f.last)
 	}
 	h.must(err)
 }
 
-// take delivers the next change to a subscriber. It reports false if no change is waiting.
-func (h *histories) take(f *subscriber) bool {
-	change, found, err := f.s.Poll(h.ctx)
+// deliverNext delivers the next change to a subscriber. It reports false if no change is waiting.
+func (h *histories) deliverNext(f *subscriber) bool {
+	change, found, err := f.subscription.Poll(h.ctx)
 	if errors.Is(err, feed.ErrTooSlow) {
 		if f.last == "" {
 			// The subscriber got no event to resume after, so it begins with the next event.
-			f.from = len(h.of[f.what])
+			f.from = len(h.events[f.topic])
 		}
 		h.attach(f)
 		return true
@@ -205,14 +205,14 @@ func (h *histories) take(f *subscriber) bool {
 	return found
 }
 
-// write puts an event by other software into a timeline.
-func (h *histories) write() {
-	h.foreign++
-	id := rapid.SampledFrom([]string{"evt-", "0-", "01-", "9-", "f47ac10b-58cc-4372-a567-"}).Draw(h.t, "name") + fmt.Sprint(h.foreign)
+// writeExternalEvent puts an event by other software into a timeline.
+func (h *histories) writeExternalEvent() {
+	h.externalEvents++
+	id := rapid.SampledFrom([]string{"evt-", "0-", "01-", "9-", "f47ac10b-58cc-4372-a567-"}).Draw(h.t, "name") + fmt.Sprint(h.externalEvents)
 	ahead := rapid.SampledFrom([]time.Duration{0, -time.Hour, 0, time.Hour, 20 * time.Hour, 1000 * time.Hour}).Draw(h.t, "ahead")
 	if ahead != 0 {
 		first, _ := commerce.FirstULID(time.Now().Add(ahead))
-		id = first[:10] + fmt.Sprintf("%016d", h.foreign)
+		id = first[:10] + fmt.Sprintf("%016d", h.externalEvents)
 	}
 	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}
 	rec := model.EventRecord(&model.KeyBuilder{Shards: 1}, event)
@@ -232,7 +232,7 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"place":     func(*rapid.T) { h.place() },
 			"change":    func(*rapid.T) { h.change() },
-			"write":     func(*rapid.T) { h.write() },
+			"write":     func(*rapid.T) { h.writeExternalEvent() },
 			"subscribe": func(*rapid.T) { h.subscribe() },
 			"report":    func(t *rapid.T) { h.source.report(rapid.IntRange(1, 5).Draw(t, "batches")) },
 			"take": func(t *rapid.T) {
@@ -241,7 +241,7 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 				}
 				f := rapid.SampledFrom(h.subscribers).Draw(t, "subscriber")
 				for range rapid.IntRange(1, 5).Draw(t, "changes") {
-					h.take(f)
+					h.deliverNext(f)
 				}
 			},
 			"leave": func(t *rapid.T) {
@@ -250,11 +250,11 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(h.subscribers)-1).Draw(t, "subscriber")
 				if f := h.subscribers[i]; f.last != "" && rapid.Bool().Draw(t, "comes back") {
-					f.s.Close()
+					f.subscription.Close()
 					h.attach(f)
 					return
 				}
-				h.subscribers[i].s.Close()
+				h.subscribers[i].subscription.Close()
 				h.subscribers = slices.Delete(h.subscribers, i, i+1)
 			},
 			"gap": func(t *rapid.T) {
@@ -272,10 +272,10 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 		}
 		h.source.report(len(h.source.waiting))
 		for _, f := range h.subscribers {
-			for h.take(f) {
+			for h.deliverNext(f) {
 			}
-			if want := h.of[f.what][f.from:]; !slices.Equal(f.got, want) {
-				t.Fatalf("a subscriber to %+v got\n%s\nwant\n%s", f.what, f.got, want)
+			if want := h.events[f.topic][f.from:]; !slices.Equal(f.got, want) {
+				t.Fatalf("a subscriber to %+v got\n%s\nwant\n%s", f.topic, f.got, want)
 			}
 		}
 	})
@@ -287,8 +287,8 @@ func TestPanicDuringDelivery(t *testing.T) {
 		h := newHistories(t, 5)
 		defer h.feed.Close()
 		h.place()
-		h.attach(&subscriber{what: orderTopic(h.orders[0])})
-		f := &subscriber{what: orderTopic(h.orders[0]), from: 1}
+		h.attach(&subscriber{topic: orderTopic(h.orders[0])})
+		f := &subscriber{topic: orderTopic(h.orders[0]), from: 1}
 		h.attach(f)
 		statuses, err := h.feed.OrderStatus(h.ctx, 0)
 		h.must(err)
@@ -300,9 +300,9 @@ func TestPanicDuringDelivery(t *testing.T) {
 		}
 		h.set(h.orders[0])
 		h.source.report(len(h.source.waiting))
-		for h.take(f) {
+		for h.deliverNext(f) {
 		}
-		if want := h.of[f.what][1:]; !slices.Equal(f.got, want) {
+		if want := h.events[f.topic][1:]; !slices.Equal(f.got, want) {
 			t.Fatalf("got %s, want %s", f.got, want)
 		}
 	})
@@ -322,20 +322,20 @@ func TestBacklogOfAllSubscriptionsIsBounded(t *testing.T) {
 		full := int64(feed.MaxBacklog + rapid.IntRange(-feed.MinBacklog, 5).Draw(t, "over"))
 		h.feed.Backlog().Store(full)
 		for _, what := range []topic{orderTopic(h.orders[0]), customerTopic(h.owner[h.orders[0]])} {
-			f := &subscriber{what: what, last: h.of[what][0]}
+			f := &subscriber{topic: what, last: h.events[what][0]}
 			h.attach(f)
-			if n := f.s.Backlog(); n > feed.MinBacklog {
+			if n := f.subscription.Backlog(); n > feed.MinBacklog {
 				t.Fatalf("the backlog has %d events, want at most %d", n, feed.MinBacklog)
 			}
-			for h.take(f) {
+			for h.deliverNext(f) {
 			}
-			if want := h.of[what][1:]; !slices.Equal(f.got, want) {
+			if want := h.events[what][1:]; !slices.Equal(f.got, want) {
 				t.Fatalf("got %s, want %s", f.got, want)
 			}
-			left := &subscriber{what: what, last: h.of[what][0]}
+			left := &subscriber{topic: what, last: h.events[what][0]}
 			h.attach(left)
-			left.s.Close()
-			left.s.Close()
+			left.subscription.Close()
+			left.subscription.Close()
 			if got := h.feed.Backlog().Load(); got != full {
 				t.Fatalf("the backlogs have %d events, want %d", got, full)
 			}

@@ -26,29 +26,30 @@ type position struct {
 // shardReader reads one shard.
 type shardReader struct {
 	*streamReader
-	shard *shard
-	from  position
+	shard    *shard
+	position position
 	// iterator is the shard iterator of the position, valid for 15 minutes. If it is nil, a new
 	// iterator is requested.
 	iterator *string
-	// first are the records of settle. They are reported once all shards have a position.
-	first []streamtypes.Record
-	// missed is the cause of a gap that has not been reported yet. The gap is reported before the
+	// firstRecords are the records that findEnd read. They are reported once all shards have a
+	// position.
+	firstRecords []streamtypes.Record
+	// gapCause is the cause of a gap that has not been reported yet. The gap is reported before the
 	// next records.
-	missed error
+	gapCause error
 	// failures is the number of consecutive failed requests.
 	failures int
 }
 
-// loggedFailure is the number of consecutive failures that is logged. Fewer failures are likely to
-// be transient.
-const loggedFailure = 3
+// loggedFailureCount is the number of consecutive failures that is logged. Fewer failures are
+// likely to be transient.
+const loggedFailureCount = 3
 
-// settle finds the end of the shard, so that the reader sees every later commit. It must also read
+// findEnd finds the end of the shard, so that the reader sees every later commit. It must also read
 // from the iterator once: DynamoDB may determine the end only on the first read. Errors are wrapped
 // by table.Failed.
-func (r *shardReader) settle(ctx context.Context) (err error) {
-	r.first, err = r.fetch(ctx)
+func (r *shardReader) findEnd(ctx context.Context) (err error) {
+	r.firstRecords, err = r.fetch(ctx)
 	return err
 }
 
@@ -56,16 +57,16 @@ func (r *shardReader) settle(ctx context.Context) (err error) {
 // ErrAccessDenied or a panic as an error. It retries all other errors.
 func (r *shardReader) read(ctx context.Context) (err error) {
 	defer table.Recovered(&err)
-	r.report(r.first)
-	r.first = nil
+	r.report(r.firstRecords)
+	r.firstRecords = nil
 	pause := r.opts.ShortestPause
 	for ctx.Err() == nil && (r.iterator != nil || !r.atEnd()) {
 		if table.Wait(ctx, pause) != nil {
 			return nil
 		}
-		n, err := r.next(ctx)
+		n, err := r.readOnce(ctx)
 		if err == nil {
-			r.succeeded()
+			r.resetFailures()
 			if pause = min(2*pause, r.opts.LongestPause); n > 0 {
 				pause = r.opts.ShortestPause
 			}
@@ -81,32 +82,32 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 		case errors.As(err, &expired):
 			// The next iterator begins after the last record. If no record was read, the position may
 			// have moved past unread records.
-			if r.iterator = nil; r.from.sequence == "" {
-				r.missed = err
+			if r.iterator = nil; r.position.sequence == "" {
+				r.gapCause = err
 			}
 		case errors.As(err, &trimmed):
-			r.iterator, r.from, r.missed = nil, position{kind: streamtypes.ShardIteratorTypeTrimHorizon}, err
+			r.iterator, r.position, r.gapCause = nil, position{kind: streamtypes.ShardIteratorTypeTrimHorizon}, err
 		}
-		if r.failures++; r.failures == loggedFailure {
+		if r.failures++; r.failures == loggedFailureCount {
 			r.run.feed.log.Warn("the table's stream cannot be read; retrying", "shard", r.shard.id, "error", err)
 		}
-		pause = r.pauseAfter(r.failures)
+		pause = r.retryPause(r.failures)
 	}
 	return nil
 }
 
-// succeeded resets the count of consecutive failures.
-func (r *shardReader) succeeded() {
-	if r.failures >= loggedFailure {
+// resetFailures resets the count of consecutive failures.
+func (r *shardReader) resetFailures() {
+	if r.failures >= loggedFailureCount {
 		r.run.feed.log.Info("the table's stream is read again", "shard", r.shard.id)
 	}
 	r.failures = 0
 }
 
-// pauseAfter returns the pause after a number of consecutive failures. The maximum is 2, 4, 8 and
+// retryPause returns the pause after a number of consecutive failures. The maximum is 2, 4, 8 and
 // so on to 64 times the shortest pause, which is 16 s by default. The pause is a random time of at
 // least half the maximum, so that servers do not retry at the same time.
-func (r *shardReader) pauseAfter(failures int) time.Duration {
+func (r *shardReader) retryPause(failures int) time.Duration {
 	maximum := r.opts.ShortestPause << min(failures, 6)
 	return maximum/2 + rand.N(maximum/2+1)
 }
@@ -114,19 +115,19 @@ func (r *shardReader) pauseAfter(failures int) time.Duration {
 // endOfShard is the kind of the position after the last record of a shard that has ended.
 const endOfShard streamtypes.ShardIteratorType = "END"
 
-func (r *shardReader) atEnd() bool { return r.from.kind == endOfShard }
+func (r *shardReader) atEnd() bool { return r.position.kind == endOfShard }
 
-// next requests records once, reports them, and returns their number. It returns errStreamGone.
+// readOnce requests records once, reports them, and returns their number. It returns errStreamGone.
 // Other errors are wrapped by table.Failed.
-func (r *shardReader) next(ctx context.Context) (int, error) {
+func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	records, err := r.fetch(ctx)
 	if err != nil {
 		return 0, err
 	}
 	// Report the gap before the records that follow it.
-	if r.missed != nil {
-		r.run.gap(r.missed)
-		r.missed = nil
+	if r.gapCause != nil {
+		r.run.gap(r.gapCause)
+		r.gapCause = nil
 	}
 	r.report(records)
 	return len(records), nil
@@ -135,25 +136,25 @@ func (r *shardReader) next(ctx context.Context) (int, error) {
 // fetch requests records once and moves the position after them.
 func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	if r.iterator == nil {
-		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.from.kind}
-		if r.from.sequence != "" {
-			in.SequenceNumber = &r.from.sequence
+		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.position.kind}
+		if r.position.sequence != "" {
+			in.SequenceNumber = &r.position.sequence
 		}
 		out, err := r.client.GetShardIterator(ctx, in)
 		if err != nil {
-			return nil, streamFailed("GetShardIterator", r.shard.id, err)
+			return nil, wrapStreamError("GetShardIterator", r.shard.id, err)
 		}
 		r.iterator = out.ShardIterator
 	}
 	out, err := r.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: r.iterator})
 	if err != nil {
-		return nil, streamFailed("GetRecords", r.shard.id, err)
+		return nil, wrapStreamError("GetRecords", r.shard.id, err)
 	}
 	if n := len(out.Records); n > 0 && out.Records[n-1].Dynamodb != nil {
-		r.from = position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, sequence: aws.ToString(out.Records[n-1].Dynamodb.SequenceNumber)}
+		r.position = position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, sequence: aws.ToString(out.Records[n-1].Dynamodb.SequenceNumber)}
 	}
 	if r.iterator = out.NextShardIterator; r.iterator == nil {
-		r.from = position{kind: endOfShard}
+		r.position = position{kind: endOfShard}
 	}
 	return out.Records, nil
 }

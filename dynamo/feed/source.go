@@ -15,7 +15,7 @@ type Source interface {
 	// watch reports the changes of a table to r until ctx ends. It calls r.ready when it is certain to
 	// report every later commit, as a change or as a gap. It returns an error if it cannot begin or
 	// continue, and nil if ctx has ended.
-	watch(ctx context.Context, t *table.Table, r *run) error
+	watch(ctx context.Context, t *table.Table, r *sourceRun) error
 }
 
 // Observable is an in-process engine that reports its changes, such as the embedded store.
@@ -29,11 +29,11 @@ type Observable interface {
 }
 
 // Observed returns a source that gets the changes from an in-process engine.
-func Observed(engine Observable) Source { return observed{engine} }
+func Observed(engine Observable) Source { return engineSource{engine} }
 
-type observed struct{ engine Observable }
+type engineSource struct{ engine Observable }
 
-func (o observed) watch(ctx context.Context, t *table.Table, r *run) error {
+func (o engineSource) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	stop := o.engine.Observe(t.Name, r.changed)
 	defer stop()
 	r.ready()
@@ -41,23 +41,23 @@ func (o observed) watch(ctx context.Context, t *table.Table, r *run) error {
 	return nil
 }
 
-// run is one period of reading the source, from the first subscription until none is left.
-type run struct {
+// sourceRun is one period of reading the source, from the first subscription until none is left.
+type sourceRun struct {
 	feed   *Feed
 	cancel context.CancelFunc
 	// begun is closed when the source is ready, or when it fails before. err is the error in the
 	// latter case.
 	begun chan struct{}
 	err   error
-	// done reports whether begun is closed.
-	done bool
+	// hasBegun reports whether begun is closed.
+	hasBegun bool
 }
 
 // start begins to read the source. The caller holds mu.
-func (f *Feed) start() *run {
+func (f *Feed) start() *sourceRun {
 	// The run outlives the request of the first subscriber.
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &run{feed: f, cancel: cancel, begun: make(chan struct{})}
+	r := &sourceRun{feed: f, cancel: cancel, begun: make(chan struct{})}
 	f.runs.Go(func() {
 		defer cancel()
 		r.finish(f.watch(ctx, r))
@@ -66,7 +66,7 @@ func (f *Feed) start() *run {
 }
 
 // watch calls the source's watch. A panic becomes an error.
-func (f *Feed) watch(ctx context.Context, r *run) (err error) {
+func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	defer table.Recovered(&err)
 	if err := f.source.watch(ctx, f.table, r); err != nil {
 		return err
@@ -75,23 +75,23 @@ func (f *Feed) watch(ctx context.Context, r *run) (err error) {
 }
 
 // ready lets waiting subscriptions begin.
-func (r *run) ready() {
+func (r *sourceRun) ready() {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	r.begin(nil)
 }
 
 // begin closes begun unless it is closed already.
-func (r *run) begin(err error) {
-	if !r.done {
-		r.done, r.err = true, err
+func (r *sourceRun) begin(err error) {
+	if !r.hasBegun {
+		r.hasBegun, r.err = true, err
 		close(r.begun)
 	}
 }
 
 // finish ends the run's subscriptions with err, including subscriptions that still wait for the run
 // to begin. If the run was cancelled because no subscription was left, it ends no subscription.
-func (r *run) finish(err error) {
+func (r *sourceRun) finish(err error) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,8 +99,8 @@ func (r *run) finish(err error) {
 		err = fmt.Errorf("%w: %w", table.ErrUnavailable, err)
 	}
 	if f.run == r {
-		if r.done {
-			f.log.Error("subscriptions were ended: the changes of the table cannot be read", "error", err, "subscribers", f.count)
+		if r.hasBegun {
+			f.log.Error("subscriptions were ended: the changes of the table cannot be read", "error", err, "subscribers", f.subscriptionCount)
 		}
 		f.run = nil
 		f.endAll(err, nil)
@@ -111,18 +111,18 @@ func (r *run) finish(err error) {
 // changed delivers changes of records. The source calls it in the order of the commits for each
 // partition key. A panic counts as a gap: it must not end the server or fail the write that is
 // reported.
-func (r *run) changed(before, after []map[string]types.AttributeValue) {
+func (r *sourceRun) changed(before, after []map[string]types.AttributeValue) {
 	if err := r.deliver(before, after); err != nil {
 		r.gap(err)
 	}
 }
 
-func (r *run) deliver(before, after []map[string]types.AttributeValue) (err error) {
+func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (err error) {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	defer table.Recovered(&err)
 	if r.feed.run == r {
-		batch := changes{feed: r.feed, before: before, after: after}
+		batch := changeBatch{feed: r.feed, before: before, after: after}
 		batch.deliver()
 	}
 	return nil
@@ -130,18 +130,18 @@ func (r *run) deliver(before, after []map[string]types.AttributeValue) (err erro
 
 // gap reports that changes may have been missed before the next call of changed. Subscriptions with
 // a timeline read the missed changes there. Subscriptions to statuses end.
-func (r *run) gap(cause error) {
+func (r *sourceRun) gap(cause error) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.run != r {
 		return
 	}
-	f.log.Warn("changes were missed: they are read from the timelines, and subscriptions to statuses are ended", "error", cause, "subscribers", f.count)
+	f.log.Warn("changes were missed: they are read from the timelines, and subscriptions to statuses are ended", "error", cause, "subscribers", f.subscriptionCount)
 	f.endAll(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(t topic) bool { return t.kind == topicStatus })
 	for _, list := range f.subscriptions {
 		for _, s := range list {
-			s.missed()
+			s.markBehind()
 		}
 	}
 }

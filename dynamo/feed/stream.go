@@ -39,21 +39,21 @@ func Streamed(client *dynamodbstreams.Client, opts StreamOptions) Source {
 	setDefault(&opts.ShortestPause, 250*time.Millisecond)
 	setDefault(&opts.LongestPause, max(time.Second, opts.ShortestPause))
 	setDefault(&opts.ShardsEvery, 30*time.Second)
-	return &streamed{client: client, opts: opts}
+	return &streamSource{client: client, opts: opts}
 }
 
 // maxReopenings is the maximum number of attempts to open the stream in the table's description
 // after a stream has ended. The attempts take about half a minute.
 const maxReopenings = 60
 
-type streamed struct {
+type streamSource struct {
 	client *dynamodbstreams.Client
 	opts   StreamOptions
 }
 
 // watch reads the table's stream. If the stream is disabled and enabled again, or the table is
 // created again, it reads the new stream.
-func (s *streamed) watch(ctx context.Context, t *table.Table, r *run) error {
+func (s *streamSource) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
 		if err := table.BackOff(ctx, attempt); err != nil {
@@ -66,7 +66,7 @@ func (s *streamed) watch(ctx context.Context, t *table.Table, r *run) error {
 		if stream.View != table.WantedView {
 			return stream.Missing()
 		}
-		reader := &streamReader{streamed: s, run: r, arn: stream.ARN, shards: map[string]*shard{}, ended: make(chan shardEnd)}
+		reader := &streamReader{streamSource: s, run: r, arn: stream.ARN, shards: map[string]*shard{}, shardEnds: make(chan shardEnd)}
 		began, err := reader.read(ctx, missed)
 		if ctx.Err() != nil {
 			return nil
@@ -82,12 +82,12 @@ func (s *streamed) watch(ctx context.Context, t *table.Table, r *run) error {
 
 // streamReader reads one stream.
 type streamReader struct {
-	*streamed
-	run    *run
-	arn    string
-	shards map[string]*shard
-	ended  chan shardEnd
-	group  sync.WaitGroup
+	*streamSource
+	run       *sourceRun
+	arn       string
+	shards    map[string]*shard
+	shardEnds chan shardEnd
+	group     sync.WaitGroup
 }
 
 // shard is a part of the stream with the changes of some partition keys. When it ends, its child
@@ -113,20 +113,20 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.group.Wait()
 	defer cancel()
-	listed, err := r.list(ctx)
+	listed, err := r.listShards(ctx)
 	if err != nil {
 		return false, err
 	}
 	var open []*shardReader
 	for _, description := range listed {
-		sh := r.add(description)
+		sh := r.addShard(description)
 		// A shard that has ended has only earlier changes, so it need not be read.
 		sh.started, sh.finished = true, description.SequenceNumberRange != nil && description.SequenceNumberRange.EndingSequenceNumber != nil
 		if !sh.finished {
-			open = append(open, &shardReader{streamReader: r, shard: sh, from: position{kind: streamtypes.ShardIteratorTypeLatest}})
+			open = append(open, &shardReader{streamReader: r, shard: sh, position: position{kind: streamtypes.ShardIteratorTypeLatest}})
 		}
 	}
-	err = table.Parallel(ctx, len(open), table.MaxParallel, func(ctx context.Context, i int) error { return open[i].settle(ctx) })
+	err = table.Parallel(ctx, len(open), table.MaxParallel, func(ctx context.Context, i int) error { return open[i].findEnd(ctx) })
 	if err != nil {
 		return false, err
 	}
@@ -135,21 +135,21 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	}
 	r.run.ready()
 	for _, sr := range open {
-		r.start(ctx, sr)
+		r.startReader(ctx, sr)
 	}
-	r.startNext(ctx)
-	return true, r.keepUp(ctx)
+	r.startReadyShards(ctx)
+	return true, r.watchShards(ctx)
 }
 
-// add adds a listed shard.
-func (r *streamReader) add(description streamtypes.Shard) *shard {
+// addShard adds a listed shard.
+func (r *streamReader) addShard(description streamtypes.Shard) *shard {
 	sh := &shard{id: aws.ToString(description.ShardId), parent: aws.ToString(description.ParentShardId)}
 	r.shards[sh.id] = sh
 	return sh
 }
 
-// keepUp lists the shards regularly, and reads new shards and the children of shards that end.
-func (r *streamReader) keepUp(ctx context.Context) error {
+// watchShards lists the shards regularly, and reads new shards and the children of shards that end.
+func (r *streamReader) watchShards(ctx context.Context) error {
 	// A child is often not listed yet when its parent ends. So list the shards soon, and then at
 	// growing intervals. This includes parents that ended before the feed began.
 	wait := r.opts.ShardsEvery
@@ -164,18 +164,18 @@ func (r *streamReader) keepUp(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case end := <-r.ended:
+		case end := <-r.shardEnds:
 			if end.err != nil {
 				return end.err
 			}
 			end.shard.finished = true
-			r.startNext(ctx)
+			r.startReadyShards(ctx)
 			wait = r.opts.ShortestPause
 			if r.hasChild(end.shard) {
 				wait = r.opts.ShardsEvery
 			}
 		case <-timer.C:
-			found, err := r.refresh(ctx)
+			found, err := r.refreshShards(ctx)
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -201,11 +201,11 @@ func (r *streamReader) hasChild(parent *shard) bool {
 	return false
 }
 
-// refresh lists the shards, adds new shards and removes shards that no longer exist. found reports
-// whether there are new shards. It returns errStreamGone if the stream was deleted or disabled.
-// Other errors are wrapped by table.Failed.
-func (r *streamReader) refresh(ctx context.Context) (found bool, err error) {
-	listed, err := r.list(ctx)
+// refreshShards lists the shards, adds new shards and removes shards that no longer exist. found
+// reports whether there are new shards. It returns errStreamGone if the stream was deleted or
+// disabled. Other errors are wrapped by table.Failed.
+func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error) {
+	listed, err := r.listShards(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -213,7 +213,7 @@ func (r *streamReader) refresh(ctx context.Context) (found bool, err error) {
 	for _, description := range listed {
 		id := aws.ToString(description.ShardId)
 		if exists[id] = true; r.shards[id] == nil {
-			r.add(description)
+			r.addShard(description)
 			found = true
 		}
 	}
@@ -227,42 +227,43 @@ func (r *streamReader) refresh(ctx context.Context) (found bool, err error) {
 			r.run.gap(fmt.Errorf("shard %s was trimmed before it was read", id))
 		}
 	}
-	r.startNext(ctx)
+	r.startReadyShards(ctx)
 	return found, nil
 }
 
-// startNext starts to read shards from their beginning. It starts a shard when its parent was read
-// to the end or is no longer listed. So changes of one partition key are reported in order.
-func (r *streamReader) startNext(ctx context.Context) {
+// startReadyShards starts to read shards from their beginning. It starts a shard when its parent
+// was read to the end or is no longer listed. So changes of one partition key are reported in
+// order.
+func (r *streamReader) startReadyShards(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {
 			continue
 		}
 		if parent := r.shards[sh.parent]; parent == nil || parent.finished {
 			sh.started = true
-			r.start(ctx, &shardReader{streamReader: r, shard: sh, from: position{kind: streamtypes.ShardIteratorTypeTrimHorizon}})
+			r.startReader(ctx, &shardReader{streamReader: r, shard: sh, position: position{kind: streamtypes.ShardIteratorTypeTrimHorizon}})
 		}
 	}
 }
 
-func (r *streamReader) start(ctx context.Context, sr *shardReader) {
+func (r *streamReader) startReader(ctx context.Context, sr *shardReader) {
 	r.group.Go(func() {
 		end := shardEnd{shard: sr.shard, err: sr.read(ctx)}
 		select {
-		case r.ended <- end:
+		case r.shardEnds <- end:
 		case <-ctx.Done():
 		}
 	})
 }
 
-// list returns all shards of the stream. It returns errStreamGone if the stream was deleted or
-// disabled. Other errors are wrapped by table.Failed.
-func (r *streamReader) list(ctx context.Context) ([]streamtypes.Shard, error) {
+// listShards returns all shards of the stream. It returns errStreamGone if the stream was deleted
+// or disabled. Other errors are wrapped by table.Failed.
+func (r *streamReader) listShards(ctx context.Context) ([]streamtypes.Shard, error) {
 	var shards []streamtypes.Shard
 	for from := (*string)(nil); ; {
 		out, err := r.client.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &r.arn, ExclusiveStartShardId: from})
 		if err != nil {
-			return nil, streamFailed("DescribeStream", r.arn, err)
+			return nil, wrapStreamError("DescribeStream", r.arn, err)
 		}
 		d := out.StreamDescription
 		if d.StreamStatus == streamtypes.StreamStatusDisabled {
@@ -275,9 +276,9 @@ func (r *streamReader) list(ctx context.Context) ([]streamtypes.Shard, error) {
 	}
 }
 
-// streamFailed is table.Failed for requests to a stream. It returns errStreamGone if the stream or
-// the shard does not exist.
-func streamFailed(operation, subject string, err error) error {
+// wrapStreamError is table.Failed for requests to a stream. It returns errStreamGone if the stream
+// or the shard does not exist.
+func wrapStreamError(operation, subject string, err error) error {
 	if missing := (*streamtypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, errStreamGone, err)
 	}

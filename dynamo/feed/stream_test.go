@@ -28,33 +28,33 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var quickly = feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
+var fastOptions = feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
 
-// reshape returns a fixture on DynamoDB Local whose feed reads simulated shards.
-func reshape(t *testing.T, log *storetest.Log) (*followed, *reshaped) {
+// newSimulatedStream returns a fixture on DynamoDB Local whose feed reads simulated shards.
+func newSimulatedStream(t *testing.T, log *storetest.Log) (*fixture, *simulatedStream) {
 	t.Helper()
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, feed.Options{})
-	shape := &reshaped{t: t, asked: map[string]int{}, reading: map[string]int{}}
+	f := newFixture(t, db, feed.Options{})
+	shape := &simulatedStream{t: t, requestCounts: map[string]int{}, readCounts: map[string]int{}}
 	streams := storetest.Streams(db, func(o *dynamodbstreams.Options) {
 		shape.next = o.HTTPClient
 		o.HTTPClient = shape
 	})
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, quickly), feed.Options{Buffer: 10_000, Log: slog.New(slog.NewTextHandler(log, nil))})
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, fastOptions), feed.Options{Buffer: 10_000, Log: slog.New(slog.NewTextHandler(log, nil))})
 	t.Cleanup(f.feed.Close)
 	return f, shape
 }
 
-// collecting is a subscriber. A goroutine collects its changes until a given last change.
-type collecting struct {
-	what string
+// collector is a subscriber. A goroutine collects its changes until a given last change.
+type collector struct {
+	name string
 	got  []commerce.EventID
 	err  error
 	done chan struct{}
 }
 
-func (f *followed) collect(what string, w *feed.Subscription, until func(feed.OrderChange) bool) *collecting {
-	c := &collecting{what: what, done: make(chan struct{})}
+func (f *fixture) collect(what string, w *feed.Subscription, until func(feed.OrderChange) bool) *collector {
+	c := &collector{name: what, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		for {
@@ -74,44 +74,44 @@ func (f *followed) collect(what string, w *feed.Subscription, until func(feed.Or
 	return c
 }
 
-func isLast(c feed.OrderChange) bool {
+func isCancelled(c feed.OrderChange) bool {
 	return c.Event != nil && c.Event.Type == commerce.EventCancelled
 }
 
 // check waits for the last change and compares the events.
-func (c *collecting) check(t *testing.T, want []commerce.EventID) {
+func (c *collector) check(t *testing.T, want []commerce.EventID) {
 	t.Helper()
 	<-c.done
 	if c.err != nil || !slices.Equal(c.got, want) {
-		t.Errorf("%s: %d changes, want %d (%v)\ngot  %s\nwant %s", c.what, len(c.got), len(want), c.err, c.got, want)
+		t.Errorf("%s: %d changes, want %d (%v)\ngot  %s\nwant %s", c.name, len(c.got), len(want), c.err, c.got, want)
 	}
 }
 
-// checkHistory changes three orders and calls between after each change, for example to split shards. It
-// checks that each event is delivered once and in order, both to early subscribers and to
-// subscribers that resume later after the first event.
-func checkHistory(t *testing.T, f *followed, between func(i int)) {
+// checkHistory changes three orders and calls between after each change, for example to split
+// shards. It checks that each event is delivered once and in order, both to early subscribers and
+// to subscribers that resume later after the first event.
+func checkHistory(t *testing.T, f *fixture, between func(i int)) {
 	t.Helper()
-	orders := []commerce.OrderID{f.place("c1"), f.place("c2"), f.place("c2")}
-	var all []*collecting
+	orders := []commerce.OrderID{f.placeOrder("c1"), f.placeOrder("c2"), f.placeOrder("c2")}
+	var all []*collector
 	for _, id := range orders {
-		all = append(all, f.collect("order "+string(id), f.order(id, f.timeline(id)[0]), isLast))
+		all = append(all, f.collect("order "+string(id), f.subscribeOrder(id, f.timeline(id)[0]), isCancelled))
 	}
 	n := longtest.Size(30, 60)
 	for i := range n {
-		f.set(orders[i%3], i+2)
+		f.setQuantity(orders[i%3], i+2)
 		if between != nil {
 			between(i)
 		}
 		if i == n/2 {
 			for _, id := range orders {
-				all = append(all, f.collect("late, order "+string(id), f.order(id, f.timeline(id)[0]), isLast))
+				all = append(all, f.collect("late, order "+string(id), f.subscribeOrder(id, f.timeline(id)[0]), isCancelled))
 			}
 		}
 	}
-	late := f.collect("late, customer c1", f.customer("c1", f.timeline(orders[0])[0]), isLast)
+	late := f.collect("late, customer c1", f.subscribeCustomer("c1", f.timeline(orders[0])[0]), isCancelled)
 	for _, id := range orders {
-		f.move(id, commerce.Cancelled)
+		f.moveOrder(id, commerce.Cancelled)
 	}
 	for i, c := range append(all, late) {
 		c.check(t, f.timeline(orders[i%3])[1:])
@@ -119,13 +119,13 @@ func checkHistory(t *testing.T, f *followed, between func(i int)) {
 }
 
 // Shards split while orders change. Their children are listed before or after their end is read.
-func TestShardsThatSplit(t *testing.T) {
+func TestShardSplits(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
+	f, shape := newSimulatedStream(t, &log)
 	// Changes of statuses and of orders have different partition keys, so they are in different
 	// shards.
 	count, complete := 0, make(chan struct{})
-	statuses := f.collect("all statuses", f.status(0), func(feed.OrderChange) bool {
+	statuses := f.collect("all statuses", f.subscribeStatus(0), func(feed.OrderChange) bool {
 		if count++; count == 6 {
 			close(complete)
 		}
@@ -154,25 +154,25 @@ func TestShardsThatSplit(t *testing.T) {
 }
 
 // Iterators expire after 15 minutes. A new iterator begins after the last record.
-func TestIteratorsThatExpire(t *testing.T) {
+func TestExpiredIterators(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	statuses := f.status(0)
+	f, shape := newSimulatedStream(t, &log)
+	statuses := f.subscribeStatus(0)
 	checkHistory(t, f, func(i int) {
 		if i%5 == 0 {
 			shape.expire()
 		}
 	})
 	// No change of a status was missed.
-	f.wants(statuses, "placed, placed, placed, cancelled, cancelled, cancelled")
+	f.expectChanges(statuses, "placed, placed, placed, cancelled, cancelled, cancelled")
 }
 
 // If records are trimmed before they are read, their events are read from the timelines.
 // Subscriptions to statuses end, because statuses have no timelines.
-func TestRecordsThatAreTrimmed(t *testing.T) {
+func TestTrimmedRecords(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	statuses := f.status(commerce.Shipped)
+	f, shape := newSimulatedStream(t, &log)
+	statuses := f.subscribeStatus(commerce.Shipped)
 	checkHistory(t, f, func(i int) {
 		if i%4 == 3 {
 			shape.trim()
@@ -194,29 +194,29 @@ func TestRecordsThatAreTrimmed(t *testing.T) {
 
 // If an iterator expires before the first record was read, the old position in the shard is
 // unknown. The missed events are read from the timelines.
-func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
+func TestIteratorExpiresBeforeFirstRecord(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	id := f.place("c1")
-	ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
-	shape.silence(true)
-	f.set(id, 2)
+	f, shape := newSimulatedStream(t, &log)
+	id := f.placeOrder("c1")
+	ofOrder, ofCustomer := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")
+	shape.setDelayed(true)
+	f.setQuantity(id, 2)
 	shape.expire()
 	// The next iterator begins at the end, after the change.
 	requests := shape.requests("GetShardIterator")
 	eventually(t, "another iterator is requested", func() bool { return shape.requests("GetShardIterator") > requests })
-	shape.silence(false)
-	f.wants(ofOrder, "item_set")
-	f.wants(ofCustomer, "item_set")
-	f.set(id, 3)
-	f.wants(ofOrder, "item_set")
-	f.wants(ofCustomer, "item_set")
+	shape.setDelayed(false)
+	f.expectChanges(ofOrder, "item_set")
+	f.expectChanges(ofCustomer, "item_set")
+	f.setQuantity(id, 3)
+	f.expectChanges(ofOrder, "item_set")
+	f.expectChanges(ofCustomer, "item_set")
 }
 
 // Throttling and errors of the service and the network are retried. Each record is delivered once.
-func TestFaultsOfTheStream(t *testing.T) {
+func TestStreamFaults(t *testing.T) {
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, feed.Options{})
+	f := newFixture(t, db, feed.Options{})
 	rates := faults.Rates{faults.Throughput: 0.04, faults.Limit: 0.04, faults.Internal: 0.04, faults.Throttling: 0.04, faults.Refused: 0.04,
 		faults.Reset: 0.04, faults.Silence: 0.04, faults.Cut: 0.04, faults.Expired: 0.04}
 	random := faults.Random(1, nil, rates)
@@ -226,7 +226,7 @@ func TestFaultsOfTheStream(t *testing.T) {
 		}
 		return faults.None
 	})
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, quickly), feed.Options{Buffer: 10_000})
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, fastOptions), feed.Options{Buffer: 10_000})
 	defer f.feed.Close()
 	var w *feed.Subscription
 	for w == nil { // subscribing fails if the stream cannot be read at the beginning
@@ -244,10 +244,10 @@ func TestFaultsOfTheStream(t *testing.T) {
 }
 
 // A stream that is disabled and enabled again is a new stream.
-func TestAStreamThatIsMadeAnew(t *testing.T) {
+func TestRecreatedStream(t *testing.T) {
 	var log storetest.Log
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	f := newFixture(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	set := func(spec types.StreamSpecification) {
 		t.Helper()
 		if _, err := db.UpdateTable(f.ctx, &dynamodb.UpdateTableInput{TableName: &f.table, StreamSpecification: &spec}); err != nil {
@@ -255,18 +255,18 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 		}
 	}
 	on, off := true, false
-	id := f.place("c1")
-	w := f.order(id, "")
+	id := f.placeOrder("c1")
+	w := f.subscribeOrder(id, "")
 	set(types.StreamSpecification{StreamEnabled: &off})
-	f.set(id, 2)
+	f.setQuantity(id, 2)
 	set(types.StreamSpecification{StreamEnabled: &on, StreamViewType: types.StreamViewTypeNewAndOldImages})
-	f.set(id, 3)
+	f.setQuantity(id, 3)
 	last := commerce.EventID("")
 	for range 2 {
 		// The subscription ends if it looked for the stream while it was disabled.
 		change, err := w.Next(f.ctx)
 		for errors.Is(err, table.ErrUnavailable) {
-			w = f.order(id, cmp.Or(last, f.timeline(id)[0]))
+			w = f.subscribeOrder(id, cmp.Or(last, f.timeline(id)[0]))
 			change, err = w.Next(f.ctx)
 		}
 		if err != nil {
@@ -296,34 +296,34 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 
 // A feed begins after a shard has ended and before its children are listed. It lists the shards
 // again soon, not only after ShardsEvery.
-func TestShardsThatAreListedAfterTheBeginning(t *testing.T) {
+func TestChildShardsListedLate(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	id := f.place("c1")
-	first := f.order(id, "")
-	f.set(id, 2)
-	f.wants(first, "item_set")
+	f, shape := newSimulatedStream(t, &log)
+	id := f.placeOrder("c1")
+	first := f.subscribeOrder(id, "")
+	f.setQuantity(id, 2)
+	f.expectChanges(first, "item_set")
 	first.Close()
-	nobodyReads(t)
+	waitForNoReaders(t)
 	shape.splitUnseen()
 	streams := storetest.Streams(f.db, func(o *dynamodbstreams.Options) { o.HTTPClient = shape })
 	opts := feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: time.Hour}
 	f.feed = f.store.OpenFeed(feed.Streamed(streams, opts), feed.Options{})
 	t.Cleanup(f.feed.Close)
-	w := f.order(id, "")
-	f.set(id, 3)
-	f.wants(w, "item_set")
+	w := f.subscribeOrder(id, "")
+	f.setQuantity(id, 3)
+	f.expectChanges(w, "item_set")
 }
 
 // Each shard has one reader for all subscriptions, and no reader after the last subscription.
-func TestAShardHasOneReader(t *testing.T) {
+func TestOneReaderPerShard(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	id := f.place("c1")
-	first := f.order(id, "")
+	f, shape := newSimulatedStream(t, &log)
+	id := f.placeOrder("c1")
+	first := f.subscribeOrder(id, "")
 	shape.split()
-	f.set(id, 2)
-	f.wants(first, "item_set")
+	f.setQuantity(id, 2)
+	f.expectChanges(first, "item_set")
 	var group sync.WaitGroup
 	subscriptions := make([]*feed.Subscription, 500)
 	for i := range subscriptions {
@@ -335,13 +335,15 @@ func TestAShardHasOneReader(t *testing.T) {
 		})
 	}
 	group.Wait()
-	f.move(id, commerce.Confirmed)
+	f.moveOrder(id, commerce.Confirmed)
 	for _, w := range subscriptions {
-		f.wants(w, "confirmed")
+		f.expectChanges(w, "confirmed")
 	}
 	// One of the children may be listed a little later, and its reader may request its iterator a
 	// little later.
-	eventually(t, "both children are read", func() bool { return goroutines("shardReader).read") == 2 && shape.requests("GetShardIterator") >= 3 })
+	eventually(t, "both children are read", func() bool {
+		return countGoroutines("shardReader).read") == 2 && shape.requests("GetShardIterator") >= 3
+	})
 	if n := shape.requests("GetShardIterator"); n != 3 {
 		t.Errorf("%d iterators were requested, want 3: for the shard and its two children", n)
 	}
@@ -349,14 +351,14 @@ func TestAShardHasOneReader(t *testing.T) {
 	for _, w := range subscriptions {
 		w.Close()
 	}
-	nobodyReads(t)
+	waitForNoReaders(t)
 }
 
-// nobodyReads waits until no goroutine of a feed is left.
-func nobodyReads(t *testing.T) {
+// waitForNoReaders waits until no goroutine of a feed is left.
+func waitForNoReaders(t *testing.T) {
 	t.Helper()
 	eventually(t, "no goroutine of a feed is left", func() bool {
-		return goroutines("feed.(*Feed)", "feed.(*streamReader)", "feed.(*shardReader)") == 0
+		return countGoroutines("feed.(*Feed)", "feed.(*streamReader)", "feed.(*shardReader)") == 0
 	})
 }
 
@@ -370,8 +372,8 @@ func eventually(t *testing.T, description string, condition func() bool) {
 	}
 }
 
-// goroutines returns the number of goroutines that have one of the names in their stacks.
-func goroutines(names ...string) int {
+// countGoroutines returns the number of goroutines that have one of the names in their stacks.
+func countGoroutines(names ...string) int {
 	var b strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&b, 2)
 	n := 0
@@ -384,15 +386,15 @@ func goroutines(names ...string) int {
 }
 
 // A feed that is closed during changes and reads leaves no goroutine behind.
-func TestAFeedLeavesNothingBehind(t *testing.T) {
+func TestCloseLeavesNoGoroutine(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		id := f.place("c1")
+		f := newFixture(t, db, feed.Options{})
+		id := f.placeOrder("c1")
 		for range 5 {
 			ctx, cancel := context.WithCancel(f.ctx)
 			ended := make(chan error, 40)
 			for i := range 40 {
-				w := f.order(id, "")
+				w := f.subscribeOrder(id, "")
 				go func() {
 					for {
 						if _, err := w.Next(ctx); err != nil {
@@ -405,7 +407,7 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 					}
 				}()
 			}
-			f.set(id, 2+rand.IntN(1000))
+			f.setQuantity(id, 2+rand.IntN(1000))
 			cancel()
 			f.feed.Close()
 			for range 40 {
@@ -413,17 +415,17 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 					t.Error("Next ended without an error")
 				}
 			}
-			nobodyReads(t)
+			waitForNoReaders(t)
 			f.feed = storetest.Feed(t, db, f.store, feed.Options{})
 		}
 	})
 }
 
 // Many writers and subscribers run concurrently. The subscribers leave and resume.
-func TestFollowersAmongWriters(t *testing.T) {
+func TestConcurrentWritersAndSubscribers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{Buffer: 16})
-		orders := []commerce.OrderID{f.place("c1"), f.place("c1"), f.place("c2")}
+		f := newFixture(t, db, feed.Options{Buffer: 16})
+		orders := []commerce.OrderID{f.placeOrder("c1"), f.placeOrder("c1"), f.placeOrder("c2")}
 		var started []commerce.EventID
 		for _, id := range orders {
 			started = append(started, f.timeline(id)[0])
@@ -479,7 +481,7 @@ func TestFollowersAmongWriters(t *testing.T) {
 		}
 		writing.Wait()
 		for _, i := range []int{0, 2, 1} {
-			f.move(orders[i], commerce.Cancelled)
+			f.moveOrder(orders[i], commerce.Cancelled)
 		}
 		reading.Wait()
 		timelines := map[int][]commerce.EventID{}

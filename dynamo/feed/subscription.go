@@ -27,14 +27,14 @@ type Subscription struct {
 	queue []OrderChange
 	// backlog has changes from the timelines. They are delivered before the queue.
 	backlog []OrderChange
-	// last is the last event that was delivered. Before the first delivery it is the last event
+	// lastEventID is the last event that was delivered. Before the first delivery it is the last event
 	// before the subscription began. Events up to last are not delivered.
-	last commerce.EventID
-	// until is the last event to read from the timelines. It is empty if nothing is left to read.
-	until commerce.EventID
+	lastEventID commerce.EventID
+	// readUntil is the last event to read from the timelines. It is empty if nothing is left to read.
+	readUntil commerce.EventID
 	// behind is set if changes were missed after the current read of the timelines began.
 	behind bool
-	// catchingUp is set while behind, until or backlog hold back the queue.
+	// catchingUp is set while behind, readUntil or backlog hold back the queue.
 	catchingUp bool
 	closed     bool
 	err        error
@@ -43,19 +43,19 @@ type Subscription struct {
 // begin finds the event that the subscription begins after, and reads the events since then. It
 // returns commerce.InvalidError if after is invalid. Other errors are wrapped by table.Failed.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
-	done, err := s.feed.reading(ctx)
+	done, err := s.feed.acquireRead(ctx)
 	if err != nil {
 		return table.Failed("read", "the timeline", err)
 	}
 	defer done()
-	until, err := s.history.last(ctx)
+	until, err := s.history.lastEventID(ctx)
 	if err != nil {
 		return err
 	}
 	if after == "" || after == until {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.last = until
+		s.lastEventID = until
 		return nil
 	}
 	s.mu.Lock()
@@ -66,18 +66,18 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 		return err
 	}
 	if len(events) == 0 || events[0].ID != after {
-		return s.history.unknown()
+		return s.history.invalidAfter()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = after
-	s.addBacklog(events[1:], until, more)
+	s.lastEventID = after
+	s.setBacklog(events[1:], until, more)
 	return nil
 }
 
-// addBacklog fills the empty backlog with events from the timelines. If there are more events,
+// setBacklog fills the empty backlog with events from the timelines. If there are more events,
 // until is the last of them. The caller holds mu.
-func (s *Subscription) addBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
+func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
 	if s.closed {
 		return
 	}
@@ -90,8 +90,8 @@ func (s *Subscription) addBacklog(events []*commerce.Event, until commerce.Event
 		s.backlog = append(s.backlog, OrderChange{OrderID: e.OrderID, Event: e, Position: e.ID})
 	}
 	s.feed.backlog.Add(int64(len(events)))
-	if s.until = ""; more {
-		s.until = until
+	if s.readUntil = ""; more {
+		s.readUntil = until
 	}
 }
 
@@ -104,7 +104,7 @@ func (s *Subscription) addBacklog(events []*commerce.Event, until commerce.Event
 //   - the context's error: the subscription continues.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	for {
-		change, found, err := s.next()
+		change, found, err := s.tryNext()
 		if found || err != nil {
 			return change, err
 		}
@@ -122,9 +122,9 @@ func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	}
 }
 
-// next removes and returns the next change of the backlog or the queue. It does not wait. It
+// tryNext removes and returns the next change of the backlog or the queue. It does not wait. It
 // reports false if there is no change, or if the timelines must be read first.
-func (s *Subscription) next() (OrderChange, bool, error) {
+func (s *Subscription) tryNext() (OrderChange, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -137,10 +137,10 @@ func (s *Subscription) next() (OrderChange, bool, error) {
 		if s.backlog = s.backlog[1:]; len(s.backlog) == 0 {
 			s.backlog = nil
 		}
-		s.last = change.Position
+		s.lastEventID = change.Position
 		return change, true, nil
 	}
-	if s.behind || s.until != "" {
+	if s.behind || s.readUntil != "" {
 		return OrderChange{}, false, s.err
 	}
 	s.catchingUp = false
@@ -149,49 +149,49 @@ func (s *Subscription) next() (OrderChange, bool, error) {
 		if s.queue = s.queue[1:]; len(s.queue) == 0 {
 			s.queue = nil
 		}
-		if s.knows(change) {
+		if s.isDelivered(change) {
 			continue
 		}
 		if change.Position != "" {
-			s.last = change.Position
+			s.lastEventID = change.Position
 		}
 		return change, true, nil
 	}
 	return OrderChange{}, false, s.err
 }
 
-// knows reports whether a change was delivered already, or was committed before the subscription
-// began.
-func (s *Subscription) knows(change OrderChange) bool {
-	return change.Position != "" && s.history != nil && change.Position <= s.last
+// isDelivered reports whether a change was delivered already, or was committed before the
+// subscription began.
+func (s *Subscription) isDelivered(change OrderChange) bool {
+	return change.Position != "" && s.history != nil && change.Position <= s.lastEventID
 }
 
 // mustCatchUp reports whether the timelines must be read before the queue is delivered.
 func (s *Subscription) mustCatchUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.closed && (s.behind || s.until != "")
+	return !s.closed && (s.behind || s.readUntil != "")
 }
 
 // catchUp reads missed events from the timelines into the backlog. It returns ErrTooSlow if too
 // many events were missed. Other errors are wrapped by table.Failed. All errors except the
 // context's end the subscription.
 func (s *Subscription) catchUp(ctx context.Context) error {
-	done, err := s.feed.reading(ctx)
+	done, err := s.feed.acquireRead(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	s.mu.Lock()
-	behind, from, until := s.behind, s.last, s.until
+	behind, from, until := s.behind, s.lastEventID, s.readUntil
 	// A gap during the read sets behind again.
 	s.behind = false
 	s.mu.Unlock()
-	events, until, more, err := s.missing(ctx, behind, from, until)
+	events, until, more, err := s.missedEvents(ctx, behind, from, until)
 
 	s.mu.Lock()
 	if err == nil {
-		s.addBacklog(events, until, more)
+		s.setBacklog(events, until, more)
 		s.mu.Unlock()
 		return nil
 	}
@@ -210,11 +210,11 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missing returns the next events after from up to until, as history.events does. If behind is set,
-// it reads the last event first and uses it as until.
-func (s *Subscription) missing(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
+// missedEvents returns the next events after from up to until, as history.events does. If behind is
+// set, it reads the last event first and uses it as until.
+func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
-		last, err := s.history.last(ctx)
+		last, err := s.history.lastEventID(ctx)
 		if err != nil || last <= from {
 			return nil, "", false, err
 		}
@@ -233,16 +233,16 @@ func (s *Subscription) deliver(change OrderChange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A subscription that is behind reads the change from the timelines.
-	if s.closed || s.err != nil || s.knows(change) || s.behind && change.Position != "" {
+	if s.closed || s.err != nil || s.isDelivered(change) || s.behind && change.Position != "" {
 		return true
 	}
-	if len(s.queue) >= s.feed.buffer {
+	if len(s.queue) >= s.feed.queueCapacity {
 		if s.catchingUp {
 			// The subscription is reading the timelines, which have the queued events, too.
 			s.queue = slices.DeleteFunc(s.queue, func(c OrderChange) bool { return c.Position != "" })
 			s.behind = true
 		}
-		if len(s.queue) >= s.feed.buffer {
+		if len(s.queue) >= s.feed.queueCapacity {
 			s.err = fmt.Errorf("subscribe to %s: %w: its queue of %d changes is full", s.topic, ErrTooSlow, len(s.queue))
 			s.notify()
 			return false
@@ -256,8 +256,8 @@ func (s *Subscription) deliver(change OrderChange) bool {
 	return true
 }
 
-// missed marks the subscription as behind, because changes were missed.
-func (s *Subscription) missed() {
+// markBehind marks the subscription as behind, because changes were missed.
+func (s *Subscription) markBehind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.behind, s.catchingUp = true, true

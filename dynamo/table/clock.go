@@ -42,8 +42,9 @@ func clockError(watch *clockWatch) error {
 	return nil
 }
 
-// logClock returns a function that logs when the clocks begin to differ, and when they agree again.
-func logClock(log *slog.Logger) func(ahead time.Duration) {
+// clockLogger returns a function that logs when the clocks begin to differ, and when they agree
+// again.
+func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 	return func(ahead time.Duration) {
 		if ahead == 0 {
 			log.Info("the server's clock and DynamoDB's agree again")
@@ -53,10 +54,10 @@ func logClock(log *slog.Logger) func(ahead time.Duration) {
 	}
 }
 
-// refuseWrites returns a client whose writes of records fail with a ClockError while the clocks
+// withClockCheck returns a client whose writes of records fail with a ClockError while the clocks
 // differ. TransactWrite makes the same check before it uses the fast path.
-func refuseWrites(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
-	return checked(db, "Clock", func(_ context.Context, in any) error {
+func withClockCheck(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
+	return withCheck(db, "Clock", func(_ context.Context, in any) error {
 		switch in.(type) {
 		case *dynamodb.TransactWriteItemsInput, *dynamodb.BatchWriteItemInput, *dynamodb.PutItemInput, *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput:
 			return clockError(watch)

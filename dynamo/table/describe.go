@@ -7,14 +7,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// describeUnnamed describes keys for messages that may be logged. The text has no personal data or
+// describeRedacted describes keys for messages that may be logged. The text has no personal data or
 // secrets: see model.Keys.Unnamed.
-func describeUnnamed(ks []model.Keys) string {
+func describeRedacted(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
 		texts[i] = k.Unnamed()
 	}
-	return shorten(texts)
+	return summarize(texts)
 }
 
 // Describe describes the keys of a batch for people: the first three keys and the number of others.
@@ -23,11 +23,11 @@ func Describe(ks []model.Keys) string {
 	for i, k := range ks {
 		texts[i] = k.PK + " " + k.SK
 	}
-	return shorten(texts)
+	return summarize(texts)
 }
 
-// shorten joins the first three texts and adds the number of others.
-func shorten(texts []string) string {
+// summarize joins the first three texts and adds the number of others.
+func summarize(texts []string) string {
 	const shown = 3
 	if more := len(texts) - shown; more > 0 {
 		return fmt.Sprintf("%s, and %d more", strings.Join(texts[:shown], ", "), more)
@@ -35,8 +35,8 @@ func shorten(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// describeRange describes the keys that a Query reads, for people.
-func describeRange(p *model.AccessPattern, partition, prefix string, bounds model.Range) string {
+// describeKeyRange describes the keys that a Query reads, for people.
+func describeKeyRange(p *model.AccessPattern, partition, prefix string, bounds model.Range) string {
 	_, sk := p.KeyAttributes()
 	from, exclusive := strings.CutSuffix(bounds.From, model.JustAfter(""))
 	relation := " <= "

@@ -66,15 +66,15 @@ func (e *ShardsError) Unwrap() error { return ErrTableMismatch }
 // Failed wraps an error of the SDK with the operation and its subject, such as a key. It also wraps
 // ErrUnavailable, ErrNotDynamoDB, ErrNoTable, ErrTableExists or ErrAccessDenied if one applies.
 func Failed(operation, subject string, err error) error {
-	if kind := kindOf(err); kind != nil {
+	if kind := classifyError(err); kind != nil {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
 	}
 	return fmt.Errorf("%s %s: %w", operation, subject, err)
 }
 
-// kindOf returns the error of this package that describes an error of the SDK, or nil if there is
-// no such error. The error of a cancelled context has no kind.
-func kindOf(err error) error {
+// classifyError returns the error of this package that describes an error of the SDK, or nil if
+// there is no such error. The error of a cancelled context has no kind.
+func classifyError(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -87,7 +87,7 @@ func kindOf(err error) error {
 	if exists := (*types.ResourceInUseException)(nil); errors.As(err, &exists) {
 		return ErrTableExists
 	}
-	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) && passing(cancelled) {
+	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) && isTransient(cancelled) {
 		return ErrUnavailable
 	}
 	if api := smithy.APIError(nil); errors.As(err, &api) {

@@ -133,7 +133,7 @@ func (e *Expression) Adding(deltas map[string]int) string {
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		switch {
 		case a == model.AttrVersion, a == model.AttrStockRevision:
-			sets = append(sets, e.addingFrom0(a, model.Num(deltas[a])))
+			sets = append(sets, e.incrementFromZero(a, model.Num(deltas[a])))
 		case deltas[a] < 0:
 			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.name(a), e.name(a), e.Value(model.Num(-deltas[a]))))
 		default:
@@ -148,7 +148,7 @@ func (e *Expression) Adding(deltas map[string]int) string {
 func (e *Expression) Counting(deltas, others model.Record) string {
 	var sets []string
 	for _, a := range AttributeNames(deltas) {
-		sets = append(sets, e.addingFrom0(a, deltas[a]))
+		sets = append(sets, e.incrementFromZero(a, deltas[a]))
 	}
 	for _, a := range AttributeNames(others) {
 		if deltas[a] == nil && a != model.AttrPK && a != model.AttrSK {
@@ -158,8 +158,8 @@ func (e *Expression) Counting(deltas, others model.Record) string {
 	return Clauses(sets, nil)
 }
 
-// addingFrom0 returns a SET action that adds delta to a number. A missing number counts as 0.
-func (e *Expression) addingFrom0(attribute string, delta types.AttributeValue) string {
+// incrementFromZero returns a SET action that adds delta to a number. A missing number counts as 0.
+func (e *Expression) incrementFromZero(attribute string, delta types.AttributeValue) string {
 	name := e.name(attribute)
 	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(delta))
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// consistency returns the ConsistentRead parameter for reads of the table. It is nil for eventually
-// consistent reads.
-func (t *Table) consistency() *bool {
+// consistentRead returns the ConsistentRead parameter for reads of the table. It is nil for
+// eventually consistent reads.
+func (t *Table) consistentRead() *bool {
 	if !t.consistent {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 	}
 	if timed.On() {
 		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.Records)}
-		r.ReadUnits = t.reported(units.Read(model.SizeOfAll(a.Records)), 1, a)
+		r.ReadUnits = t.readUnits(units.Read(model.SizeOfAll(a.Records)), 1, a)
 		timed.Stop(r)
 	}
 	if len(a.Records) == 0 {
@@ -52,72 +52,72 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 
 // getItem sends one GetItem. If reportCapacity is set, DynamoDB reports the consumed capacity. It
 // returns the SDK's error, or ErrOverBudget.
-func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) (answer, error) {
-	db, options := t.Client, leaveAsIs
-	if t.wire != nil {
-		body, ok := getItemBody(t.asking(reportCapacity), k)
-		a, fallback, err := t.shortly(ctx, t.wire.operations.getItem, body, ok, 1)
+func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
+		body, ok := getItemBody(t.readOptions(reportCapacity), k)
+		a, fallback, err := t.tryFastPath(ctx, t.fastPath.targets.getItem, body, ok, 1)
 		if a != nil || err != nil {
 			return *a, err
 		}
-		db, options = fallback.db, fallback.along
+		db, options = fallback.client, fallback.options
 	}
 	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistency(), ReturnConsumedCapacity: returning(reportCapacity),
+		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistentRead(), ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
 	}, options)
 	if err != nil {
-		return answer{}, err
+		return readResult{}, err
 	}
-	a := answer{}
+	a := readResult{}
 	if out.Item != nil {
 		a.Records = []model.Reader{{Record: out.Item}}
 	}
-	a.cost(out.ConsumedCapacity)
+	a.addConsumedCapacity(out.ConsumedCapacity)
 	return a, nil
 }
 
-// leaveAsIs changes no option. It is passed to requests that use the client's own options.
-func leaveAsIs(*dynamodb.Options) {}
+// noOptions changes no option. It is passed to requests that use the client's own options.
+func noOptions(*dynamodb.Options) {}
 
-// shortly makes the first attempt of a read on the fast path. If encoded is not set, the fast path
-// could not encode the body and makes no attempt. If a is nil, the caller sends the request with
-// fallback. It returns ErrOverBudget if the read budget is used up.
-func (t *Table) shortly(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *answer, fallback rest, err error) {
+// tryFastPath makes the first attempt of a read on the fast path. If encoded is not set, the fast
+// path could not encode the body and makes no attempt. If a is nil, the caller sends the request
+// with fallback. It returns ErrOverBudget if the read budget is used up.
+func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
-		return nil, rest{db: t.Client, along: leaveAsIs}, nil
+		return nil, sdkFallback{client: t.Client, options: noOptions}, nil
 	}
-	if err := spend(ctx); err != nil {
-		return &answer{}, rest{}, err
+	if err := chargeRead(ctx); err != nil {
+		return &readResult{}, sdkFallback{}, err
 	}
-	a, fallback = t.wire.try(ctx, operation, t.Name, body, capacity)
+	a, fallback = t.fastPath.try(ctx, operation, t.Name, body, capacity)
 	if a != nil {
-		t.wire.succeeded(ctx)
+		t.fastPath.recordSuccess(ctx)
 	}
 	return a, fallback, nil
 }
 
-// asking returns the options of a read of the table on the fast path.
-func (t *Table) asking(reportCapacity bool) asking {
-	return asking{table: t.Name, consistent: t.consistent, priced: reportCapacity}
+// readOptions returns the options of a read of the table on the fast path.
+func (t *Table) readOptions(reportCapacity bool) readOptions {
+	return readOptions{table: t.Name, consistent: t.consistent, reportCapacity: reportCapacity}
 }
 
-// returning returns the ReturnConsumedCapacity parameter of a request.
-func returning(reportCapacity bool) types.ReturnConsumedCapacity {
+// returnConsumedCapacity returns the ReturnConsumedCapacity parameter of a request.
+func returnConsumedCapacity(reportCapacity bool) types.ReturnConsumedCapacity {
 	if reportCapacity {
 		return types.ReturnConsumedCapacityTotal
 	}
 	return ""
 }
 
-// reported returns the read units that the engine reported, or the computed units if it reported
+// readUnits returns the read units that the engine reported, or the computed units if it reported
 // none. The result is at least the units of reading missing records, which DynamoDB charges, too.
 // Some engines report less.
-func (t *Table) reported(computed float64, reads int, a answer) float64 {
+func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	minimum := units.Read(0) * float64(reads)
 	if t.consistent {
 		computed, minimum = 2*computed, 2*minimum
 	}
-	if !a.told {
+	if !a.unitsReported {
 		return computed
 	}
 	return max(a.units, minimum)
@@ -185,12 +185,12 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 	pending := ks
 	for attempt := 0; len(pending) > 0; attempt++ {
 		if err := BackOff(ctx, attempt); err != nil {
-			return nil, Failed("BatchGetItem", describeUnnamed(ks), err)
+			return nil, Failed("BatchGetItem", describeRedacted(ks), err)
 		}
 		timed := StartTimer(ctx)
 		a, err := t.batchGetItem(ctx, pending, timed.On())
 		if err != nil {
-			return nil, Failed("BatchGetItem", describeUnnamed(ks), err)
+			return nil, Failed("BatchGetItem", describeRedacted(ks), err)
 		}
 		if attempt == 0 {
 			found = a.Records
@@ -198,57 +198,57 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 			found = append(found, a.Records...)
 		}
 		if timed.On() {
-			processed := len(pending) - len(a.left)
+			processed := len(pending) - len(a.unprocessed)
 			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: Describe(ks), Items: len(a.Records),
-				ReadUnits: t.reported(units.Batch(a.Records, processed), processed, a)})
+				ReadUnits: t.readUnits(units.Batch(a.Records, processed), processed, a)})
 		}
-		pending = a.left
+		pending = a.unprocessed
 	}
 	return found, nil
 }
 
 // batchGetItem sends one BatchGetItem. If reportCapacity is set, DynamoDB reports the consumed
 // capacity. It returns the SDK's error, or ErrOverBudget.
-func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacity bool) (answer, error) {
-	db, options := t.Client, leaveAsIs
-	if t.wire != nil {
-		body, ok := batchBody(t.asking(reportCapacity), ks)
-		a, fallback, err := t.shortly(ctx, t.wire.operations.batchGetItem, body, ok, len(ks))
+func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacity bool) (readResult, error) {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
+		body, ok := batchBody(t.readOptions(reportCapacity), ks)
+		a, fallback, err := t.tryFastPath(ctx, t.fastPath.targets.batchGetItem, body, ok, len(ks))
 		if a != nil || err != nil {
 			return *a, err
 		}
-		db, options = fallback.db, fallback.along
+		db, options = fallback.client, fallback.options
 	}
 	keys := make([]map[string]types.AttributeValue, len(ks))
 	for i, k := range ks {
 		keys[i] = k.Attributes()
 	}
 	out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-		RequestItems:           map[string]types.KeysAndAttributes{t.Name: {Keys: keys, ConsistentRead: t.consistency()}},
-		ReturnConsumedCapacity: returning(reportCapacity),
+		RequestItems:           map[string]types.KeysAndAttributes{t.Name: {Keys: keys, ConsistentRead: t.consistentRead()}},
+		ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
 	}, options)
 	if err != nil {
-		return answer{}, err
+		return readResult{}, err
 	}
-	a := answer{Records: readers(out.Responses[t.Name])}
+	a := readResult{Records: newReaders(out.Responses[t.Name])}
 	for _, k := range out.UnprocessedKeys[t.Name].Keys {
-		a.left = append(a.left, model.KeyOf(k))
+		a.unprocessed = append(a.unprocessed, model.KeyOf(k))
 	}
 	for i := range out.ConsumedCapacity {
-		a.cost(&out.ConsumedCapacity[i])
+		a.addConsumedCapacity(&out.ConsumedCapacity[i])
 	}
 	return a, nil
 }
 
-// cost adds the consumed capacity that the engine reported, if any.
-func (a *answer) cost(consumed *types.ConsumedCapacity) {
+// addConsumedCapacity adds the consumed capacity that the engine reported, if any.
+func (a *readResult) addConsumedCapacity(consumed *types.ConsumedCapacity) {
 	if consumed != nil {
-		a.units, a.told = a.units+aws.ToFloat64(consumed.CapacityUnits), true
+		a.units, a.unitsReported = a.units+aws.ToFloat64(consumed.CapacityUnits), true
 	}
 }
 
-// readers converts records of the SDK.
-func readers(records []map[string]types.AttributeValue) []model.Reader {
+// newReaders converts records of the SDK.
+func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 	all := make([]model.Reader, len(records))
 	for i, r := range records {
 		all[i] = model.Reader{Record: r}
@@ -267,7 +267,7 @@ func BackOff(ctx context.Context, attempt int) error {
 	return Wait(ctx, mathrand.N(maximum)+time.Millisecond)
 }
 
-// Wait waits for the duration d. It returns the context's error if the context ends first.
+// Sleep waits for the duration d. It returns the context's error if the context ends first.
 func Wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 // requests of the caller come after all requests of the calls.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
-		return recovering(ctx, 0, do)
+		return callRecovering(ctx, 0, do)
 	}
 	span := SpanOf(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -21,7 +21,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	var group sync.WaitGroup
 	slots := make(chan struct{}, limit)
 	forks := make([]context.Context, n)
-	span.settle()
+	span.resolveWave()
 	for i := range forks {
 		forks[i] = span.Fork(ctx)
 	}
@@ -32,7 +32,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 			if forked.Err() != nil {
 				return
 			}
-			if err := recovering(forked, i, do); err != nil {
+			if err := callRecovering(forked, i, do); err != nil {
 				cancel(err)
 			}
 		})
@@ -44,8 +44,8 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	return context.Cause(ctx)
 }
 
-// recovering calls do and turns a panic into an error.
-func recovering(ctx context.Context, i int, do func(ctx context.Context, i int) error) (err error) {
+// callRecovering calls do and turns a panic into an error.
+func callRecovering(ctx context.Context, i int, do func(ctx context.Context, i int) error) (err error) {
 	defer Recovered(&err)
 	return do(ctx, i)
 }

@@ -17,13 +17,13 @@ import (
 // apply to the sort key after prefix.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	timed := StartTimer(ctx)
-	a, err := t.queryOnce(ctx, querying{pattern: p, where: model.KeyRangeOf(p, partition, prefix, bounds), limit: limit, forward: forward}, timed.On())
+	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.KeyRangeOf(p, partition, prefix, bounds), limit: limit, forward: forward}, timed.On())
 	if err != nil {
 		return nil, false, Failed("Query", partition, err)
 	}
 	if timed.On() {
-		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, bounds),
-			Items: len(a.Records), ReadUnits: t.queried(p, units.Query(a.Records), a)})
+		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeKeyRange(p, partition, prefix, bounds),
+			Items: len(a.Records), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)})
 	}
 	return a.Records, a.more, nil
 }
@@ -47,62 +47,62 @@ func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition
 	return records, more, err
 }
 
-// querying has the parameters of one Query.
-type querying struct {
-	pattern *model.AccessPattern
-	where   model.KeyRange
-	limit   int
-	forward bool
+// queryRequest has the parameters of one Query.
+type queryRequest struct {
+	pattern  *model.AccessPattern
+	keyRange model.KeyRange
+	limit    int
+	forward  bool
 }
 
-// mostExpected limits how many records a Query preallocates.
-const mostExpected = 256
+// maxPreallocatedRecords limits how many records a Query preallocates.
+const maxPreallocatedRecords = 256
 
-// queryOnce sends one Query. If reportCapacity is set, DynamoDB reports the consumed capacity. It
+// queryPage sends one Query. If reportCapacity is set, DynamoDB reports the consumed capacity. It
 // returns the SDK's error, or ErrOverBudget.
-func (t *Table) queryOnce(ctx context.Context, q querying, reportCapacity bool) (answer, error) {
-	db, options := t.Client, leaveAsIs
-	if t.wire != nil {
-		read := t.asking(reportCapacity)
+func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bool) (readResult, error) {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
+		read := t.readOptions(reportCapacity)
 		read.consistent = read.consistent && q.pattern.Index == ""
 		body, ok := queryBody(read, q)
-		a, fallback, err := t.shortly(ctx, t.wire.operations.query, body, ok, min(q.limit, mostExpected))
+		a, fallback, err := t.tryFastPath(ctx, t.fastPath.targets.query, body, ok, min(q.limit, maxPreallocatedRecords))
 		if a != nil || err != nil {
 			return *a, err
 		}
-		db, options = fallback.db, fallback.along
+		db, options = fallback.client, fallback.options
 	}
 	in := &dynamodb.QueryInput{
 		TableName:                 &t.Name,
-		KeyConditionExpression:    &q.where.Text,
-		ExpressionAttributeValues: q.where.Values(),
+		KeyConditionExpression:    &q.keyRange.Text,
+		ExpressionAttributeValues: q.keyRange.Values(),
 		ScanIndexForward:          &q.forward,
 		Limit:                     aws.Int32(int32(q.limit)),
-		ReturnConsumedCapacity:    returning(reportCapacity),
+		ReturnConsumedCapacity:    returnConsumedCapacity(reportCapacity),
 	}
 	if q.pattern.Index != "" {
 		in.IndexName = &q.pattern.Index
 	} else {
-		in.ConsistentRead = t.consistency()
+		in.ConsistentRead = t.consistentRead()
 	}
 	out, err := db.Query(ctx, in, options)
 	if err != nil {
-		return answer{}, err
+		return readResult{}, err
 	}
-	a := answer{Records: readers(out.Items), more: len(out.LastEvaluatedKey) > 0}
-	a.cost(out.ConsumedCapacity)
+	a := readResult{Records: newReaders(out.Items), more: len(out.LastEvaluatedKey) > 0}
+	a.addConsumedCapacity(out.ConsumedCapacity)
 	return a, nil
 }
 
-// queried returns the read units of a Query, as reported does. A Query of the index is never
+// queryUnits is readUnits for a Query. A Query of the index is never
 // strongly consistent.
-func (t *Table) queried(p *model.AccessPattern, computed float64, a answer) float64 {
+func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResult) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t
 		eventual.consistent = false
 		t = &eventual
 	}
-	return t.reported(computed, 1, a)
+	return t.readUnits(computed, 1, a)
 }
 
 // MaxCountedPages is the maximum number of Queries that Count sends. Each reads up to PageBytes.
@@ -116,21 +116,21 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 	in := &dynamodb.QueryInput{
 		TableName: &t.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(),
 		ScanIndexForward: aws.Bool(p.Direction == model.Ascending), Select: types.SelectCount,
-		ConsistentRead: t.consistency(), // Count never reads an index
+		ConsistentRead: t.consistentRead(), // Count never reads an index
 	}
 	n := 0
 	for range MaxCountedPages {
 		timed := StartTimer(ctx)
-		in.ReturnConsumedCapacity = returning(timed.On())
+		in.ReturnConsumedCapacity = returnConsumedCapacity(timed.On())
 		out, err := t.Client.Query(ctx, in)
 		if err != nil {
 			return 0, Failed("Query", partition, err)
 		}
 		if timed.On() {
-			a := answer{Records: readers(out.Items)}
-			a.cost(out.ConsumedCapacity)
-			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeRange(p, partition, prefix, model.Range{}),
-				Items: int(out.Count), ReadUnits: t.queried(p, units.Query(a.Records), a)})
+			a := readResult{Records: newReaders(out.Items)}
+			a.addConsumedCapacity(out.ConsumedCapacity)
+			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeKeyRange(p, partition, prefix, model.Range{}),
+				Items: int(out.Count), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)})
 		}
 		n += int(out.Count)
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {

@@ -21,7 +21,7 @@ const (
 	maxBulkAttempts = 200
 )
 
-// persistently returns SDK options that allow the given number of attempts. The SDK repeats a
+// withMaxAttempts returns SDK options that allow the given number of attempts. The SDK repeats a
 // transaction with the same ClientRequestToken, which DynamoDB remembers for ten minutes. So a
 // transaction whose response was lost is not committed twice.
 //
@@ -29,10 +29,10 @@ const (
 // transactions: DynamoDB cancels a transaction or rejects a single write on such a conflict.
 //
 // A client with a NopRetryer keeps it: an error of the embedded store would occur again.
-func persistently(attempts int) func(*dynamodb.Options) {
+func withMaxAttempts(attempts int) func(*dynamodb.Options) {
 	retryer := retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
-		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return pause(attempt), nil })
+		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return retryDelay(attempt), nil })
 		// With its own rate limiter the SDK stops retrying when many requests are throttled at once.
 		// Here only the number of attempts and the deadline decide.
 		o.RateLimiter = ratelimit.None
@@ -42,7 +42,7 @@ func persistently(attempts int) func(*dynamodb.Options) {
 				if !errors.As(err, &cancelled) {
 					return aws.UnknownTernary
 				}
-				return aws.BoolTernary(passing(cancelled))
+				return aws.BoolTernary(isTransient(cancelled))
 			}),
 			retry.RetryableErrorCode{Codes: map[string]struct{}{"TransactionInProgressException": {}, "TransactionConflictException": {}}},
 		}, o.Retryables...)
@@ -54,14 +54,14 @@ func persistently(attempts int) func(*dynamodb.Options) {
 	}
 }
 
-// pause returns the delay after the given number of failed attempts. It is a random time of up to
-// 10 ms, 20 ms, 40 ms and so on to 640 ms, so that conflicting requests do not conflict again.
-func pause(attempts int) time.Duration {
+// retryDelay returns the delay after the given number of failed attempts. It is a random time of up
+// to 10 ms, 20 ms, 40 ms and so on to 640 ms, so that conflicting requests do not conflict again.
+func retryDelay(attempts int) time.Duration {
 	return rand.N(10*time.Millisecond<<min(max(0, attempts-1), 6)) + time.Millisecond
 }
 
-// passing reports whether a transaction was cancelled for transient reasons only.
-func passing(cancelled *types.TransactionCanceledException) bool {
+// isTransient reports whether a transaction was cancelled for transient reasons only.
+func isTransient(cancelled *types.TransactionCanceledException) bool {
 	transient := false
 	for _, reason := range cancelled.CancellationReasons {
 		switch aws.ToString(reason.Code) {

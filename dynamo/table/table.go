@@ -18,9 +18,9 @@ type Table struct {
 	// Client is the SDK client. It charges reads to the ReadBudget of their context. Its writes fail
 	// with a ClockError while the clocks differ.
 	Client *dynamodb.Client
-	// wire is the fast path. If the client has a setting that only the SDK supports, it is nil and
+	// fastPath is the fast path. If the client has a setting that only the SDK supports, it is nil and
 	// Fallback names the setting.
-	wire     *wire
+	fastPath *fastPath
 	Fallback string
 	clock    func() time.Time
 	// watch compares clock with DynamoDB's clock.
@@ -29,9 +29,9 @@ type Table struct {
 	// consistent selects strongly consistent reads. Reads of an index are eventually consistent in
 	// any case.
 	consistent bool
-	// writing are the SDK options of transactions: retry up to maxWriteAttempts times. Bulk are the
-	// options for checks, exports and imports, which retry for longer than a server can wait.
-	writing, Bulk func(*dynamodb.Options)
+	// writeOptions are the SDK options of transactions: retry up to maxWriteAttempts times. Bulk are
+	// the options for checks, exports and imports, which retry for longer than a server can wait.
+	writeOptions, Bulk func(*dynamodb.Options)
 }
 
 // OpenTable returns a table that uses the client db. It sends no request. The clock dates new
@@ -39,11 +39,11 @@ type Table struct {
 // again. entropy is the random source of new IDs.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy}
-	watched, watch := watchClock(db, clock, logClock(log))
+	watched, watch := watchClock(db, clock, clockLogger(log))
 	t.watch = watch
-	t.wire, t.Fallback = newWire(db, watched)
-	t.Client = refuseWrites(budgeted(watched), watch)
-	t.writing, t.Bulk = persistently(maxWriteAttempts), persistently(maxBulkAttempts)
+	t.fastPath, t.Fallback = newFastPath(db, watched)
+	t.Client = withClockCheck(withReadBudget(watched), watch)
+	t.writeOptions, t.Bulk = withMaxAttempts(maxWriteAttempts), withMaxAttempts(maxBulkAttempts)
 	return t
 }
 

@@ -80,12 +80,12 @@ type Span struct {
 	path  string
 
 	mu sync.Mutex
-	// after is the wave of the last request, or unknown.
-	after int
+	// lastWave is the wave of the last request, or unknownWave.
+	lastWave int
 }
 
-// unknown is the wave of a Span that begins after all requests of the Trace so far.
-const unknown = -1
+// unknownWave is the wave of a Span that begins after all requests of the Trace so far.
+const unknownWave = -1
 
 type spanKey struct{}
 
@@ -105,7 +105,7 @@ func (s *Span) Fork(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, after: s.wave()})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastWave: s.wave()})
 }
 
 // At returns ctx with a new Span that has the given path and has waited for the same requests as s.
@@ -113,7 +113,7 @@ func (s *Span) At(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, after: s.wave()})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: s.wave()})
 }
 
 // Unplanned returns ctx with a new Span for reads whose dependencies are unknown. Its first request
@@ -122,7 +122,7 @@ func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, after: unknown})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
 // Wave returns the wave of the last request of the Span, or 0 if there was no request.
@@ -148,13 +148,13 @@ func (s *Span) Wait(wave int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.after = max(s.after, wave)
+	s.lastWave = max(s.lastWave, wave)
 }
 
-// settle replaces an unknown wave by the last wave of the Trace, so that all forks begin after the
-// same requests.
-func (s *Span) settle() {
-	if s == nil || s.wave() != unknown {
+// resolveWave replaces an unknown wave by the last wave of the Trace, so that all forks begin after
+// the same requests.
+func (s *Span) resolveWave() {
+	if s == nil || s.wave() != unknownWave {
 		return
 	}
 	s.Wait(s.trace.lastWave())
@@ -163,7 +163,7 @@ func (s *Span) settle() {
 func (s *Span) wave() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.after
+	return s.lastWave
 }
 
 // timer measures one request. The zero value is for a context without a Trace.
@@ -179,11 +179,11 @@ func StartTimer(ctx context.Context) timer {
 	if span == nil {
 		return timer{}
 	}
-	span.settle()
+	span.resolveWave()
 	return timer{span: span, wave: span.wave() + 1, start: time.Now()}
 }
 
-// On reports whether the request is recorded. If not, the caller must not call Stop.
+// Enabled reports whether the request is recorded. If not, the caller must not call Stop.
 func (t timer) On() bool { return t.span != nil }
 
 // Stop records the request with its path, wave and duration.

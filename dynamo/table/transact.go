@@ -12,45 +12,45 @@ import (
 // TransactWrite sends one TransactWriteItems. The SDK retries it with the same bytes. It returns a
 // ClockError while the clocks differ, or the SDK's error.
 func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteItem) error {
-	db, options := t.Client, leaveAsIs
-	if t.wire != nil {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
 		if err := t.ClockErr(); err != nil {
 			return err
 		}
 		// If there is no token, the request goes to the SDK, which fails with the same error.
-		token, err := t.wire.options.IdempotencyTokenProvider.GetIdempotencyToken()
+		token, err := t.fastPath.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items); ok && err == nil {
-			a, fallback := t.wire.try(ctx, t.wire.operations.transactWriteItems, t.Name, body, 0)
+			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
 			if a != nil {
 				return nil
 			}
-			db, options = fallback.db, fallback.along
+			db, options = fallback.client, fallback.options
 		}
 	}
-	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}, t.writing, options)
+	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}, t.writeOptions, options)
 	return err
 }
 
 // TransactGet reads one record with TransactGetItems. It is retried as often as a write. It returns
 // the SDK's error.
-func (t *Table) TransactGet(ctx context.Context, k model.Keys) (answer, error) {
-	db, options := t.Client, leaveAsIs
-	if t.wire != nil {
+func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, error) {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
 		if body, ok := transactGetBody(t.Name, k); ok {
-			a, fallback := t.wire.try(ctx, t.wire.operations.transactGetItems, t.Name, body, 1)
+			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactGetItems, t.Name, body, 1)
 			if a != nil {
 				return *a, nil
 			}
-			db, options = fallback.db, fallback.along
+			db, options = fallback.client, fallback.options
 		}
 	}
 	out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{
 		TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.Attributes()}}},
-	}, t.writing, options)
+	}, t.writeOptions, options)
 	if err != nil {
-		return answer{}, err
+		return readResult{}, err
 	}
-	a := answer{}
+	a := readResult{}
 	for _, r := range out.Responses {
 		if r.Item != nil {
 			a.Records = append(a.Records, model.Reader{Record: r.Item})

@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// someActions returns the actions of a transaction. The SDK encodes their maps in random order.
-func someActions() []types.TransactWriteItem {
+// testActions returns the actions of a transaction. The SDK encodes their maps in random order.
+func testActions() []types.TransactWriteItem {
 	item := model.Keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.Attributes().With(model.Record{"n": model.Num(1), "s": model.Str("x"), "l": model.Texts([]string{"y"}), "v": model.Num(2)})
 	table := "shop"
 	return []types.TransactWriteItem{
@@ -26,17 +26,17 @@ func someActions() []types.TransactWriteItem {
 	}
 }
 
-// sameToken is an idempotency token provider that always returns the same token.
-type sameToken struct{}
+// fixedToken is an idempotency token provider that always returns the same token.
+type fixedToken struct{}
 
 // GetIdempotencyToken returns the token.
-func (sameToken) GetIdempotencyToken() (string, error) {
+func (fixedToken) GetIdempotencyToken() (string, error) {
 	return "7f0f3a34-3b62-4f3a-bd2e-0f8d4f1f2e55", nil
 }
 
-// anyAction generates any action of a transaction that the SDK accepts.
-func anyAction() *rapid.Generator[types.TransactWriteItem] {
-	value := rapid.OneOf(someValue(2), rapid.SampledFrom([]types.AttributeValue{
+// actionGenerator generates any action of a transaction that the SDK accepts.
+func actionGenerator() *rapid.Generator[types.TransactWriteItem] {
+	value := rapid.OneOf(valueGenerator(2), rapid.SampledFrom([]types.AttributeValue{
 		&types.AttributeValueMemberL{}, &types.AttributeValueMemberM{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
 		&types.AttributeValueMemberBS{}, &types.AttributeValueMemberNULL{},
 	}))
@@ -69,13 +69,13 @@ func anyAction() *rapid.Generator[types.TransactWriteItem] {
 }
 
 // Equal transactions have equal bytes except for the token.
-func TestTransactionsAreWrittenInOneOrder(t *testing.T) {
-	first, ok := transactWriteBody("token", someActions())
+func TestTransactionEncodingIsDeterministic(t *testing.T) {
+	first, ok := transactWriteBody("token", testActions())
 	if !ok {
 		t.Fatal("the fast path cannot encode the transaction")
 	}
 	for range 20 {
-		if again, _ := transactWriteBody("token", someActions()); !bytes.Equal(again, first) {
+		if again, _ := transactWriteBody("token", testActions()); !bytes.Equal(again, first) {
 			t.Fatalf("the transaction is encoded as\n%s\nand as\n%s", first, again)
 		}
 	}
@@ -84,13 +84,13 @@ func TestTransactionsAreWrittenInOneOrder(t *testing.T) {
 // Each transaction has a new token from the client's token provider.
 func TestTransactionsHaveTokens(t *testing.T) {
 	tokens := map[string]bool{}
-	s := answering(t, func(r *http.Request) (*http.Response, error) {
-		token, _ := sent(t, r).body.(map[string]any)["ClientRequestToken"].(string)
+	s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
+		token, _ := readSentRequest(t, r).body.(map[string]any)["ClientRequestToken"].(string)
 		tokens[token] = true
-		return reply(http.StatusOK, `{}`), nil
+		return newResponse(http.StatusOK, `{}`), nil
 	})
 	for range 3 {
-		if err := s.TransactWrite(context.Background(), someActions()); err != nil {
+		if err := s.TransactWrite(context.Background(), testActions()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,23 +99,23 @@ func TestTransactionsHaveTokens(t *testing.T) {
 	}
 }
 
-// noToken is an idempotency token provider that fails.
-type noToken struct{}
+// failingToken is an idempotency token provider that fails.
+type failingToken struct{}
 
 var errNoToken = errors.New("there is no entropy")
 
 // GetIdempotencyToken fails.
-func (noToken) GetIdempotencyToken() (string, error) { return "", errNoToken }
+func (failingToken) GetIdempotencyToken() (string, error) { return "", errNoToken }
 
 // The SDK sends the transactions that the fast path cannot encode. A transaction without a token is
 // not sent.
-func TestTransactionsForTheSDK(t *testing.T) {
+func TestTransactionsThatOnlyTheSDKEncodes(t *testing.T) {
 	requests := 0
-	s := answering(t, func(r *http.Request) (*http.Response, error) {
+	s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
 		if requests++; r.Header.Get("Amz-Sdk-Request") == "" {
 			t.Error("the request is on the fast path")
 		}
-		return reply(http.StatusOK, `{}`), nil
+		return newResponse(http.StatusOK, `{}`), nil
 	})
 	for _, value := range []types.AttributeValue{model.Str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
 		requests = 0
@@ -124,11 +124,11 @@ func TestTransactionsForTheSDK(t *testing.T) {
 			t.Errorf("%#v: got %v after %d requests, want 1 request", value, err, requests)
 		}
 	}
-	s = answering(t, func(*http.Request) (*http.Response, error) {
+	s = newTestTable(t, func(*http.Request) (*http.Response, error) {
 		t.Error("a request without a token is sent")
-		return reply(http.StatusOK, `{}`), nil
-	}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = noToken{} })
-	if err := s.TransactWrite(context.Background(), someActions()); !errors.Is(err, errNoToken) {
+		return newResponse(http.StatusOK, `{}`), nil
+	}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = failingToken{} })
+	if err := s.TransactWrite(context.Background(), testActions()); !errors.Is(err, errNoToken) {
 		t.Errorf("without a token: got %v", err)
 	}
 }
@@ -136,15 +136,15 @@ func TestTransactionsForTheSDK(t *testing.T) {
 // The fast path and the SDK return the same cancellation reasons, with the current records.
 func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 	const reasons = `{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"version":{"N":"2"}}},{"Code":"ConditionalCheckFailed"}`
-	for name, with := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
-		s := with(answering(t, func(r *http.Request) (*http.Response, error) {
+	for name, with := range map[string]func(*Table) *Table{"the fast path": onFastPath, "the SDK": onSDK} {
+		s := with(newTestTable(t, func(r *http.Request) (*http.Response, error) {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				t.Error(err)
 			}
-			return reply(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","CancellationReasons":[`+reasons+`]}`), nil
+			return newResponse(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","CancellationReasons":[`+reasons+`]}`), nil
 		}))
 		var cancelled *types.TransactionCanceledException
-		if err := s.TransactWrite(context.Background(), someActions()); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
+		if err := s.TransactWrite(context.Background(), testActions()); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
 			t.Fatalf("%s: got %v", name, err)
 		}
 		for i, want := range []types.CancellationReason{
@@ -160,21 +160,21 @@ func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 }
 
 // Transactions are not charged to the read budget.
-func TestTransactionsAreOnNoBudget(t *testing.T) {
-	for name, with := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
+func TestTransactionsAreNotChargedToReadBudget(t *testing.T) {
+	for name, with := range map[string]func(*Table) *Table{"the fast path": onFastPath, "the SDK": onSDK} {
 		requests := 0
-		s := with(answering(t, func(*http.Request) (*http.Response, error) {
+		s := with(newTestTable(t, func(*http.Request) (*http.Response, error) {
 			if requests++; requests%2 == 1 {
-				return reply(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
+				return newResponse(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
 			}
-			return reply(http.StatusOK, `{}`), nil
+			return newResponse(http.StatusOK, `{}`), nil
 		}))
 		budget := NewReadBudget(0)
 		ctx := budget.On(context.Background())
-		if err := s.TransactWrite(ctx, someActions()); err != nil {
+		if err := s.TransactWrite(ctx, testActions()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := s.TransactGet(ctx, someKeys); err != nil {
+		if _, err := s.TransactGet(ctx, testKeys); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if requests != 4 || budget.Left() != 0 {
@@ -183,8 +183,8 @@ func TestTransactionsAreOnNoBudget(t *testing.T) {
 	}
 }
 
-// someValue generates a value of any type, nested up to depth.
-func someValue(depth int) *rapid.Generator[types.AttributeValue] {
+// valueGenerator generates a value of any type, nested up to depth.
+func valueGenerator(depth int) *rapid.Generator[types.AttributeValue] {
 	text, data := rapid.String(), rapid.SliceOf(rapid.Byte())
 	kinds := []*rapid.Generator[types.AttributeValue]{
 		rapid.Map(text, func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }),
@@ -196,7 +196,7 @@ func someValue(depth int) *rapid.Generator[types.AttributeValue] {
 		rapid.Map(rapid.SliceOfN(data, 1, 5), func(b [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: b} }),
 	}
 	if depth > 0 {
-		inner := someValue(depth - 1)
+		inner := valueGenerator(depth - 1)
 		kinds = append(kinds,
 			rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []types.AttributeValue) types.AttributeValue { return model.ListValue(l...) }),
 			rapid.Map(rapid.MapOfN(text, inner, 0, 4), func(m map[string]types.AttributeValue) types.AttributeValue {

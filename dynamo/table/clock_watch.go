@@ -17,8 +17,8 @@ const MaxClockDifference = 5 * time.Second
 type clockWatch struct {
 	next  dynamodb.HTTPClient
 	clock func() time.Time
-	// changed is called when the clocks begin to differ, and with 0 when they agree again.
-	changed func(ahead time.Duration)
+	// onChange is called when the clocks begin to differ, and with 0 when they agree again.
+	onChange func(ahead time.Duration)
 	// compared is the Unix time of the last comparison. The clocks are compared once a second.
 	compared atomic.Int64
 	// ahead is the table's clock minus DynamoDB's in nanoseconds, or 0 if they agree.
@@ -28,7 +28,7 @@ type clockWatch struct {
 // watchClock returns a client that sends the requests of db through the clockWatch. It calls
 // changed when the clocks begin to differ, and with 0 when they agree again.
 func watchClock(db *dynamodb.Client, clock func() time.Time, changed func(ahead time.Duration)) (*dynamodb.Client, *clockWatch) {
-	w := &clockWatch{next: db.Options().HTTPClient, clock: clock, changed: changed}
+	w := &clockWatch{next: db.Options().HTTPClient, clock: clock, onChange: changed}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w }), w
 }
 
@@ -64,7 +64,7 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 		ahead = received.Sub(middle)
 	}
 	if before := w.ahead.Swap(int64(ahead)); (before == 0) != (ahead == 0) {
-		w.changed(ahead)
+		w.onChange(ahead)
 	}
 }
 

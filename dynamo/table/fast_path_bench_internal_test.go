@@ -45,10 +45,10 @@ func ordersJSON(orders, items int) string {
 	return fmt.Sprintf(`{"Count":%d,"Items":[%s],"ScannedCount":%d}`, orders, strings.Join(list, ","), orders)
 }
 
-// replaying returns tables that get the same response to all requests: from memory and over a
+// replayTables returns tables that get the same response to all requests: from memory and over a
 // connection, each on the fast path and through the SDK.
-func replaying(b testing.TB, body string) map[string]*Table {
-	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {reply(http.StatusOK, body).Header.Get("X-Amz-Crc32")}, "Content-Length": {strconv.Itoa(len(body))}}
+func replayTables(b testing.TB, body string) map[string]*Table {
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {newResponse(http.StatusOK, body).Header.Get("X-Amz-Crc32")}, "Content-Length": {strconv.Itoa(len(body))}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		for name, values := range header {
@@ -57,18 +57,18 @@ func replaying(b testing.TB, body string) map[string]*Table {
 		_, _ = io.WriteString(w, body)
 	}))
 	b.Cleanup(server.Close)
-	memory := answering(b, func(*http.Request) (*http.Response, error) {
+	memory := newTestTable(b, func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: header, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body))}, nil
 	})
-	connected := tableOf(dynamodb.New(dynamodb.Options{
+	connected := newTable(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""), HTTPClient: awshttp.NewBuildableClient(),
 	}))
-	return map[string]*Table{"memory": memory, "memory/sdk": slowly(memory), "connection": connected, "connection/sdk": slowly(connected)}
+	return map[string]*Table{"memory": memory, "memory/sdk": onSDK(memory), "connection": connected, "connection/sdk": onSDK(connected)}
 }
 
-// each benchmarks read with each table of replaying.
-func each(b *testing.B, body string, read func(*Table) error) {
-	for name, s := range replaying(b, body) {
+// benchmarkEach benchmarks read with each table of replayTables.
+func benchmarkEach(b *testing.B, body string, read func(*Table) error) {
+	for name, s := range replayTables(b, body) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -114,11 +114,11 @@ func readOrders(orders int) func(s *Table) error {
 	}
 }
 
-func BenchmarkGetItem(b *testing.B) { each(b, `{"Item":`+customerJSON+`}`, readCustomer) }
+func BenchmarkGetItem(b *testing.B) { benchmarkEach(b, `{"Item":`+customerJSON+`}`, readCustomer) }
 
 func BenchmarkQuery(b *testing.B) {
 	for _, n := range []int{10, 50} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) { each(b, ordersJSON(n, 3), readOrders(n)) })
+		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkEach(b, ordersJSON(n, 3), readOrders(n)) })
 	}
 }
 
@@ -127,15 +127,15 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := parse(body, "shop", 50); !ok {
+		if _, ok := parseResponse(body, "shop", 50); !ok {
 			b.Fatal("the response is not parsed")
 		}
 	}
 }
 
 func BenchmarkDecodeOrder(b *testing.B) {
-	s := answering(b, nil)
-	a, _ := parse([]byte(ordersJSON(1, 3)), "shop", 1)
+	s := newTestTable(b, nil)
+	a, _ := parseResponse([]byte(ordersJSON(1, 3)), "shop", 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.DecodeOrder(a.Records[0]); err != nil {
@@ -145,12 +145,12 @@ func BenchmarkDecodeOrder(b *testing.B) {
 }
 
 // The allocations of a read stay below a limit. They include signing, but no connection.
-func TestReadsAllocateLittle(t *testing.T) {
+func TestReadAllocations(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
 		t.Skip("the race detector and coverage allocate, too")
 	}
-	customer := replaying(t, `{"Item":`+customerJSON+`}`)["memory"]
-	orders := replaying(t, ordersJSON(50, 3))["memory"]
+	customer := replayTables(t, `{"Item":`+customerJSON+`}`)["memory"]
+	orders := replayTables(t, ordersJSON(50, 3))["memory"]
 	for _, c := range []struct {
 		name  string
 		limit float64
@@ -171,8 +171,8 @@ func TestReadsAllocateLittle(t *testing.T) {
 }
 
 // Orders read on the fast path equal orders read through the SDK.
-func TestShortRecordsAreTheSDKs(t *testing.T) {
-	s := replaying(t, ordersJSON(50, 3))["memory"]
+func TestFastPathRecordsMatchSDK(t *testing.T) {
+	s := replayTables(t, ordersJSON(50, 3))["memory"]
 	read := func(s *Table) []*commerce.Order {
 		orders, err := pendingOrders(s, 50)
 		if err != nil {
@@ -180,15 +180,15 @@ func TestShortRecordsAreTheSDKs(t *testing.T) {
 		}
 		return orders
 	}
-	if got, want := read(s), read(slowly(s)); !reflect.DeepEqual(got, want) || len(got) != 50 || len(got[7].Items) != 3 || got[7].ShippingAddress.City != "Springfield" {
+	if got, want := read(s), read(onSDK(s)); !reflect.DeepEqual(got, want) || len(got) != 50 || len(got[7].Items) != 3 || got[7].ShippingAddress.City != "Springfield" {
 		t.Errorf("the fast path reads\n%+v\nthe SDK\n%+v", got, want)
 	}
 }
 
 // Attributes returns copies, which do not refer to the bytes of the response.
-func TestAttributesAreTheirOwn(t *testing.T) {
+func TestAttributesAreCopies(t *testing.T) {
 	body := []byte(`{"Item":` + customerJSON + `}`)
-	a, ok := parse(body, "shop", 1)
+	a, ok := parseResponse(body, "shop", 1)
 	if !ok {
 		t.Fatal("the response is not parsed")
 	}

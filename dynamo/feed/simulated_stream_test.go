@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// reshaped is an HTTP client that simulates the shards of DynamoDB Streams on DynamoDB Local.
-// DynamoDB Local has one shard for each stream and trims no records. With reshaped, shards split,
-// child shards are listed late, iterators expire and records are trimmed. The records and their
-// order come from DynamoDB Local.
-type reshaped struct {
+// simulatedStream is an HTTP client that simulates the shards of DynamoDB Streams on DynamoDB
+// Local. DynamoDB Local has one shard for each stream and trims no records. With reshaped, shards
+// split, child shards are listed late, iterators expire and records are trimmed. The records and
+// their order come from DynamoDB Local.
+type simulatedStream struct {
 	t    testing.TB
 	next interface {
 		Do(*http.Request) (*http.Response, error)
@@ -32,18 +32,18 @@ type reshaped struct {
 	iterator string
 	// records are all records that the engine has returned.
 	records []streamRecord
-	shards  []*shapedShard
+	shards  []*simulatedShard
 	// generation is increased to expire all iterators.
 	generation int
 	// trimmed is the number of trimmed records. trims is the number of times that trim removed
 	// records.
 	trimmed, trims int
-	// silent makes all reads return no records, as if they were delayed.
-	silent bool
-	// asked counts the requests by operation.
-	asked map[string]int
-	// reading counts the current requests for records by shard.
-	reading map[string]int
+	// delayed makes all reads return no records, as if they were delayed.
+	delayed bool
+	// requestCounts counts the requests by operation.
+	requestCounts map[string]int
+	// readCounts counts the current requests for records by shard.
+	readCounts map[string]int
 }
 
 // streamRecord is a record of the stream and the hash of its partition key.
@@ -53,9 +53,9 @@ type streamRecord struct {
 	sequence string
 }
 
-// shapedShard is a simulated shard. It has the records from begin to end whose hashes are from low
-// up to, but not including, high.
-type shapedShard struct {
+// simulatedShard is a simulated shard. It has the records from begin to end whose hashes are from
+// low up to, but not including, high.
+type simulatedShard struct {
 	id, parent string
 	low, high  uint64
 	begin      int
@@ -65,13 +65,13 @@ type shapedShard struct {
 	unlisted int
 	// listed reports whether the shard was listed. read reports whether it was read to its end.
 	listed, read bool
-	// begun reports whether an iterator of the shard was requested.
-	begun bool
+	// hasIterator reports whether an iterator of the shard was requested.
+	hasIterator bool
 }
 
 // Do answers a request from the simulated shards.
 
-func (s *reshaped) Do(r *http.Request) (*http.Response, error) {
+func (s *simulatedStream) Do(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -87,22 +87,22 @@ func (s *reshaped) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.template = r
-	s.asked[operation]++
+	s.requestCounts[operation]++
 	if s.arn == "" {
 		s.open(in.StreamArn)
 	}
 	switch operation {
 	case "DescribeStream":
-		return s.list(r, in.ExclusiveStartShardId)
+		return s.shardsResponse(r, in.ExclusiveStartShardId)
 	case "GetShardIterator":
-		return s.position(r, in.ShardId, in.ShardIteratorType, in.SequenceNumber)
+		return s.iteratorResponse(r, in.ShardId, in.ShardIteratorType, in.SequenceNumber)
 	default:
-		return s.read(r, in.ShardIterator)
+		return s.recordsResponse(r, in.ShardIterator)
 	}
 }
 
-// engine sends a request to DynamoDB Local.
-func (s *reshaped) engine(operation string, in map[string]any, out any) {
+// requestEngine sends a request to DynamoDB Local.
+func (s *simulatedStream) requestEngine(operation string, in map[string]any, out any) {
 	s.t.Helper()
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -124,28 +124,28 @@ func (s *reshaped) engine(operation string, in map[string]any, out any) {
 	}
 }
 
-func (s *reshaped) open(arn string) {
+func (s *simulatedStream) open(arn string) {
 	s.arn = arn
 	var stream struct {
 		StreamDescription struct{ Shards []struct{ ShardId string } }
 	}
-	s.engine("DescribeStream", map[string]any{"StreamArn": arn}, &stream)
+	s.requestEngine("DescribeStream", map[string]any{"StreamArn": arn}, &stream)
 	var position struct{ ShardIterator string }
-	s.engine("GetShardIterator", map[string]any{"StreamArn": arn, "ShardId": stream.StreamDescription.Shards[0].ShardId, "ShardIteratorType": "TRIM_HORIZON"}, &position)
+	s.requestEngine("GetShardIterator", map[string]any{"StreamArn": arn, "ShardId": stream.StreamDescription.Shards[0].ShardId, "ShardIteratorType": "TRIM_HORIZON"}, &position)
 	s.iterator = position.ShardIterator
-	s.pull()
+	s.readEngine()
 	// One shard has ended, and its child is open.
-	s.shards = []*shapedShard{{id: "shard-0", parent: "shard-gone", high: 1 << 32, end: len(s.records)}, {id: "shard-1", parent: "shard-0", high: 1 << 32, begin: len(s.records), end: -1}}
+	s.shards = []*simulatedShard{{id: "shard-0", parent: "shard-gone", high: 1 << 32, end: len(s.records)}, {id: "shard-1", parent: "shard-0", high: 1 << 32, begin: len(s.records), end: -1}}
 }
 
-// pull reads the new records of the engine.
-func (s *reshaped) pull() {
+// readEngine reads the new records of the engine.
+func (s *simulatedStream) readEngine() {
 	for {
 		var page struct {
 			Records           []json.RawMessage
 			NextShardIterator string
 		}
-		s.engine("GetRecords", map[string]any{"ShardIterator": s.iterator}, &page)
+		s.requestEngine("GetRecords", map[string]any{"ShardIterator": s.iterator}, &page)
 		for _, raw := range page.Records {
 			var r struct {
 				Dynamodb struct {
@@ -167,10 +167,10 @@ func (s *reshaped) pull() {
 }
 
 // split ends every open shard and adds two children for each.
-func (s *reshaped) split() {
+func (s *simulatedStream) split() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pull()
+	s.readEngine()
 	for _, sh := range s.shards {
 		if sh.end >= 0 {
 			continue
@@ -178,14 +178,14 @@ func (s *reshaped) split() {
 		sh.end = len(s.records)
 		middle := (sh.low + sh.high) / 2
 		for _, half := range [][2]uint64{{sh.low, middle}, {middle, sh.high}} {
-			s.shards = append(s.shards, &shapedShard{id: fmt.Sprintf("shard-%d", len(s.shards)), parent: sh.id, low: half[0], high: half[1], begin: sh.end, end: -1, unlisted: len(s.shards) % 3})
+			s.shards = append(s.shards, &simulatedShard{id: fmt.Sprintf("shard-%d", len(s.shards)), parent: sh.id, low: half[0], high: half[1], begin: sh.end, end: -1, unlisted: len(s.shards) % 3})
 		}
 	}
 }
 
 // splitUnseen splits the shards while no reader is active. The ended shards need not be read, and
 // the children are listed later.
-func (s *reshaped) splitUnseen() {
+func (s *simulatedStream) splitUnseen() {
 	s.split()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,12 +198,12 @@ func (s *reshaped) splitUnseen() {
 
 // trim removes all records so far and expires all iterators. It does nothing if a shard has no
 // reader yet, because DynamoDB keeps the records for a day.
-func (s *reshaped) trim() {
+func (s *simulatedStream) trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pull()
+	s.readEngine()
 	for _, sh := range s.shards {
-		if !sh.begun && sh.id != "shard-0" {
+		if !sh.hasIterator && sh.id != "shard-0" {
 			return
 		}
 	}
@@ -212,28 +212,28 @@ func (s *reshaped) trim() {
 	s.generation++
 }
 
-// silence turns the delay of records on or off.
-func (s *reshaped) silence(on bool) {
+// setDelayed turns the delay of records on or off.
+func (s *simulatedStream) setDelayed(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.silent = on
+	s.delayed = on
 }
 
 // expire expires all iterators.
-func (s *reshaped) expire() {
+func (s *simulatedStream) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation++
 }
 
 // requests returns the number of requests of an operation.
-func (s *reshaped) requests(operation string) int {
+func (s *simulatedStream) requests(operation string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[operation]
+	return s.requestCounts[operation]
 }
 
-func (s *reshaped) shard(id string) *shapedShard {
+func (s *simulatedStream) shard(id string) *simulatedShard {
 	for _, sh := range s.shards {
 		if sh.id == id {
 			return sh
@@ -242,15 +242,15 @@ func (s *reshaped) shard(id string) *shapedShard {
 	return nil
 }
 
-// list responds with up to two shards after the shard from.
-func (s *reshaped) list(r *http.Request, from string) (*http.Response, error) {
+// shardsResponse responds with up to two shards after the shard from.
+func (s *simulatedStream) shardsResponse(r *http.Request, from string) (*http.Response, error) {
 	shards, last := []any{}, ""
 	for _, sh := range s.shards {
 		if sh.unlisted > 0 {
 			sh.unlisted--
 			continue
 		}
-		if sh.end >= 0 && sh.end < s.trimmed || from != "" && number21(sh.id) <= number21(from) {
+		if sh.end >= 0 && sh.end < s.trimmed || from != "" && paddedShardNumber(sh.id) <= paddedShardNumber(from) {
 			continue
 		}
 		// No shard is listed before its parent.
@@ -270,14 +270,15 @@ func (s *reshaped) list(r *http.Request, from string) (*http.Response, error) {
 	return replyJSON(r, 200, map[string]any{"StreamDescription": map[string]any{"StreamStatus": "ENABLED", "Shards": shards}})
 }
 
-// number21 returns the number of a shard ID, padded to 21 characters so that it sorts by value.
-func number21(id string) string {
+// paddedShardNumber returns the number of a shard ID, padded to 21 characters so that it sorts by
+// value.
+func paddedShardNumber(id string) string {
 	_, n, _ := strings.Cut(id, "-")
 	return fmt.Sprintf("%21s", n)
 }
 
-// position responds with an iterator: a generation, an index of a record and a shard ID.
-func (s *reshaped) position(r *http.Request, id, kind, sequence string) (*http.Response, error) {
+// iteratorResponse responds with an iterator: a generation, an index of a record and a shard ID.
+func (s *simulatedStream) iteratorResponse(r *http.Request, id, kind, sequence string) (*http.Response, error) {
 	sh := s.shard(id)
 	if sh == nil {
 		return failStream(r, "ResourceNotFoundException")
@@ -285,8 +286,8 @@ func (s *reshaped) position(r *http.Request, id, kind, sequence string) (*http.R
 	if parent := s.shard(sh.parent); parent != nil && parent.id != "shard-0" && !parent.read {
 		s.t.Errorf("%s is read before the end of its parent", id)
 	}
-	s.pull()
-	sh.begun = true
+	s.readEngine()
+	sh.hasIterator = true
 	at := max(sh.begin, s.trimmed)
 	switch kind {
 	case "LATEST":
@@ -302,8 +303,8 @@ func (s *reshaped) position(r *http.Request, id, kind, sequence string) (*http.R
 	return replyJSON(r, 200, map[string]any{"ShardIterator": fmt.Sprintf("%d %d %s", s.generation, at, id)})
 }
 
-// read responds with the next records of an iterator.
-func (s *reshaped) read(r *http.Request, iterator string) (*http.Response, error) {
+// recordsResponse responds with the next records of an iterator.
+func (s *simulatedStream) recordsResponse(r *http.Request, iterator string) (*http.Response, error) {
 	generation, at, id := 0, 0, ""
 	if _, err := fmt.Sscan(iterator, &generation, &at, &id); err != nil {
 		s.t.Error(err)
@@ -312,25 +313,25 @@ func (s *reshaped) read(r *http.Request, iterator string) (*http.Response, error
 		return failStream(r, "ExpiredIteratorException")
 	}
 	// A shard has at most one request at a time.
-	if s.reading[id]++; s.reading[id] > 1 {
-		s.t.Errorf("%s has %d concurrent requests", id, s.reading[id])
+	if s.readCounts[id]++; s.readCounts[id] > 1 {
+		s.t.Errorf("%s has %d concurrent requests", id, s.readCounts[id])
 	}
-	defer func() { s.reading[id]-- }()
+	defer func() { s.readCounts[id]-- }()
 	sh := s.shard(id)
-	s.pull()
+	s.readEngine()
 	end := len(s.records)
 	if sh.end >= 0 {
 		end = sh.end
 	}
 	found := []json.RawMessage{}
 	// Return a few records at a time, so that responses end at arbitrary records.
-	for ; at < end && len(found) < 7 && !s.silent; at++ {
+	for ; at < end && len(found) < 7 && !s.delayed; at++ {
 		if h := uint64(s.records[at].hash); sh.low <= h && h < sh.high {
 			found = append(found, s.records[at].raw)
 		}
 	}
 	out := map[string]any{"Records": found, "NextShardIterator": fmt.Sprintf("%d %d %s", s.generation, at, id)}
-	if sh.end >= 0 && at >= sh.end && !s.silent {
+	if sh.end >= 0 && at >= sh.end && !s.delayed {
 		delete(out, "NextShardIterator")
 		sh.read = true
 	}

@@ -17,8 +17,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// at returns a store of f's table whose clock is ahead by d. Its client does not check the clock.
-func (f *followed) at(d time.Duration) *dynamo.Store {
+// storeAhead returns a store of f's table whose clock is ahead by d. Its client does not check the
+// clock.
+func (f *fixture) storeAhead(d time.Duration) *dynamo.Store {
 	f.t.Helper()
 	store, err := dynamo.New(storetest.Undated(f.db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(d) }})
 	if err != nil {
@@ -27,19 +28,19 @@ func (f *followed) at(d time.Duration) *dynamo.Store {
 	return store
 }
 
-func (f *followed) raw() storetest.RawTable {
+func (f *fixture) rawTable() storetest.RawTable {
 	return storetest.RawTable{T: f.t, DB: f.db, Name: f.table, Store: f.store}
 }
 
-// timelineEntry is an entry of a timeline as other software writes it.
-func timelineEntry(order commerce.OrderID, id string) storetest.Item {
+// externalEvent is an entry of a timeline as other software writes it.
+func externalEvent(order commerce.OrderID, id string) storetest.Item {
 	rec := storetest.ItemKey("ORDER#"+string(order), "EVENT#"+id)
 	rec["eventId"], rec["orderId"], rec["type"], rec["createdAt"] = storetest.Str(id), storetest.Str(string(order)), storetest.Str("item_set"), storetest.Str("2026-01-01T00:00:00.000Z")
 	return rec
 }
 
-// positions reads changes and compares their positions.
-func (f *followed) positions(w *feed.Subscription, want ...commerce.EventID) {
+// expectPositions reads changes and compares their positions.
+func (f *fixture) expectPositions(w *feed.Subscription, want ...commerce.EventID) {
 	f.t.Helper()
 	var got []commerce.EventID
 	for range want {
@@ -50,8 +51,8 @@ func (f *followed) positions(w *feed.Subscription, want ...commerce.EventID) {
 	}
 }
 
-// refuses checks that no subscription can be resumed after an event.
-func (f *followed) refuses(order commerce.OrderID, after commerce.EventID) {
+// expectInvalidAfter checks that no subscription can be resumed after an event.
+func (f *fixture) expectInvalidAfter(order commerce.OrderID, after commerce.EventID) {
 	f.t.Helper()
 	_, ofOrder := f.feed.Order(f.ctx, order, after)
 	_, ofCustomer := f.feed.CustomerOrders(f.ctx, "c1", after)
@@ -62,14 +63,14 @@ func (f *followed) refuses(order commerce.OrderID, after commerce.EventID) {
 	}
 }
 
-// resumes checks that a subscription resumed after each of these events delivers the events after
-// it, once and in order.
-func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
+// expectResumable checks that a subscription resumed after each of these events delivers the events
+// after it, once and in order.
+func (f *fixture) expectResumable(order commerce.OrderID, events []commerce.EventID) {
 	f.t.Helper()
 	for i, after := range events {
-		for _, w := range []*feed.Subscription{f.order(order, after), f.customer("c1", after)} {
-			f.positions(w, events[i+1:]...)
-			f.nothing(w)
+		for _, w := range []*feed.Subscription{f.subscribeOrder(order, after), f.subscribeCustomer("c1", after)} {
+			f.expectPositions(w, events[i+1:]...)
+			f.expectNoChange(w)
 			w.Close()
 		}
 	}
@@ -77,7 +78,7 @@ func (f *followed) resumes(order commerce.OrderID, events []commerce.EventID) {
 
 // Events that other software writes into a timeline do not suppress events of this program. Each
 // event is delivered once and in order, live and after a resume.
-func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
+func TestExternalEventsDoNotSuppressEvents(t *testing.T) {
 	now := time.Now()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, c := range []struct {
@@ -101,25 +102,25 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {
-				f := newFollowed(t, db, feed.Options{})
-				id := f.place("c1")
+				f := newFixture(t, db, feed.Options{})
+				id := f.placeOrder("c1")
 				events := f.timeline(id)
-				ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
-				entry := timelineEntry(id, c.id)
+				ofOrder, ofCustomer := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")
+				entry := externalEvent(id, c.id)
 				if c.own {
 					entry["entity"] = storetest.Str("orderEvent")
 				}
-				f.raw().Put(entry)
+				f.rawTable().Put(entry)
 				if _, err := commerce.ParseOrderID(c.id); !c.own || err != nil {
 					if change := f.next(ofOrder); change.Event == nil || string(change.Event.ID) != c.id || change.Position != "" {
 						t.Errorf("got %+v", change)
 					}
 				}
-				late := []*feed.Subscription{f.order(id, ""), f.customer("c1", ""), f.order(id, events[0]), f.customer("c1", events[0])}
-				f.set(id, 2)
+				late := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", ""), f.subscribeOrder(id, events[0]), f.subscribeCustomer("c1", events[0])}
+				f.setQuantity(id, 2)
 				for _, w := range append(late, ofOrder, ofCustomer) {
 					change := f.next(w)
-					if told(change) != "item_set" || change.Position != change.Event.ID {
+					if describeChange(change) != "item_set" || change.Position != change.Event.ID {
 						t.Fatalf("got %+v", change)
 					}
 					if w == late[0] {
@@ -127,15 +128,15 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 					}
 				}
 				for _, to := range []commerce.Status{commerce.Confirmed, commerce.Cancelled} {
-					f.move(id, to)
+					f.moveOrder(id, to)
 					events = append(events, f.next(ofOrder).Position)
 				}
 				for _, w := range append(late, ofCustomer) {
-					f.positions(w, events[2:]...)
+					f.expectPositions(w, events[2:]...)
 				}
-				f.nothing(append(late, ofOrder, ofCustomer)...)
-				f.resumes(id, events)
-				f.refuses(id, commerce.EventID(c.id))
+				f.expectNoChange(append(late, ofOrder, ofCustomer)...)
+				f.expectResumable(id, events)
+				f.expectInvalidAfter(id, commerce.EventID(c.id))
 				if !slices.IsSorted(events) || slices.Contains(events, "") {
 					t.Errorf("events %s", events)
 				}
@@ -145,22 +146,22 @@ func TestEventsOfOtherSoftwareSilenceNothing(t *testing.T) {
 }
 
 // An event dated up to a day ahead has a position. The next event is dated after it.
-func TestAfterAnEventOfAClockAhead(t *testing.T) {
+func TestEventOfClockAhead(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		id := f.place("c1")
-		before := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
-		if _, err := f.at(23*time.Hour).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
+		f := newFixture(t, db, feed.Options{})
+		id := f.placeOrder("c1")
+		before := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
+		if _, err := f.storeAhead(23*time.Hour).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
 			t.Fatal(err)
 		}
-		between := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
-		f.move(id, commerce.Cancelled)
+		between := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
+		f.moveOrder(id, commerce.Cancelled)
 		events := f.timeline(id)
 		for i, w := range append(before, between...) {
-			f.positions(w, events[1+i/2:]...)
-			f.nothing(w)
+			f.expectPositions(w, events[1+i/2:]...)
+			f.expectNoChange(w)
 		}
-		f.resumes(id, events)
+		f.expectResumable(id, events)
 		if page, err := dynamo.ReadPage(f.ctx, f.store, model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 3}}); err != nil || page.Items[2].To != commerce.Cancelled {
 			t.Errorf("the timeline is %+v, %v", page.Items, err)
 		}
@@ -169,35 +170,35 @@ func TestAfterAnEventOfAClockAhead(t *testing.T) {
 
 // An event dated further ahead is delivered once. It has no position and does not suppress later
 // events.
-func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
+func TestEventOfClockFarAhead(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, ahead := range []time.Duration{25 * time.Hour, 10 * 365 * 24 * time.Hour} {
-			f := newFollowed(t, db, feed.Options{})
-			id := f.place("c1")
+			f := newFixture(t, db, feed.Options{})
+			id := f.placeOrder("c1")
 			first := f.timeline(id)[0]
-			before := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
-			if _, err := f.at(ahead).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
+			before := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
+			if _, err := f.storeAhead(ahead).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
 				t.Fatal(err)
 			}
 			for _, w := range before {
-				if change := f.next(w); told(change) != "confirmed" || change.Position != "" {
+				if change := f.next(w); describeChange(change) != "confirmed" || change.Position != "" {
 					t.Errorf("got %+v", change)
 				}
 			}
-			between := []*feed.Subscription{f.order(id, ""), f.customer("c1", ""), f.order(id, first), f.customer("c1", first)}
-			f.refuses(id, f.timeline(id)[1])
-			f.move(id, commerce.Cancelled)
+			between := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", ""), f.subscribeOrder(id, first), f.subscribeCustomer("c1", first)}
+			f.expectInvalidAfter(id, f.timeline(id)[1])
+			f.moveOrder(id, commerce.Cancelled)
 			timeline := f.timeline(id)
 			if len(timeline) != 3 || timeline[0] != first {
 				t.Fatalf("the timeline is %s", timeline)
 			}
 			events := []commerce.EventID{first, timeline[1]} // timeline[2] is the event dated ahead
 			for _, w := range append(before, between...) {
-				f.positions(w, events[1])
-				f.nothing(w)
+				f.expectPositions(w, events[1])
+				f.expectNoChange(w)
 			}
-			f.resumes(id, events)
-			f.refuses(id, timeline[2])
+			f.expectResumable(id, events)
+			f.expectInvalidAfter(id, timeline[2])
 			// A check reports no inconsistency.
 			if summary, err := f.store.CheckRecords(f.ctx, check.Options{IndexLag: check.NoIndexLag}); err != nil || summary.Found["timeline"]+summary.Found["last-event"] > 0 {
 				t.Errorf("check: %v, %v", summary.Found, err)
@@ -207,11 +208,11 @@ func TestAfterAnEventOfAClockFarAhead(t *testing.T) {
 }
 
 // A server whose clock is wrong would write events out of order, so its writes are rejected.
-func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
+func TestWrongClockWritesNoEvent(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, off := range []time.Duration{-25 * time.Hour, 25 * time.Hour, -time.Minute} {
-			f := newFollowed(t, db, feed.Options{})
-			id := f.place("c1")
+			f := newFixture(t, db, feed.Options{})
+			id := f.placeOrder("c1")
 			events := f.timeline(id)
 			store, err := dynamo.New(storetest.Dated(db, time.Now), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(off) }})
 			if err != nil {
@@ -232,28 +233,28 @@ func TestAServerWhoseClockIsBehindWritesNoEvent(t *testing.T) {
 // of it.
 func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		id := f.place("c1")
-		f.set(id, 2)
-		old := f.raw().Get("CUSTOMER#c1", "LAST_EVENT")
-		f.set(id, 3)
-		f.set(id, 4)
+		f := newFixture(t, db, feed.Options{})
+		id := f.placeOrder("c1")
+		f.setQuantity(id, 2)
+		old := f.rawTable().Get("CUSTOMER#c1", "LAST_EVENT")
+		f.setQuantity(id, 3)
+		f.setQuantity(id, 4)
 		events := f.timeline(id)
-		f.raw().Put(old)
+		f.rawTable().Put(old)
 		var ws []*feed.Subscription
 		for _, i := range []int{0, 2, 3} {
-			ws = append(ws, f.customer("c1", events[i]), f.order(id, events[i]))
+			ws = append(ws, f.subscribeCustomer("c1", events[i]), f.subscribeOrder(id, events[i]))
 		}
-		live := []*feed.Subscription{f.customer("c1", ""), f.order(id, "")}
-		f.set(id, 5)
+		live := []*feed.Subscription{f.subscribeCustomer("c1", ""), f.subscribeOrder(id, "")}
+		f.setQuantity(id, 5)
 		events = f.timeline(id)
 		for n, i := range []int{0, 2, 3} {
-			f.positions(ws[2*n], events[i+1:]...)
-			f.positions(ws[2*n+1], events[i+1:]...)
+			f.expectPositions(ws[2*n], events[i+1:]...)
+			f.expectPositions(ws[2*n+1], events[i+1:]...)
 		}
 		for _, w := range live {
-			f.positions(w, events[4])
+			f.expectPositions(w, events[4])
 		}
-		f.nothing(append(ws, live...)...)
+		f.expectNoChange(append(ws, live...)...)
 	})
 }

@@ -12,27 +12,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// maxAnswer is the maximum size of a response that is parsed here, in bytes. The largest responses
-// of DynamoDB have 16 MB of records.
-const maxAnswer = 64 << 20
+// maxResponseBytes is the maximum size of a response that is parsed here, in bytes. The largest
+// responses of DynamoDB have 16 MB of records.
+const maxResponseBytes = 64 << 20
 
-// maxNames is the maximum number of attributes in a record or map that is parsed here. Records of
-// this program have about twenty. Lookups are linear, so a record that other software filled with
-// thousands of attributes would take seconds.
-const maxNames = 512
+// maxAttributes is the maximum number of attributes in a record or map that is parsed here. Records
+// of this program have about twenty. Lookups are linear, so a record that other software filled
+// with thousands of attributes would take seconds.
+const maxAttributes = 512
 
-// answer is the content of a response.
-type answer struct {
+// readResult is the content of a response.
+type readResult struct {
 	// Records are the records of a Query or a batch in the order of the response, or the one record of
 	// a GetItem or TransactGetItems.
 	Records []model.Reader
 	// more reports whether a Query ended before the end of its range.
 	more bool
-	// units is the capacity that the engine reported. It is valid if told is set.
-	units float64
-	told  bool
-	// left are the unprocessed keys of a batch.
-	left []model.Keys
+	// units is the capacity that the engine reported. It is valid if unitsReported is set.
+	units         float64
+	unitsReported bool
+	// unprocessed are the unprocessed keys of a batch.
+	unprocessed []model.Keys
 }
 
 // parser parses responses. It is strict: it leaves every response that differs from the usual form
@@ -42,21 +42,22 @@ type parser struct {
 	// body is the response. Unescaped strings are appended to doc.Body, not to body.
 	body []byte
 	pos  int
-	// plain reports whether the response has no escape sequences.
-	plain bool
+	// noEscapes reports whether the response has no escape sequences.
+	noEscapes bool
 }
 
-// parse parses a response. table is the table of a batch, and capacity is the expected number of
-// records. It reports false if the SDK should read the response instead. It does not modify body.
-// If it reports true, the records refer to body, so the caller must not modify it either.
-func parse(body []byte, table string, capacity int) (answer, bool) {
-	if len(body) > maxAnswer || !wellFormedText(body) {
-		return answer{}, false
+// parseResponse parses a response. table is the table of a batch, and capacity is the expected
+// number of records. It reports false if the SDK should read the response instead. It does not
+// modify body. If it reports true, the records refer to body, so the caller must not modify it
+// either.
+func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
+	if len(body) > maxResponseBytes || !isValidText(body) {
+		return readResult{}, false
 	}
-	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, plain: bytes.IndexByte(body, '\\') < 0}
+	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, noEscapes: bytes.IndexByte(body, '\\') < 0}
 	// Each value is an object of at least the length of {"S":""}.
 	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
-	a := answer{}
+	a := readResult{}
 	ok := p.object(func(name string) bool {
 		switch name {
 		case "Item":
@@ -65,7 +66,7 @@ func parse(body []byte, table string, capacity int) (answer, bool) {
 		case "Items":
 			return p.records(&a.Records, capacity)
 		case "Responses":
-			if p.space() == '[' {
+			if p.skipSpace() == '[' {
 				return p.elements(func() bool { return p.object(func(name string) bool { return name == "Item" && p.record(&a.Records) }) })
 			}
 			return p.object(func(name string) bool { return name == table && p.records(&a.Records, capacity) })
@@ -78,7 +79,7 @@ func parse(body []byte, table string, capacity int) (answer, bool) {
 			a.more = ok && last[0].Item.First < last[0].Item.End
 			return ok
 		case "ConsumedCapacity":
-			return p.capacity(&a)
+			return p.consumedCapacity(&a)
 		case "Count", "ScannedCount":
 			text, ok := p.number()
 			if _, err := strconv.ParseInt(text, 10, 32); err != nil {
@@ -88,12 +89,12 @@ func parse(body []byte, table string, capacity int) (answer, bool) {
 		}
 		return false
 	})
-	return a, ok && p.space() == 0
+	return a, ok && p.skipSpace() == 0
 }
 
-// wellFormedText reports whether text is valid UTF-8 without control characters. JSON does not
+// isValidText reports whether text is valid UTF-8 without control characters. JSON does not
 // allow control characters in strings, and DynamoDB does not use them between values.
-func wellFormedText(text []byte) bool {
+func isValidText(text []byte) bool {
 	const (
 		each = 0x0101010101010101 // a 1 in each byte
 		high = 0x80 * each        // the high bit of each byte
@@ -117,8 +118,8 @@ func wellFormedText(text []byte) bool {
 	return ascii || utf8.Valid(text)
 }
 
-// space skips spaces and returns the next byte, or 0 at the end.
-func (p *parser) space() byte {
+// skipSpace skips spaces and returns the next byte, or 0 at the end.
+func (p *parser) skipSpace() byte {
 	for p.pos < len(p.body) {
 		if c := p.body[p.pos]; c != ' ' {
 			return c
@@ -128,26 +129,27 @@ func (p *parser) space() byte {
 	return 0
 }
 
-// take skips c if it is next, possibly after spaces.
-func (p *parser) take(c byte) bool {
+// consume skips c if it is next, possibly after spaces.
+func (p *parser) consume(c byte) bool {
 	if p.pos < len(p.body) && p.body[p.pos] == c {
 		p.pos++
 		return true
 	}
-	return p.takeLater(c)
+	return p.consumeAfterSpace(c)
 }
 
-// takeLater skips spaces and c. It is the rest of take, for the rare case that spaces come first.
-func (p *parser) takeLater(c byte) bool {
-	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.space() != c {
+// consumeAfterSpace skips spaces and c. It is the part of consume for the rare case that spaces
+// come first.
+func (p *parser) consumeAfterSpace(c byte) bool {
+	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.skipSpace() != c {
 		return false
 	}
 	p.pos++
 	return true
 }
 
-// literal skips text if it is next, without spaces before it.
-func (p *parser) literal(text string) bool {
+// consumeLiteral skips text if it is next, without spaces before it.
+func (p *parser) consumeLiteral(text string) bool {
 	if len(p.body)-p.pos < len(text) || string(p.body[p.pos:p.pos+len(text)]) != text {
 		return false
 	}
@@ -157,16 +159,16 @@ func (p *parser) literal(text string) bool {
 
 // object parses an object. It calls member with the name of each member to parse its value.
 func (p *parser) object(member func(name string) bool) bool {
-	if !p.take('{') {
+	if !p.consume('{') {
 		return false
 	}
-	if p.take('}') {
+	if p.consume('}') {
 		return true
 	}
 	names := make([]string, 0, 8)
 	for {
 		from, to, ok := p.string()
-		if !ok || !p.take(':') {
+		if !ok || !p.consume(':') {
 			return false
 		}
 		name := p.doc.Span(from, to)
@@ -175,27 +177,27 @@ func (p *parser) object(member func(name string) bool) bool {
 			return false
 		}
 		names = append(names, name)
-		if !p.take(',') {
-			return p.take('}')
+		if !p.consume(',') {
+			return p.consume('}')
 		}
 	}
 }
 
 // records parses a list of records into to.
 func (p *parser) records(to *[]model.Reader, capacity int) bool {
-	if !p.take('[') {
+	if !p.consume('[') {
 		return false
 	}
 	*to = make([]model.Reader, 0, capacity)
-	if p.take(']') {
+	if p.consume(']') {
 		return true
 	}
 	for {
 		if !p.record(to) {
 			return false
 		}
-		if !p.take(',') {
-			return p.take(']')
+		if !p.consume(',') {
+			return p.consume(']')
 		}
 	}
 }
@@ -203,7 +205,7 @@ func (p *parser) records(to *[]model.Reader, capacity int) bool {
 // record parses a record and appends it to to.
 func (p *parser) record(to *[]model.Reader) bool {
 	i := model.Item{Doc: p.doc, First: uint32(len(p.doc.Nodes))}
-	if !p.members(0) {
+	if !p.attributes(0) {
 		return false
 	}
 	i.End = uint32(len(p.doc.Nodes))
@@ -211,23 +213,23 @@ func (p *parser) record(to *[]model.Reader) bool {
 	return true
 }
 
-// members parses the attributes of a record or a map and appends them to the nodes.
-func (p *parser) members(depth int) bool {
-	if !p.take('{') {
+// attributes parses the attributes of a record or a map and appends them to the nodes.
+func (p *parser) attributes(depth int) bool {
+	if !p.consume('{') {
 		return false
 	}
-	if p.take('}') {
+	if p.consume('}') {
 		return true
 	}
 	first, names := uint32(len(p.doc.Nodes)), uint64(0)
 	for n := 1; ; n++ {
 		from, to, ok := p.string()
-		if !ok || !p.take(':') {
+		if !ok || !p.consume(':') {
 			return false
 		}
 		name := p.doc.Span(from, to)
-		bit := bitOf(name)
-		if n > maxNames {
+		bit := nameBit(name)
+		if n > maxAttributes {
 			return false
 		}
 		if names&bit != 0 {
@@ -240,15 +242,15 @@ func (p *parser) members(depth int) bool {
 		if !p.value(model.Node{Name: from, NameEnd: to}, depth) {
 			return false
 		}
-		if !p.take(',') {
-			return p.take('}')
+		if !p.consume(',') {
+			return p.consume('}')
 		}
 	}
 }
 
-// bitOf returns one of 64 bits for an attribute name. Most names of a record have different bits,
+// nameBit returns one of 64 bits for an attribute name. Most names of a record have different bits,
 // so a duplicate needs to be searched for only if the bit repeats.
-func bitOf(name string) uint64 {
+func nameBit(name string) uint64 {
 	n := len(name)
 	if n == 0 {
 		return 1
@@ -259,14 +261,14 @@ func bitOf(name string) uint64 {
 // value parses an attribute value and appends it to the nodes. The value is an object whose only
 // member is named after its type. n has the name of the attribute, or no name for a list element.
 func (p *parser) value(n model.Node, depth int) bool {
-	if p.usual(n) {
+	if p.simpleValue(n) {
 		return true
 	}
-	if !p.take('{') {
+	if !p.consume('{') {
 		return false
 	}
 	from, to, ok := p.string()
-	if !ok || !p.take(':') {
+	if !ok || !p.consume(':') {
 		return false
 	}
 	at := len(p.doc.Nodes)
@@ -283,33 +285,33 @@ func (p *parser) value(n model.Node, depth int) bool {
 		n.Text, n.TextEnd, ok = p.base64()
 	case "BOOL":
 		n.Kind = model.KindBOOL
-		n.Text, n.TextEnd, ok = p.truth()
+		n.Text, n.TextEnd, ok = p.boolean()
 	case "NULL":
 		n.Kind = model.KindNULL
-		n.Text, n.TextEnd, ok = p.truth()
+		n.Text, n.TextEnd, ok = p.boolean()
 	case "SS":
-		n.Kind, ok = model.KindSS, p.elements(func() bool { return p.element(model.KindS, (*parser).string) })
+		n.Kind, ok = model.KindSS, p.elements(func() bool { return p.setElement(model.KindS, (*parser).string) })
 	case "NS":
-		n.Kind, ok = model.KindNS, p.elements(func() bool { return p.element(model.KindN, (*parser).string) })
+		n.Kind, ok = model.KindNS, p.elements(func() bool { return p.setElement(model.KindN, (*parser).string) })
 	case "BS":
-		n.Kind, ok = model.KindBS, p.elements(func() bool { return p.element(model.KindB, (*parser).base64) })
+		n.Kind, ok = model.KindBS, p.elements(func() bool { return p.setElement(model.KindB, (*parser).base64) })
 	case "L":
 		n.Kind, ok = model.KindL, depth < model.MaxDepth && p.elements(func() bool { return p.value(model.Node{}, depth+1) })
 	case "M":
-		n.Kind, ok = model.KindM, depth < model.MaxDepth && p.members(depth+1)
+		n.Kind, ok = model.KindM, depth < model.MaxDepth && p.attributes(depth+1)
 	default:
 		return false
 	}
 	n.End = uint32(len(p.doc.Nodes))
 	p.doc.Nodes[at] = n
-	return ok && p.take('}')
+	return ok && p.consume('}')
 }
 
-// usual is a faster form of value for {"S":"..."} and {"N":"..."} without spaces or escapes, which
-// most values are. It reports false and changes nothing for any other value.
-func (p *parser) usual(n model.Node) bool {
+// simpleValue is a faster form of value for {"S":"..."} and {"N":"..."} without spaces or escapes,
+// which most values are. It reports false and changes nothing for any other value.
+func (p *parser) simpleValue(n model.Node) bool {
 	rest := p.body[p.pos:]
-	if len(rest) < len(`{"S":""}`) || !p.plain || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
+	if len(rest) < len(`{"S":""}`) || !p.noEscapes || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
 		return false
 	}
 	switch rest[2] {
@@ -334,24 +336,24 @@ func (p *parser) usual(n model.Node) bool {
 
 // elements parses an array. It calls element to parse each element.
 func (p *parser) elements(element func() bool) bool {
-	if !p.take('[') {
+	if !p.consume('[') {
 		return false
 	}
-	if p.take(']') {
+	if p.consume(']') {
 		return true
 	}
 	for {
 		if !element() {
 			return false
 		}
-		if !p.take(',') {
-			return p.take(']')
+		if !p.consume(',') {
+			return p.consume(']')
 		}
 	}
 }
 
-// element parses an element of a set and appends it to the nodes.
-func (p *parser) element(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
+// setElement parses an element of a set and appends it to the nodes.
+func (p *parser) setElement(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
 	from, to, ok := read(p)
 	p.doc.Nodes = append(p.doc.Nodes, model.Node{Text: from, TextEnd: to, Kind: k, End: uint32(len(p.doc.Nodes)) + 1})
 	return ok
@@ -359,7 +361,7 @@ func (p *parser) element(k model.Kind, read func(*parser) (from, to uint32, ok b
 
 // string parses a string and returns the bounds of its text in doc.Body.
 func (p *parser) string() (from, to uint32, ok bool) {
-	if !p.take('"') {
+	if !p.consume('"') {
 		return 0, 0, false
 	}
 	start := p.pos
@@ -367,7 +369,7 @@ func (p *parser) string() (from, to uint32, ok bool) {
 	if length < 0 {
 		return 0, 0, false
 	}
-	if p.plain || bytes.IndexByte(p.body[start:start+length], '\\') < 0 {
+	if p.noEscapes || bytes.IndexByte(p.body[start:start+length], '\\') < 0 {
 		p.pos += length + 1
 		return uint32(start), uint32(start + length), true
 	}
@@ -406,10 +408,10 @@ func (p *parser) unescape() (from, to uint32, ok bool) {
 		case 't':
 			d.Body = append(d.Body, '\t')
 		case 'u':
-			r, ok := escapedRune(p.body[p.pos:])
+			r, ok := decodeUnicodeEscape(p.body[p.pos:])
 			if ok && utf16.IsSurrogate(r) {
 				p.pos += 6
-				second, _ := escapedRune(p.body[p.pos:])
+				second, _ := decodeUnicodeEscape(p.body[p.pos:])
 				r = utf16.DecodeRune(r, second)
 				ok = r != utf8.RuneError
 			}
@@ -441,17 +443,17 @@ func (p *parser) base64() (from, to uint32, ok bool) {
 	return uint32(start), uint32(len(d.Body)), true
 }
 
-// truth parses true or false and returns the bounds of the literal.
-func (p *parser) truth() (from, to uint32, ok bool) {
-	p.space()
+// boolean parses true or false and returns the bounds of the literal.
+func (p *parser) boolean() (from, to uint32, ok bool) {
+	p.skipSpace()
 	from = uint32(p.pos)
-	ok = p.literal(model.JSONTrue) || p.literal(model.JSONFalse)
+	ok = p.consumeLiteral(model.JSONTrue) || p.consumeLiteral(model.JSONFalse)
 	return from, uint32(p.pos), ok
 }
 
 // number parses a number and returns its text.
 func (p *parser) number() (string, bool) {
-	p.space()
+	p.skipSpace()
 	start := p.pos
 	for p.pos < len(p.body) && bytes.IndexByte([]byte("-0123456789.eE+"), p.body[p.pos]) >= 0 {
 		p.pos++
@@ -468,10 +470,11 @@ func (p *parser) number() (string, bool) {
 	return string(text), true
 }
 
-// capacity parses the consumed capacity: one object, or an array with one object for each table.
-func (p *parser) capacity(a *answer) bool {
+// consumedCapacity parses the consumed capacity: one object, or an array with one object for each
+// table.
+func (p *parser) consumedCapacity(a *readResult) bool {
 	one := func() bool {
-		a.told = true // even without CapacityUnits, which the SDK reads as 0
+		a.unitsReported = true // even without CapacityUnits, which the SDK reads as 0
 		return p.object(func(name string) bool {
 			switch name {
 			case "TableName":
@@ -486,7 +489,7 @@ func (p *parser) capacity(a *answer) bool {
 			return false
 		})
 	}
-	if p.space() == '[' {
+	if p.skipSpace() == '[' {
 		return p.elements(one)
 	}
 	return one()

@@ -11,27 +11,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// operations has the values of the X-Amz-Target header for each operation. All requests share them.
-type operations struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
+// targetHeaders has the values of the X-Amz-Target header for each operation. All requests share
+// them.
+type targetHeaders struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
 
-// named returns the values of the X-Amz-Target header. Source: the SDK's requests.
-func named() operations {
+// newTargetHeaders returns the values of the X-Amz-Target header. Source: the SDK's requests.
+func newTargetHeaders() targetHeaders {
 	name := func(operation string) []string { return []string{"DynamoDB_20120810." + operation} }
-	return operations{
+	return targetHeaders{
 		getItem: name("GetItem"), batchGetItem: name("BatchGetItem"), query: name("Query"),
 		transactGetItems: name("TransactGetItems"), transactWriteItems: name("TransactWriteItems"),
 	}
 }
 
-// asking has the options of a read.
-type asking struct {
+// readOptions has the options of a read.
+type readOptions struct {
 	table string
-	// consistent requests a consistent read. priced requests the consumed capacity.
-	consistent, priced bool
+	// consistent requests a consistent read. reportCapacity requests the consumed capacity.
+	consistent, reportCapacity bool
 }
 
-// writer encodes the JSON body of a request. All its methods append to the body.
-type writer struct {
+// jsonWriter encodes the JSON body of a request. All its methods append to the body.
+type jsonWriter struct {
 	body []byte
 	// ok is unset for values that are left to the SDK: a string that is not UTF-8, nil bytes, and a
 	// value of an unknown type.
@@ -40,13 +41,13 @@ type writer struct {
 	names []string
 }
 
-func newWriter(size int) *writer { return &writer{body: make([]byte, 0, size), ok: true} }
+func newJSONWriter(size int) *jsonWriter { return &jsonWriter{body: make([]byte, 0, size), ok: true} }
 
 // raw adds JSON text unchanged.
-func (w *writer) raw(text string) { w.body = append(w.body, text...) }
+func (w *jsonWriter) raw(text string) { w.body = append(w.body, text...) }
 
 // string adds a string.
-func (w *writer) string(s string) {
+func (w *jsonWriter) string(s string) {
 	const hexadecimal = "0123456789abcdef"
 	w.ok = w.ok && utf8.ValidString(s)
 	w.raw(`"`)
@@ -69,29 +70,29 @@ func (w *writer) string(s string) {
 	w.raw(`"`)
 }
 
-// text adds an attribute value of type S.
-func (w *writer) text(s string) {
+// stringValue adds an attribute value of type S.
+func (w *jsonWriter) stringValue(s string) {
 	w.raw(`{"S":`)
 	w.string(s)
 	w.raw(`}`)
 }
 
 // comma adds a comma unless the object or array is still empty.
-func (w *writer) comma() {
+func (w *jsonWriter) comma() {
 	if last := w.body[len(w.body)-1]; last != '{' && last != '[' {
 		w.raw(`,`)
 	}
 }
 
 // member adds the name of an object's member, after a comma if it is not the first.
-func (w *writer) member(name string) {
+func (w *jsonWriter) member(name string) {
 	w.comma()
 	w.string(name)
 	w.raw(`:`)
 }
 
-// texts adds an array of strings.
-func (w *writer) texts(texts []string) {
+// stringArray adds an array of strings.
+func (w *jsonWriter) stringArray(texts []string) {
 	w.raw(`[`)
 	for _, s := range texts {
 		w.comma()
@@ -101,7 +102,7 @@ func (w *writer) texts(texts []string) {
 }
 
 // bytes adds bytes as a base64 string. It leaves nil to the SDK, which encodes it as null.
-func (w *writer) bytes(b []byte) {
+func (w *jsonWriter) bytes(b []byte) {
 	w.ok = w.ok && b != nil
 	w.raw(`"`)
 	w.body = base64.StdEncoding.AppendEncode(w.body, b)
@@ -109,10 +110,10 @@ func (w *writer) bytes(b []byte) {
 }
 
 // value adds an attribute value.
-func (w *writer) value(v types.AttributeValue) {
+func (w *jsonWriter) value(v types.AttributeValue) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		w.text(v.Value)
+		w.stringValue(v.Value)
 		return
 	case *types.AttributeValueMemberN:
 		w.raw(`{"N":`)
@@ -128,10 +129,10 @@ func (w *writer) value(v types.AttributeValue) {
 		w.body = strconv.AppendBool(w.body, v.Value)
 	case *types.AttributeValueMemberSS:
 		w.raw(`{"SS":`)
-		w.texts(v.Value)
+		w.stringArray(v.Value)
 	case *types.AttributeValueMemberNS:
 		w.raw(`{"NS":`)
-		w.texts(v.Value)
+		w.stringArray(v.Value)
 	case *types.AttributeValueMemberBS:
 		w.raw(`{"BS":[`)
 		for _, b := range v.Value {
@@ -157,12 +158,12 @@ func (w *writer) value(v types.AttributeValue) {
 }
 
 // attributes adds attributes as an object.
-func (w *writer) attributes(attributes map[string]types.AttributeValue) {
+func (w *jsonWriter) attributes(attributes map[string]types.AttributeValue) {
 	writeMap(w, attributes, w.value)
 }
 
 // writeMap adds a map as an object with sorted names, so that equal requests have equal bytes.
-func writeMap[V any](w *writer, m map[string]V, value func(V)) {
+func writeMap[V any](w *jsonWriter, m map[string]V, value func(V)) {
 	first := len(w.names)
 	for name := range m {
 		w.names = append(w.names, name)
@@ -179,30 +180,30 @@ func writeMap[V any](w *writer, m map[string]V, value func(V)) {
 }
 
 // key adds a primary key.
-func (w *writer) key(k model.Keys) {
+func (w *jsonWriter) key(k model.Keys) {
 	w.raw(`{"` + model.AttrPK + `":`)
-	w.text(k.PK)
+	w.stringValue(k.PK)
 	w.raw(`,"` + model.AttrSK + `":`)
-	w.text(k.SK)
+	w.stringValue(k.SK)
 	w.raw(`}`)
 }
 
-// end completes the body of a read and returns it.
-func (w *writer) end(a asking) ([]byte, bool) {
-	if a.priced {
+// finish completes the body of a read and returns it.
+func (w *jsonWriter) finish(a readOptions) ([]byte, bool) {
+	if a.reportCapacity {
 		w.raw(`,"ReturnConsumedCapacity":"TOTAL"`)
 	}
 	w.raw(`}`)
 	return w.body, w.ok
 }
 
-// frame is the approximate size of a request without its keys, in bytes.
-const frame = 256
+// requestOverhead is the approximate size of a request without its keys, in bytes.
+const requestOverhead = 256
 
 // getItemBody returns the body of a GetItem. It reports false if the SDK must encode the request,
 // as the other functions for bodies do.
-func getItemBody(a asking, k model.Keys) ([]byte, bool) {
-	w := newWriter(frame + len(k.PK) + len(k.SK))
+func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
+	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TableName":`)
 	w.string(a.table)
 	w.raw(`,"Key":`)
@@ -210,12 +211,12 @@ func getItemBody(a asking, k model.Keys) ([]byte, bool) {
 	if a.consistent {
 		w.raw(`,"ConsistentRead":true`)
 	}
-	return w.end(a)
+	return w.finish(a)
 }
 
 // batchBody returns the body of a BatchGetItem.
-func batchBody(a asking, ks []model.Keys) ([]byte, bool) {
-	w := newWriter(frame + 80*len(ks))
+func batchBody(a readOptions, ks []model.Keys) ([]byte, bool) {
+	w := newJSONWriter(requestOverhead + 80*len(ks))
 	w.raw(`{"RequestItems":{`)
 	w.string(a.table)
 	w.raw(`:{"Keys":[`)
@@ -230,12 +231,12 @@ func batchBody(a asking, ks []model.Keys) ([]byte, bool) {
 		w.raw(`,"ConsistentRead":true`)
 	}
 	w.raw(`}}`)
-	return w.end(a)
+	return w.finish(a)
 }
 
 // queryBody returns the body of a Query.
-func queryBody(a asking, q querying) ([]byte, bool) {
-	w := newWriter(frame + len(q.where.Text) + len(q.where.Partition) + len(q.where.From) + len(q.where.To))
+func queryBody(a readOptions, q queryRequest) ([]byte, bool) {
+	w := newJSONWriter(requestOverhead + len(q.keyRange.Text) + len(q.keyRange.Partition) + len(q.keyRange.From) + len(q.keyRange.To))
 	w.raw(`{"TableName":`)
 	w.string(a.table)
 	if q.pattern.Index != "" {
@@ -243,16 +244,16 @@ func queryBody(a asking, q querying) ([]byte, bool) {
 		w.string(q.pattern.Index)
 	}
 	w.raw(`,"KeyConditionExpression":`)
-	w.string(q.where.Text)
+	w.string(q.keyRange.Text)
 	w.raw(`,"ExpressionAttributeValues":{":pk":`)
-	w.text(q.where.Partition)
-	if q.where.From != "" {
+	w.stringValue(q.keyRange.Partition)
+	if q.keyRange.From != "" {
 		w.raw(`,":from":`)
-		w.text(q.where.From)
+		w.stringValue(q.keyRange.From)
 	}
-	if q.where.To != "" {
+	if q.keyRange.To != "" {
 		w.raw(`,":to":`)
-		w.text(q.where.To)
+		w.stringValue(q.keyRange.To)
 	}
 	w.raw(`},"ScanIndexForward":`)
 	w.body = strconv.AppendBool(w.body, q.forward)
@@ -261,12 +262,12 @@ func queryBody(a asking, q querying) ([]byte, bool) {
 	if a.consistent {
 		w.raw(`,"ConsistentRead":true`)
 	}
-	return w.end(a)
+	return w.finish(a)
 }
 
 // transactGetBody returns the body of a TransactGetItems for one record.
 func transactGetBody(table string, k model.Keys) ([]byte, bool) {
-	w := newWriter(frame + len(k.PK) + len(k.SK))
+	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TransactItems":[{"Get":{"TableName":`)
 	w.string(table)
 	w.raw(`,"Key":`)
@@ -277,7 +278,7 @@ func transactGetBody(table string, k model.Keys) ([]byte, bool) {
 
 // transactWriteBody returns the body of a TransactWriteItems.
 func transactWriteBody(token string, items []types.TransactWriteItem) ([]byte, bool) {
-	w := newWriter(frame + 3*frame*len(items))
+	w := newJSONWriter(requestOverhead + 3*requestOverhead*len(items))
 	w.names = make([]string, 0, 32)
 	w.raw(`{"ClientRequestToken":`)
 	w.string(token)
@@ -291,7 +292,7 @@ func transactWriteBody(token string, items []types.TransactWriteItem) ([]byte, b
 }
 
 // action adds one action of a TransactWriteItems.
-func (w *writer) action(item types.TransactWriteItem) {
+func (w *jsonWriter) action(item types.TransactWriteItem) {
 	w.raw(`{`)
 	if c := item.ConditionCheck; c != nil {
 		w.member("ConditionCheck")
@@ -315,16 +316,16 @@ func (w *writer) action(item types.TransactWriteItem) {
 		w.member("Update")
 		w.raw(`{"Key":`)
 		w.attributes(u.Key)
-		w.optional("UpdateExpression", u.UpdateExpression)
+		w.optionalString("UpdateExpression", u.UpdateExpression)
 		w.condition(u.TableName, u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues, u.ReturnValuesOnConditionCheckFailure)
 	}
 	w.raw(`}`)
 }
 
 // condition adds the table name and the condition, which all actions have, and ends the action.
-func (w *writer) condition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
-	w.optional("TableName", table)
-	w.optional("ConditionExpression", expression)
+func (w *jsonWriter) condition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
+	w.optionalString("TableName", table)
+	w.optionalString("ConditionExpression", expression)
 	if names != nil {
 		w.member("ExpressionAttributeNames")
 		writeMap(w, names, w.string)
@@ -340,8 +341,8 @@ func (w *writer) condition(table, expression *string, names map[string]string, v
 	w.raw(`}`)
 }
 
-// optional adds a member with a string, or nothing if the string is nil.
-func (w *writer) optional(name string, text *string) {
+// optionalString adds a member with a string, or nothing if the string is nil.
+func (w *jsonWriter) optionalString(name string, text *string) {
 	if text != nil {
 		w.member(name)
 		w.string(*text)

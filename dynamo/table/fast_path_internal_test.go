@@ -33,40 +33,40 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// answering returns a table whose HTTP client is do.
-func answering(t testing.TB, do doing, optFns ...func(*dynamodb.Options)) *Table {
+// newTestTable returns a table whose HTTP client is do.
+func newTestTable(t testing.TB, do httpClientFunc, optFns ...func(*dynamodb.Options)) *Table {
 	t.Helper()
 	options := dynamodb.Options{
 		Region: "eu-central-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"), HTTPClient: do,
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Nanosecond }),
 	}
-	return tableOf(dynamodb.New(options, optFns...))
+	return newTable(dynamodb.New(options, optFns...))
 }
 
-// tableOf returns a table that uses the client db.
-func tableOf(db *dynamodb.Client) *Table {
+// newTable returns a table that uses the client db.
+func newTable(db *dynamodb.Client) *Table {
 	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
 }
 
-// fast returns s, which uses the fast path.
-func fast(s *Table) *Table { return s }
+// onFastPath returns s, which uses the fast path.
+func onFastPath(s *Table) *Table { return s }
 
-// slowly returns a copy of s without the fast path.
-func slowly(s *Table) *Table {
+// onSDK returns a copy of s without the fast path.
+func onSDK(s *Table) *Table {
 	c := *s
-	c.wire = nil
+	c.fastPath = nil
 	return &c
 }
 
-// asked is a request that was sent.
-type asked struct {
+// sentRequest is a request that was sent.
+type sentRequest struct {
 	url, host, method string
 	header            http.Header
 	body              any
 }
 
-// sent reads a request that was sent.
-func sent(t interface{ Fatal(...any) }, r *http.Request) asked {
+// readSentRequest reads a request that was sent.
+func readSentRequest(t interface{ Fatal(...any) }, r *http.Request) sentRequest {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -74,15 +74,15 @@ func sent(t interface{ Fatal(...any) }, r *http.Request) asked {
 	if int64(len(text)) != r.ContentLength {
 		t.Fatal("the body does not have the length in ContentLength")
 	}
-	a := asked{url: r.URL.String(), host: r.URL.Host, method: r.Method, header: r.Header.Clone()}
+	a := sentRequest{url: r.URL.String(), host: r.URL.Host, method: r.Method, header: r.Header.Clone()}
 	if err := json.Unmarshal(text, &a.body); err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-// reply returns a response with a checksum, as DynamoDB sends it.
-func reply(status int, body string) *http.Response {
+// newResponse returns a response with a checksum, as DynamoDB sends it.
+func newResponse(status int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
 		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {fmt.Sprint(crc32.ChecksumIEEE([]byte(body)))}},
@@ -90,8 +90,8 @@ func reply(status int, body string) *http.Response {
 }
 
 // A request on the fast path has the same content, endpoint and signing scope as the SDK's.
-func TestShortRequestsAreTheSDKs(t *testing.T) {
-	var last asked
+func TestFastPathRequestsMatchSDK(t *testing.T) {
+	var last sentRequest
 	for name, set := range map[string]func(*dynamodb.Options){
 		"defaults":    func(*dynamodb.Options) {},
 		"an endpoint": func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://localhost:8000") },
@@ -111,11 +111,11 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 		"a defaults mode": func(o *dynamodb.Options) { o.DefaultsMode = aws.DefaultsModeInRegion },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := answering(t, func(r *http.Request) (*http.Response, error) {
-				last = sent(t, r)
-				return reply(http.StatusOK, `{}`), nil
-			}, set, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = sameToken{} })
-			if s.wire == nil {
+			s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
+				last = readSentRequest(t, r)
+				return newResponse(http.StatusOK, `{}`), nil
+			}, set, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = fixedToken{} })
+			if s.fastPath == nil {
 				t.Fatal("the client does not use the fast path:", s.Fallback)
 			}
 			rapid.Check(t, func(t *rapid.T) {
@@ -128,27 +128,27 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 				k := model.Keys{PK: text.Draw(t, "pk"), SK: text.Draw(t, "sk")}
 				pattern := rapid.SampledFrom(model.AccessPatterns()).Draw(t, "pattern")
 				b := model.Range{From: rapid.SampledFrom([]string{"", "b"}).Draw(t, "from"), To: rapid.SampledFrom([]string{"", "d"}).Draw(t, "to")}
-				q := querying{
-					pattern: &pattern, where: model.KeyRangeOf(&pattern, k.PK, rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix"), b),
+				q := queryRequest{
+					pattern: &pattern, keyRange: model.KeyRangeOf(&pattern, k.PK, rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix"), b),
 					limit: rapid.IntRange(1, 500).Draw(t, "limit"), forward: rapid.Bool().Draw(t, "forward"),
 				}
-				actions := rapid.SliceOfN(anyAction(), 1, 5).Draw(t, "actions")
-				for operation, read := range map[string]func(s *Table) (answer, error){
-					"GetItem": func(s *Table) (answer, error) { return s.getItem(context.Background(), k, priced) },
-					"BatchGetItem": func(s *Table) (answer, error) {
+				actions := rapid.SliceOfN(actionGenerator(), 1, 5).Draw(t, "actions")
+				for operation, read := range map[string]func(s *Table) (readResult, error){
+					"GetItem": func(s *Table) (readResult, error) { return s.getItem(context.Background(), k, priced) },
+					"BatchGetItem": func(s *Table) (readResult, error) {
 						return s.batchGetItem(context.Background(), []model.Keys{k, {PK: "a", SK: "b"}}, priced)
 					},
-					"Query":            func(s *Table) (answer, error) { return s.queryOnce(context.Background(), q, priced) },
-					"TransactGetItems": func(s *Table) (answer, error) { return s.TransactGet(context.Background(), k) },
-					"TransactWriteItems": func(s *Table) (answer, error) {
-						return answer{}, s.TransactWrite(context.Background(), actions)
+					"Query":            func(s *Table) (readResult, error) { return s.queryPage(context.Background(), q, priced) },
+					"TransactGetItems": func(s *Table) (readResult, error) { return s.TransactGet(context.Background(), k) },
+					"TransactWriteItems": func(s *Table) (readResult, error) {
+						return readResult{}, s.TransactWrite(context.Background(), actions)
 					},
 				} {
 					if _, err := read(s); err != nil {
 						t.Fatal(err)
 					}
 					fast := last
-					if _, err := read(slowly(s)); err != nil {
+					if _, err := read(onSDK(s)); err != nil {
 						t.Fatal(err)
 					}
 					if fast.url != last.url || fast.host != last.host || fast.method != last.method || !reflect.DeepEqual(fast.body, last.body) {
@@ -166,7 +166,7 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 							t.Fatalf("%s: %s is %q, the SDK's %q", operation, name, fast.header[name], last.header[name])
 						}
 					}
-					scope := func(a asked) string {
+					scope := func(a sentRequest) string {
 						scope, _, _ := strings.Cut(a.header.Get("Authorization"), ",")
 						return scope
 					}
@@ -185,21 +185,23 @@ func TestShortRequestsAreTheSDKs(t *testing.T) {
 // The SDK counts the attempt on the fast path as its own first attempt, for every outcome. The
 // number of requests and the result are the same as without the fast path. All attempts send the
 // same bytes.
-func TestFirstAttemptsAreTheSDKs(t *testing.T) {
+func TestFirstAttemptsCountForTheSDK(t *testing.T) {
 	// good is a successful response of the operation under test.
 	good := ""
 	failure := func(status int, name string) func() (*http.Response, error) {
-		return func() (*http.Response, error) { return reply(status, `{"__type":"x#`+name+`","message":"no"}`), nil }
+		return func() (*http.Response, error) {
+			return newResponse(status, `{"__type":"x#`+name+`","message":"no"}`), nil
+		}
 	}
 	cancelled := func(reasons string) func() (*http.Response, error) {
 		return func() (*http.Response, error) {
-			return reply(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","Message":"no","CancellationReasons":[`+reasons+`]}`), nil
+			return newResponse(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","Message":"no","CancellationReasons":[`+reasons+`]}`), nil
 		}
 	}
-	ok := func() (*http.Response, error) { return reply(http.StatusOK, good), nil }
+	ok := func() (*http.Response, error) { return newResponse(http.StatusOK, good), nil }
 	altered := func(alter func(*http.Response)) func() (*http.Response, error) {
 		return func() (*http.Response, error) {
-			r := reply(http.StatusOK, good)
+			r := newResponse(http.StatusOK, good)
 			alter(r)
 			return r, nil
 		}
@@ -226,38 +228,38 @@ func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 		"another checksum": {altered(func(r *http.Response) { r.Header.Set("X-Amz-Crc32", "7") }), ok},
 		"not a checksum":   {altered(func(r *http.Response) { r.Header.Set("X-Amz-Crc32", "seven") }), ok},
 		"cut": {altered(func(r *http.Response) {
-			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(good[:9]), broken{io.ErrUnexpectedEOF}))
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(good[:9]), errorReader{io.ErrUnexpectedEOF}))
 		}), ok},
 		"cut short":        {altered(func(r *http.Response) { r.Body = io.NopCloser(strings.NewReader(good[:9])) }), ok},
 		"longer":           {altered(func(r *http.Response) { r.ContentLength = 9 })},
 		"nothing":          {altered(func(r *http.Response) { r.Body, r.ContentLength = http.NoBody, 0 }), ok},
-		"a page":           {func() (*http.Response, error) { return reply(http.StatusOK, "<html>"), nil }, ok},
-		"a gateway's page": {func() (*http.Response, error) { return reply(http.StatusBadGateway, "<html>"), nil }, ok},
-		"a malformed body": {func() (*http.Response, error) { return reply(http.StatusOK, `{"Item":{"pk":null}}`), nil }},
+		"a page":           {func() (*http.Response, error) { return newResponse(http.StatusOK, "<html>"), nil }, ok},
+		"a gateway's page": {func() (*http.Response, error) { return newResponse(http.StatusBadGateway, "<html>"), nil }, ok},
+		"a malformed body": {func() (*http.Response, error) { return newResponse(http.StatusOK, `{"Item":{"pk":null}}`), nil }},
 		"the clock is late": {func() (*http.Response, error) {
-			r := reply(http.StatusBadRequest, `{"__type":"x#InvalidSignatureException","message":"no"}`)
+			r := newResponse(http.StatusBadRequest, `{"__type":"x#InvalidSignatureException","message":"no"}`)
 			r.Header.Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
 			return r, nil
 		}, ok},
 	} {
 		for _, operation := range []struct {
 			name, good string
-			do         func(*Table) (answer, error)
+			do         func(*Table) (readResult, error)
 		}{
-			{"GetItem", `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`, func(s *Table) (answer, error) {
-				return s.getItem(context.Background(), someKeys, false)
+			{"GetItem", `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`, func(s *Table) (readResult, error) {
+				return s.getItem(context.Background(), testKeys, false)
 			}},
-			{"TransactGetItems", `{"Responses":[{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}]}`, func(s *Table) (answer, error) {
-				return s.TransactGet(context.Background(), someKeys)
+			{"TransactGetItems", `{"Responses":[{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}]}`, func(s *Table) (readResult, error) {
+				return s.TransactGet(context.Background(), testKeys)
 			}},
-			{"TransactWriteItems", `{"ConsumedCapacity":[]}`, func(s *Table) (answer, error) {
-				return answer{}, s.TransactWrite(context.Background(), someActions())
+			{"TransactWriteItems", `{"ConsumedCapacity":[]}`, func(s *Table) (readResult, error) {
+				return readResult{}, s.TransactWrite(context.Background(), testActions())
 			}},
 		} {
 			for _, attempts := range []int{0, 1, 2} {
 				t.Run(fmt.Sprint(name, operation.name, attempts), func(t *testing.T) {
 					good = operation.good
-					want, got := endOf(t, outcomes, attempts, slowly, operation.do), endOf(t, outcomes, attempts, fast, operation.do)
+					want, got := requestOutcome(t, outcomes, attempts, onSDK, operation.do), requestOutcome(t, outcomes, attempts, onFastPath, operation.do)
 					if !reflect.DeepEqual(want, got) {
 						t.Errorf("with the SDK the outcome is\n%+v\non the fast path\n%+v", want, got)
 					}
@@ -267,8 +269,8 @@ func TestFirstAttemptsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// end is the outcome of a request.
-type end struct {
+// outcome is the outcome of a request.
+type outcome struct {
 	requests int
 	// quota are the changes of the SDK's quota of attempts.
 	quota   []string
@@ -277,12 +279,12 @@ type end struct {
 	reasons []types.CancellationReason
 }
 
-// endOf makes one request. Its attempts get the given responses in turn.
-func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int, with func(*Table) *Table, do func(*Table) (answer, error)) end {
+// requestOutcome makes one request. Its attempts get the given responses in turn.
+func requestOutcome(t *testing.T, outcomes []func() (*http.Response, error), attempts int, with func(*Table) *Table, do func(*Table) (readResult, error)) outcome {
 	t.Helper()
-	var e end
-	quota, open, first := &quota{}, 0, ""
-	s := answering(t, func(r *http.Request) (*http.Response, error) {
+	var e outcome
+	quota, open, first := &recordingQuota{}, 0, ""
+	s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -298,18 +300,18 @@ func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int
 		answer, err := outcomes[e.requests-1]()
 		if answer != nil {
 			open++
-			answer.Body = &closing{ReadCloser: answer.Body, close: func() { open-- }}
+			answer.Body = &closeNotifier{ReadCloser: answer.Body, close: func() { open-- }}
 		}
 		return answer, err
 	}, func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.RateLimiter = time.Nanosecond, quota })
 		o.RetryMaxAttempts = attempts
 	})
-	if s.wire == nil {
+	if s.fastPath == nil {
 		t.Fatal(s.Fallback)
 	}
-	s.writing = func(o *dynamodb.Options) {
-		persistently(4)(o)
+	s.writeOptions = func(o *dynamodb.Options) {
+		withMaxAttempts(4)(o)
 		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, time.Nanosecond)
 	}
 	a, err := do(with(s))
@@ -328,11 +330,11 @@ func endOf(t *testing.T, outcomes []func() (*http.Response, error), attempts int
 	return e
 }
 
-// quota is a rate limiter of retries that records its calls.
-type quota struct{ changes []string }
+// recordingQuota is a rate limiter of retries that records its calls.
+type recordingQuota struct{ changes []string }
 
 // GetToken records the use of tokens and, when released, their return.
-func (q *quota) GetToken(_ context.Context, cost uint) (func() error, error) {
+func (q *recordingQuota) GetToken(_ context.Context, cost uint) (func() error, error) {
 	q.changes = append(q.changes, fmt.Sprint("-", cost))
 	return func() error {
 		q.changes = append(q.changes, fmt.Sprint("+", cost))
@@ -341,20 +343,20 @@ func (q *quota) GetToken(_ context.Context, cost uint) (func() error, error) {
 }
 
 // AddTokens records added tokens.
-func (q *quota) AddTokens(n uint) error {
+func (q *recordingQuota) AddTokens(n uint) error {
 	q.changes = append(q.changes, fmt.Sprint("+", n))
 	return nil
 }
 
-// closing is a body that calls close when it is closed for the first time.
-type closing struct {
+// closeNotifier is a body that calls close when it is closed for the first time.
+type closeNotifier struct {
 	io.ReadCloser
 	closed bool
 	close  func()
 }
 
 // Close closes the body.
-func (c *closing) Close() error {
+func (c *closeNotifier) Close() error {
 	if !c.closed {
 		c.closed = true
 		c.close()
@@ -364,18 +366,18 @@ func (c *closing) Close() error {
 
 // Once the SDK has detected a clock skew, the fast path signs with the corrected time. It follows
 // the SDK again when the skew ends.
-func TestShortRequestsFollowTheClock(t *testing.T) {
+func TestFastPathUsesClockCorrection(t *testing.T) {
 	ahead := time.Hour
 	requests := 0
-	s := answering(t, func(r *http.Request) (*http.Response, error) {
+	s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
 		requests++
 		signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer := reply(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`)
+		answer := newResponse(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`)
 		if off := time.Until(signed) - ahead; off.Abs() > 5*time.Minute {
-			answer = reply(http.StatusBadRequest, `{"__type":"x#InvalidSignatureException","message":"Signature expired"}`)
+			answer = newResponse(http.StatusBadRequest, `{"__type":"x#InvalidSignatureException","message":"Signature expired"}`)
 		}
 		answer.Header.Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
 		return answer, nil
@@ -398,7 +400,7 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 	if _, err := s.Client.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: &s.Name}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := slowly(s).wireless(s).getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
+	if _, err := onSDK(s).withFastPathClient(s).getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, false); err != nil {
@@ -406,15 +408,15 @@ func TestShortRequestsFollowTheClock(t *testing.T) {
 	}
 }
 
-// wireless sets the client of c to the client of s's fast path.
-func (c *Table) wireless(s *Table) *Table {
-	c.Client = s.wire.db
+// withFastPathClient sets the client of c to the client of s's fast path.
+func (c *Table) withFastPathClient(s *Table) *Table {
+	c.Client = s.fastPath.client
 	return c
 }
 
 // If a client has a setting that only the SDK supports, all requests go through the SDK, and the
 // table has the reason.
-func TestUnusualClientsReadByTheSDK(t *testing.T) {
+func TestUnsupportedSettingsDisableFastPath(t *testing.T) {
 	for name, c := range map[string]struct {
 		set    func(*dynamodb.Options)
 		reason string
@@ -449,12 +451,12 @@ func TestUnusualClientsReadByTheSDK(t *testing.T) {
 		"a custom protocol": {func(o *dynamodb.Options) { o.Protocol = nil }, "protocol"},
 		"no tokens":         {func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil }, "token"},
 	} {
-		s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, c.set)
-		if s.wire != nil || !strings.Contains(s.Fallback, c.reason) {
+		s := newTestTable(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, c.set)
+		if s.fastPath != nil || !strings.Contains(s.Fallback, c.reason) {
 			t.Errorf("%s: reads use the fast path, or the SDK fallback has another reason: %q", name, s.Fallback)
 		}
 	}
-	if s := answering(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.wire == nil || s.Fallback != "" {
+	if s := newTestTable(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.fastPath == nil || s.Fallback != "" {
 		t.Errorf("a default client does not use the fast path: %s", s.Fallback)
 	}
 }
@@ -465,17 +467,17 @@ type interceptor struct{}
 // BeforeExecution does nothing.
 func (interceptor) BeforeExecution(context.Context, *smithyhttp.InterceptorContext) error { return nil }
 
-// bySDK returns the result of a read through the SDK when the response has the given body.
-func bySDK(t testing.TB, body []byte, read func(*Table) (answer, error)) (answer, error) {
-	s := answering(t, func(*http.Request) (*http.Response, error) {
+// readWithSDK returns the result of a read through the SDK when the response has the given body.
+func readWithSDK(t testing.TB, body []byte, read func(*Table) (readResult, error)) (readResult, error) {
+	s := newTestTable(t, func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}, nil
 	}, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	return read(slowly(s))
+	return read(onSDK(s))
 }
 
-// same reports whether two results are equal.
-func same(a, b answer) bool {
-	if len(a.Records) != len(b.Records) || a.more != b.more || a.told != b.told || a.units != b.units || len(a.left) != len(b.left) {
+// equalResults reports whether two results are equal.
+func equalResults(a, b readResult) bool {
+	if len(a.Records) != len(b.Records) || a.more != b.more || a.unitsReported != b.unitsReported || a.units != b.units || len(a.unprocessed) != len(b.unprocessed) {
 		return false
 	}
 	for i := range a.Records {
@@ -486,7 +488,7 @@ func same(a, b answer) bool {
 	return true
 }
 
-var answersToFuzz = []string{
+var fuzzSeeds = []string{
 	`{}`, `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"5.0"}}}`,
 	`{"Items":[{"pk":{"S":"a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00"},"b":{"B":"aGk="},"t":{"BOOL":true},"f":{"BOOL":false},"nil":{"NULL":true}}],"Count":1,"ScannedCount":1,"LastEvaluatedKey":{"pk":{"S":"x"}}}`,
 	`{"Items":[{"l":{"L":[{"M":{"a":{"S":"é"}}},{"L":[]},{"SS":["x","y"]},{"NS":["1","-2e3"]},{"BS":["aGk=",""]}]}},{}],"Count":2,"ScannedCount":2}`,
@@ -498,17 +500,17 @@ var answersToFuzz = []string{
 	`{"Responses":[{"Item":{"pk":{"S":"a"}}}]}`, `{"Responses":[{}]}`, `{"Responses":[{"Item":{}},{}]}`, `{"Responses":[]}`, `{"Responses":[null]}`,
 }
 
-// FuzzAnswers compares the fast path with the SDK. The fast path must read the same from a response
-// as the SDK, or leave the response to the SDK.
-func FuzzAnswers(f *testing.F) {
-	for _, body := range answersToFuzz {
+// FuzzParseResponse compares the fast path with the SDK. The fast path must read the same from a
+// response as the SDK, or leave the response to the SDK.
+func FuzzParseResponse(f *testing.F) {
+	for _, body := range fuzzSeeds {
 		for operation := range byte(5) {
 			f.Add(operation, []byte(body))
 		}
 	}
 	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
 		original := bytes.Clone(body)
-		parsed, ok := parse(body, "shop", 3)
+		parsed, ok := parseResponse(body, "shop", 3)
 		if !bytes.Equal(body, original) {
 			t.Fatal("parse has modified the body")
 		}
@@ -516,19 +518,21 @@ func FuzzAnswers(f *testing.F) {
 			return
 		}
 		// Only operations that have all members of the response are compared.
-		reads := map[string]func(*Table) (answer, error){
-			"GetItem": func(s *Table) (answer, error) {
+		reads := map[string]func(*Table) (readResult, error){
+			"GetItem": func(s *Table) (readResult, error) {
 				return s.getItem(context.Background(), model.Keys{PK: "a", SK: "b"}, true)
 			},
-			"BatchGetItem": func(s *Table) (answer, error) {
+			"BatchGetItem": func(s *Table) (readResult, error) {
 				return s.batchGetItem(context.Background(), []model.Keys{{PK: "a", SK: "b"}}, true)
 			},
-			"Query": func(s *Table) (answer, error) {
-				return s.queryOnce(context.Background(), querying{pattern: &model.CustomerOrders.AccessPattern, where: model.KeyRangeOf(&model.CustomerOrders.AccessPattern, "a", "b", model.Range{}), limit: 3}, true)
+			"Query": func(s *Table) (readResult, error) {
+				return s.queryPage(context.Background(), queryRequest{pattern: &model.CustomerOrders.AccessPattern, keyRange: model.KeyRangeOf(&model.CustomerOrders.AccessPattern, "a", "b", model.Range{}), limit: 3}, true)
 			},
-			"TransactGetItems": func(s *Table) (answer, error) { return s.TransactGet(context.Background(), someKeys) },
+			"TransactGetItems": func(s *Table) (readResult, error) { return s.TransactGet(context.Background(), testKeys) },
 			// TransactWrite returns no content of the response.
-			"TransactWriteItems": func(s *Table) (answer, error) { return parsed, s.TransactWrite(context.Background(), someActions()) },
+			"TransactWriteItems": func(s *Table) (readResult, error) {
+				return parsed, s.TransactWrite(context.Background(), testActions())
+			},
 		}
 		name := []string{"GetItem", "BatchGetItem", "Query", "TransactGetItems", "TransactWriteItems"}[operation%5]
 		var top map[string]json.RawMessage
@@ -549,11 +553,11 @@ func FuzzAnswers(f *testing.F) {
 				return
 			}
 		}
-		want, err := bySDK(t, body, reads[name])
+		want, err := readWithSDK(t, body, reads[name])
 		if err != nil {
 			t.Fatalf("the SDK cannot read a response that the fast path accepts: %v\n%s", err, body)
 		}
-		if !same(parsed, want) {
+		if !equalResults(parsed, want) {
 			t.Fatalf("%s: the fast path and the SDK read different results:\n%s", name, body)
 		}
 	})

@@ -25,33 +25,33 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-var someKeys = model.Keys{PK: "a", SK: "b"}
+var testKeys = model.Keys{PK: "a", SK: "b"}
 
-// readSome reads one record.
-func readSome(s *Table) error {
-	_, err := s.getItem(context.Background(), someKeys, false)
+// readTestRecord reads one record.
+func readTestRecord(s *Table) error {
+	_, err := s.getItem(context.Background(), testKeys, false)
 	return err
 }
 
-// connected returns a table whose requests go over connections to server.
-func connected(t *testing.T, server *httptest.Server) *Table {
+// newConnectedTable returns a table whose requests go over connections to server.
+func newConnectedTable(t *testing.T, server *httptest.Server) *Table {
 	t.Helper()
-	s := tableOf(dynamodb.New(dynamodb.Options{
+	s := newTable(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", "TOKEN"),
 		HTTPClient: awshttp.NewBuildableClient(), Retryer: aws.NopRetryer{},
 	}))
-	if s.wire == nil {
+	if s.fastPath == nil {
 		t.Fatal("the client does not use the fast path:", s.Fallback)
 	}
 	return s
 }
 
 // A request has the signature that DynamoDB would compute.
-func TestShortRequestsAreSigned(t *testing.T) {
+func TestFastPathSignatures(t *testing.T) {
 	for name, endpoint := range map[string]string{"the default endpoint": "", "a path": "http://localhost:8000/ta%20bles/x/", "a query": "http://localhost:8000/?a=b"} {
 		t.Run(name, func(t *testing.T) {
 			requests := 0
-			s := answering(t, func(r *http.Request) (*http.Response, error) {
+			s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
 				requests++
 				body, err := io.ReadAll(r.Body)
 				if err != nil {
@@ -77,15 +77,15 @@ func TestShortRequestsAreSigned(t *testing.T) {
 				if got, want := r.Header.Get("Authorization"), again.Header.Get("Authorization"); got != want {
 					t.Errorf("got the signature\n%s, want\n%s", got, want)
 				}
-				return reply(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`), nil
+				return newResponse(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`), nil
 			}, func(o *dynamodb.Options) {
 				if endpoint != "" {
 					o.BaseEndpoint = &endpoint
 				}
 			})
 			// The SDK's request shows that the test computes the right signature.
-			for _, s := range []*Table{slowly(s), s} {
-				if err := readSome(s); err != nil {
+			for _, s := range []*Table{onSDK(s), s} {
+				if err := readTestRecord(s); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -108,9 +108,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			w.Header().Set("Location", elsewhere.URL)
 			w.WriteHeader(status)
 		}))
-		s := connected(t, server)
-		got, want := readSome(s), readSome(slowly(s))
-		if got == nil || want == nil || kindOf(got) != kindOf(want) { //nolint:errorlint // these are the sentinels themselves
+		s := newConnectedTable(t, server)
+		got, want := readTestRecord(s), readTestRecord(onSDK(s))
+		if got == nil || want == nil || classifyError(got) != classifyError(want) { //nolint:errorlint // these are the sentinels themselves
 			t.Errorf("%d: the fast path returns %v, the SDK %v", status, got, want)
 		}
 		if reached.Load() != 0 {
@@ -122,7 +122,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 }
 
 // The connection is reused after every response that was read completely.
-func TestConnectionsAreUsedAgain(t *testing.T) {
+func TestConnectionReuse(t *testing.T) {
 	const good = `{"Item":{"pk":{"S":"a"}}}`
 	var opened atomic.Int64
 	kind := ""
@@ -143,7 +143,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			_, _ = io.WriteString(w, good[9:])
 		case "long":
-			_, _ = io.WriteString(w, `{"Item":{"pk":{"S":"`+strings.Repeat("a", roomAhead)+`"}}}`)
+			_, _ = io.WriteString(w, `{"Item":{"pk":{"S":"`+strings.Repeat("a", maxPreallocatedBytes)+`"}}}`)
 		case "nothing":
 		default:
 			_, _ = io.WriteString(w, good)
@@ -156,10 +156,10 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	s := connected(t, server)
+	s := newConnectedTable(t, server)
 	for range 2 {
 		for _, kind = range []string{"good", "chunks", "long", "fails", "good", "denied", "checksum", "nothing", "good"} {
-			err := readSome(s)
+			err := readTestRecord(s)
 			// The SDK accepts a wrong checksum and an empty response.
 			if wantErr := kind == "fails" || kind == "denied"; wantErr != (err != nil) {
 				t.Errorf("%s: %v", kind, err)
@@ -178,56 +178,56 @@ func (e *endless) Read(to []byte) (int, error) {
 	for i := range to {
 		to[i] = 'a'
 	}
-	if e.read += len(to); e.read > 8*maxAnswer {
+	if e.read += len(to); e.read > 8*maxResponseBytes {
 		return 0, errors.New("too much of the body was read")
 	}
 	return len(to), nil
 }
 
-func TestAnswersWithoutEndAreNotRead(t *testing.T) {
+func TestEndlessResponsesAreNotRead(t *testing.T) {
 	for _, length := range []int64{-1, 1 << 40} {
 		body := &endless{}
 		text, err := readBody(&http.Response{Body: io.NopCloser(body), ContentLength: length})
-		if !errors.Is(err, errTooLong) || len(text) > 2*maxAnswer+roomAhead {
+		if !errors.Is(err, errResponseTooLarge) || len(text) > 2*maxResponseBytes+maxPreallocatedBytes {
 			t.Errorf("%d bytes of the body were read: %v", len(text), err)
 		}
-		s := answering(t, func(*http.Request) (*http.Response, error) {
+		s := newTestTable(t, func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&endless{}), ContentLength: length}, nil
 		})
-		if err := readSome(s); !errors.Is(err, errTooLong) || !errors.Is(Failed("GetItem", "a", err), ErrUnavailable) {
+		if err := readTestRecord(s); !errors.Is(err, errResponseTooLarge) || !errors.Is(Failed("GetItem", "a", err), ErrUnavailable) {
 			t.Errorf("an endless response: got %v", err)
 		}
 	}
 }
 
 // A large Content-Length alone does not allocate a large buffer.
-func TestRoomIsNotMadeForWhatIsOnlySaid(t *testing.T) {
-	text, err := readBody(&http.Response{Body: io.NopCloser(strings.NewReader("{}")), ContentLength: maxAnswer})
-	if err != nil || string(text) != "{}" || cap(text) > roomAhead+1 {
+func TestContentLengthDoesNotAllocate(t *testing.T) {
+	text, err := readBody(&http.Response{Body: io.NopCloser(strings.NewReader("{}")), ContentLength: maxResponseBytes})
+	if err != nil || string(text) != "{}" || cap(text) > maxPreallocatedBytes+1 {
 		t.Errorf("%q is read into a buffer of %d bytes: %v", text, cap(text), err)
 	}
 }
 
 // If the credentials cannot be retrieved, the provider is called as often as by the SDK alone, and
 // the error is the same.
-func TestMissingCredentialsAreTheSDKs(t *testing.T) {
+func TestCredentialErrorsMatchSDK(t *testing.T) {
 	for _, cause := range []error{errors.New("no role"), &net.OpError{Op: "dial", Err: errors.New("no route")}} {
 		messages := make([]string, 2)
 		calls := make([]int, 2)
 		for i := range messages {
-			s := answering(t, func(*http.Request) (*http.Response, error) { return reply(http.StatusOK, `{}`), nil }, func(o *dynamodb.Options) {
+			s := newTestTable(t, func(*http.Request) (*http.Response, error) { return newResponse(http.StatusOK, `{}`), nil }, func(o *dynamodb.Options) {
 				o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 					calls[i]++
 					return aws.Credentials{}, cause
 				})
 			})
-			if s.wire == nil {
+			if s.fastPath == nil {
 				t.Fatal(s.Fallback)
 			}
 			if i == 0 {
-				s = slowly(s)
+				s = onSDK(s)
 			}
-			err := readSome(s)
+			err := readTestRecord(s)
 			if !errors.Is(err, cause) {
 				t.Fatalf("got %v", err)
 			}
@@ -241,7 +241,7 @@ func TestMissingCredentialsAreTheSDKs(t *testing.T) {
 
 // A request whose context was cancelled does not return ErrUnavailable. A request whose deadline
 // passed does.
-func TestContextsEndRequestsAlike(t *testing.T) {
+func TestContextErrors(t *testing.T) {
 	for name, begin := range map[string]func() (context.Context, func()){
 		"cancelled before": func() (context.Context, func()) {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -258,19 +258,19 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, with := range []func(*Table) *Table{slowly, fast} {
+			for _, with := range []func(*Table) *Table{onSDK, onFastPath} {
 				for operation, request := range map[string]func(context.Context, *Table) error{
 					"GetItem": func(ctx context.Context, s *Table) error {
-						_, err := s.Get(ctx, &model.CustomerOrders.AccessPattern, someKeys)
+						_, err := s.Get(ctx, &model.CustomerOrders.AccessPattern, testKeys)
 						return err
 					},
 					"TransactWriteItems": func(ctx context.Context, s *Table) error {
-						return Failed("TransactWriteItems", "of a test", s.TransactWrite(ctx, someActions()))
+						return Failed("TransactWriteItems", "of a test", s.TransactWrite(ctx, testActions()))
 					},
 				} {
 					ctx, cancel := begin()
 					requests := 0
-					s := with(answering(t, func(r *http.Request) (*http.Response, error) {
+					s := with(newTestTable(t, func(r *http.Request) (*http.Response, error) {
 						requests++
 						cancel()
 						<-r.Context().Done()
@@ -291,15 +291,15 @@ func TestContextsEndRequestsAlike(t *testing.T) {
 
 // A clock skew of less than a minute may be rounded up or down. The SDK still gets the outcome of
 // the first attempt.
-func TestRoundedClocksAreNoReasonToAskAgain(t *testing.T) {
+func TestRoundedClockSkew(t *testing.T) {
 	sent := 0
-	s := answering(t, func(*http.Request) (*http.Response, error) {
+	s := newTestTable(t, func(*http.Request) (*http.Response, error) {
 		sent++
 		return nil, errors.New("a request was sent")
 	})
 	outcome := errors.New("the outcome of the first attempt")
 	options := dynamodb.Options{}
-	s.wire.after(&attempt{err: outcome}, nil)(&options)
+	s.fastPath.continueInSDK(&failedAttempt{err: outcome}, nil)(&options)
 	r := &http.Request{Header: http.Header{"X-Amz-Date": {time.Now().Add(40 * time.Second).UTC().Format("20060102T150405Z")}}}
 	if _, err := options.HTTPClient.Do(r); !errors.Is(err, outcome) || sent != 0 {
 		t.Errorf("the SDK's first attempt: got %v after %d requests", err, sent)
@@ -307,16 +307,16 @@ func TestRoundedClocksAreNoReasonToAskAgain(t *testing.T) {
 }
 
 // In AWS Lambda the SDK adds a trace header to each request, so all requests go through the SDK.
-func TestTracedProcessesReadByTheSDK(t *testing.T) {
+func TestLambdaTracesDisableFastPath(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "shop")
 	t.Setenv("_X_AMZN_TRACE_ID", "Root=1")
-	if s := answering(t, nil); s.wire != nil || !strings.Contains(s.Fallback, "X-Amzn-Trace-Id") {
+	if s := newTestTable(t, nil); s.fastPath != nil || !strings.Contains(s.Fallback, "X-Amzn-Trace-Id") {
 		t.Errorf("reads use the fast path, or the SDK fallback has the reason %q", s.Fallback)
 	}
 }
 
 // Retryer settings that affect only later attempts do not disable the fast path.
-func TestUsualRetryers(t *testing.T) {
+func TestStandardRetryers(t *testing.T) {
 	standard := retry.NewStandard()
 	for name, c := range map[string]struct {
 		retryer aws.Retryer
@@ -332,14 +332,14 @@ func TestUsualRetryers(t *testing.T) {
 		"custom and wrapped":   {retry.AddWithMaxAttempts(struct{ aws.RetryerV2 }{standard}, 5), false},
 		"deprecated interface": {retry.AddWithMaxAttempts(struct{ aws.Retryer }{standard}, 5), false},
 	} {
-		if got := usualRetryer(c.retryer); got != c.want {
+		if got := isStandardRetryer(c.retryer); got != c.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}
 }
 
 // Records with too many attributes or too deep nesting are left to the SDK.
-func TestOddRecordsAreLeftToTheSDK(t *testing.T) {
+func TestLargeRecordsAreLeftToTheSDK(t *testing.T) {
 	named := func(n int) []byte {
 		var b bytes.Buffer
 		b.WriteString(`{"Item":{`)
@@ -359,28 +359,28 @@ func TestOddRecordsAreLeftToTheSDK(t *testing.T) {
 		body []byte
 		want bool
 	}{
-		"many names": {named(maxNames), true}, "too many names": {named(maxNames + 1), false},
+		"many names": {named(maxAttributes), true}, "too many names": {named(maxAttributes + 1), false},
 		"deep": {nested(model.MaxDepth), true}, "too deep": {nested(model.MaxDepth + 1), false}, "without end": {nested(1 << 20), false},
 	} {
-		if _, ok := parse(c.body, "shop", 1); ok != c.want {
+		if _, ok := parseResponse(c.body, "shop", 1); ok != c.want {
 			t.Errorf("%s: parsed is %t", name, ok)
 		}
 	}
 }
 
 // A response that does not match its checksum is left to the SDK.
-func TestAlteredAnswersAreLeftToTheSDK(t *testing.T) {
+func TestWrongChecksumsAreLeftToTheSDK(t *testing.T) {
 	body := []byte(`{"Item":{"pk":{"S":"a"}}}`)
-	for sum, want := range map[string]bool{reply(http.StatusOK, string(body)).Header.Get("X-Amz-Crc32"): true, "7": false, "seven": false, "": true} {
-		if got := intact(http.Header{"X-Amz-Crc32": {sum}}, body); got != want {
+	for sum, want := range map[string]bool{newResponse(http.StatusOK, string(body)).Header.Get("X-Amz-Crc32"): true, "7": false, "seven": false, "": true} {
+		if got := checksumMatches(http.Header{"X-Amz-Crc32": {sum}}, body); got != want {
 			t.Errorf("with the checksum %q it is intact: %t", sum, got)
 		}
-		s := answering(t, func(*http.Request) (*http.Response, error) {
-			r := reply(http.StatusOK, string(body))
+		s := newTestTable(t, func(*http.Request) (*http.Response, error) {
+			r := newResponse(http.StatusOK, string(body))
 			r.Header.Set("X-Amz-Crc32", sum)
 			return r, nil
 		})
-		if _, _, ok := s.wire.send(context.Background(), s.wire.operations.getItem, "shop", nil, 1); ok != want {
+		if _, _, ok := s.fastPath.send(context.Background(), s.fastPath.targets.getItem, "shop", nil, 1); ok != want {
 			t.Errorf("with the checksum %q it is parsed: %t", sum, ok)
 		}
 	}
@@ -388,19 +388,19 @@ func TestAlteredAnswersAreLeftToTheSDK(t *testing.T) {
 
 // A read is charged to its budget once, for any number of attempts, on the fast path and through
 // the SDK. A read that exceeds the budget is not sent.
-func TestReadsArePaidForOnce(t *testing.T) {
-	for name, with := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
+func TestReadsAreChargedOnce(t *testing.T) {
+	for name, with := range map[string]func(*Table) *Table{"the fast path": onFastPath, "the SDK": onSDK} {
 		requests := 0
-		store := with(answering(t, func(*http.Request) (*http.Response, error) {
+		store := with(newTestTable(t, func(*http.Request) (*http.Response, error) {
 			if requests++; requests == 2 {
-				return reply(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
+				return newResponse(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
 			}
-			return reply(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`), nil
+			return newResponse(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`), nil
 		}))
 		budget := NewReadBudget(2)
 		ctx := budget.On(context.Background())
 		for read := range 3 {
-			_, err := store.getItem(ctx, someKeys, false)
+			_, err := store.getItem(ctx, testKeys, false)
 			if exceeded := read == 2; errors.Is(err, ErrOverBudget) != exceeded || !exceeded && err != nil {
 				t.Errorf("%s: read %d: got %v", name, read, err)
 			}

@@ -42,23 +42,24 @@ func (c *clocks) server() time.Time {
 	return c.now.Add(c.ahead)
 }
 
-// differ sets how far the server's clock is ahead. It also advances both clocks, so that the next
+// setAhead sets how far the server's clock is ahead. It also advances both clocks, so that the next
 // request compares them.
-func (c *clocks) differ(ahead time.Duration) {
-	c.pass(2 * time.Second)
+func (c *clocks) setAhead(ahead time.Duration) {
+	c.advance(2 * time.Second)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead = ahead
 }
 
-func (c *clocks) pass(d time.Duration) {
+func (c *clocks) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// newClocks returns a store in a new table with a customer and a product, its clocks and its log.
-func newClocks(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *storetest.Log) {
+// newClockFixture returns a store in a new table with a customer and a product, its clocks and its
+// log.
+func newClockFixture(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *storetest.Log) {
 	t.Helper()
 	c, log := &clocks{now: time.Now()}, &storetest.Log{}
 	store := storetest.NewTable(t, storetest.Dated(db, c.dynamoDB), dynamo.Options{Clock: c.server, Log: slog.New(slog.NewTextHandler(log, nil))})
@@ -66,10 +67,10 @@ func newClocks(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *stor
 	return c, store, log
 }
 
-func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
+func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 	ctx := context.Background()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		c, store, log := newClocks(t, db)
+		c, store, log := newClockFixture(t, db)
 		writes := map[string]func() error{
 			"a mutation": func() error {
 				_, err := store.PlaceOrder(ctx, change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
@@ -95,7 +96,7 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 			{0, ""}, {25 * time.Hour, "25h0m0s ahead of DynamoDB's"}, {-25 * time.Hour, "25h0m0s behind DynamoDB's"}, {4 * time.Second, ""}, {-4 * time.Second, ""},
 			{8 * time.Second, "ahead of"}, {-8 * time.Second, "behind"}, {0, ""},
 		} {
-			c.differ(step.ahead)
+			c.setAhead(step.ahead)
 			for name, write := range writes {
 				// The read makes the client compare the clocks, as the reads of a mutation would.
 				if _, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"c0"}); err != nil {
@@ -126,7 +127,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 	ctx := context.Background()
 	book := commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		c, store, _ := newClocks(t, db)
+		c, store, _ := newClockFixture(t, db)
 		for name, request := range map[string]func() error{
 			"on the fast path": func() error {
 				_, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"c0"})
@@ -135,7 +136,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 			"through the SDK": func() error { _, err := store.DescribeTable(ctx); return err },
 			"a write":         func() error { _, err := store.Load(ctx, book); return err },
 		} {
-			c.differ(-time.Hour)
+			c.setAhead(-time.Hour)
 			if err := request(); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -143,7 +144,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 			if _, err := store.Load(ctx, book); !errors.As(err, &clock) { // Load does not read, so it does not compare
 				t.Errorf("%s: got %v", name, err)
 			}
-			c.differ(0)
+			c.setAhead(0)
 			if err := store.Ping(ctx); err != nil {
 				t.Errorf("%s: got %v", name, err)
 			}
@@ -160,8 +161,8 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 		slow := dynamodb.New(dated.Options(), func(o *dynamodb.Options) {
 			next := o.HTTPClient
 			o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
-				c.pass(before)
-				defer c.pass(after)
+				c.advance(before)
+				defer c.advance(after)
 				return next.Do(r)
 			})
 		})
@@ -170,8 +171,8 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 			for _, before = range []time.Duration{0, time.Minute} {
 				for _, after = range []time.Duration{0, time.Minute} {
 					for _, fraction := range []time.Duration{0, 999 * time.Millisecond} {
-						c.differ(ahead)
-						c.pass(fraction)
+						c.setAhead(ahead)
+						c.advance(fraction)
 						if err := store.Ping(context.Background()); err != nil {
 							t.Errorf("%s ahead, %s before the response, %s after it: %v", ahead, before, after, err)
 						}
@@ -183,7 +184,7 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 }
 
 // Responses without a Date are not compared.
-func TestAnswersWithoutADate(t *testing.T) {
+func TestResponsesWithoutDate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, storetest.Undated(db), dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
 		if err := store.Ping(context.Background()); err != nil {
