@@ -176,7 +176,7 @@ func TestRateLimited(t *testing.T) {
 	missing := time.Duration(200-left+rate.RefusedCost) * time.Second / 20
 	err, told := refused.Errors[0], rate.Cost{Requested: 200, Actual: rate.RefusedCost, Available: left - rate.RefusedCost, Maximum: 200, RestoreRate: 20}
 	if refused.RetryAfter != missing || err.Extensions["code"] != errcode.RateLimited || err.Extensions["retryAfter"] != missing.Seconds() || err.Extensions["cost"] != told || toldOf(t, refused) != told ||
-		!strings.Contains(err.Message, fmt.Sprintf("try again in %v s", missing.Seconds())) || len(err.Locations) != 1 {
+		!strings.Contains(err.Message, fmt.Sprintf("retry in %v s", missing.Seconds())) || len(err.Locations) != 1 {
 		t.Errorf("refused with %v, %v, after %v; want %v", err, err.Extensions, refused.RetryAfter, missing)
 	}
 	clock.forward(refused.RetryAfter)

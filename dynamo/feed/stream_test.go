@@ -97,7 +97,7 @@ func checkHistory(t *testing.T, f *fixture, between func(i int)) {
 	for _, id := range orders {
 		all = append(all, f.collect("order "+string(id), f.subscribeOrder(id, f.timeline(id)[0]), isCancelled))
 	}
-	n := longtest.Size(30, 60)
+	n := longtest.Size(20, 60)
 	for i := range n {
 		f.setQuantity(orders[i%3], i+2)
 		if between != nil {
@@ -431,7 +431,7 @@ func TestConcurrentWritersAndSubscribers(t *testing.T) {
 			started = append(started, f.timeline(id)[0])
 		}
 		const writers = 3
-		changes := longtest.Size(5, 15)
+		changes := longtest.Size(3, 15)
 		var writing, reading sync.WaitGroup
 		results := make([][]commerce.EventID, 12)
 		for i := range results {

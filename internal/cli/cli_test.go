@@ -237,7 +237,7 @@ func TestWrongWords(t *testing.T) {
 		"token":                                  "CUSTOMER, STAFF, ADMIN or SERVICE",
 		"token -role ROOT":                       `"ROOT"`,
 		"token -role CUSTOMER":                   "-customer",
-		"token -role CUSTOMER -customer a#b":     "an id is made of",
+		"token -role CUSTOMER -customer a#b":     "use only A-Z",
 		"token -role STAFF -customer cust_01":    "-role CUSTOMER",
 		"token -role STAFF -ttl 24h1s":           "1s to 24h",
 		"token -role STAFF -ttl 0s":              "1s to 24h",
