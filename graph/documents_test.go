@@ -88,10 +88,10 @@ func TestPersistedQueries(t *testing.T) {
 	ask(e, hashed(hash, aliceQuery)).check(t, "hash and text", alice)
 	ask(e, hashed(hash, "")).check(t, "the hash", alice)
 	ask(e, hashed(strings.ToUpper(hash), "")).check(t, "the hash in upper case", alice)
-	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", errcode.PersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
 
 	other := `{ customer(id: "cust_02") { name } }`
-	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", errcode.PersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
 	ask(e, hashed(hashOf(other), "")).check(t, "the hash of that", miss)
 
 	for text, says := range map[string]string{`{ nonsense }`: "Cannot query field", `{ customer(`: "Expected Name", "#": "no operation"} {
@@ -180,7 +180,7 @@ func TestTrustedDocuments(t *testing.T) {
 			ask(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", errcode.UntrustedDocument, "no trusted document")
 			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", errcode.BadUserInput, "send one of them")
 			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", errcode.BadUserInput, "send one of them")
-			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not of the text")
+			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
 			ask(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", errcode.BadUserInput, "Cannot query field")
 			ask(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", errcode.BadUserInput, "")
 			ask(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", errcode.BadUserInput, "id")

@@ -136,9 +136,9 @@ func TestFragmentsThatAreWrong(t *testing.T) {
 	e := unread(t, document.Limits{})
 	long := strings.Repeat("x", 200+1)
 	for query, says := range map[string]string{
-		`{...F} fragment F on Query{...F}`:                                              `"F" is spread inside itself`,
-		`{...F} fragment F on Query{...G} fragment G on Query{__typename ...F}`:         `"F" is spread inside itself`,
-		`{__typename} fragment F on Query{...G} fragment G on Query{...on Query{...F}}`: `"F" is spread inside itself`,
+		`{...F} fragment F on Query{...F}`:                                              `"F" spreads itself`,
+		`{...F} fragment F on Query{...G} fragment G on Query{__typename ...F}`:         `"F" spreads itself`,
+		`{__typename} fragment F on Query{...G} fragment G on Query{...on Query{...F}}`: `"F" spreads itself`,
 		`{...F}`: `Unknown fragment "F"`,
 		`{...F} fragment F on Query{__typename} fragment F on Query{...F}`: "only one fragment",
 		`{__typename} fragment F on Query{__typename}`:                     "never used",
