@@ -108,7 +108,7 @@ func (a Access) Quiet(principal commerce.Principal) bool {
 
 // Check rejects an operation if the caller's role may not use a selected field or an input field
 // with a value. It returns one error per use, at most MaxErrors. The variables are coerced. The
-// result does not depend on IDs. The errors are those of Refusal.
+// result does not depend on IDs. Refusal describes the errors.
 func (a Access) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
 	allowed := func(p commerce.Permission) bool { return a.Policy.Granted(principal, p) != commerce.None }
 	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !allowed(p) }) {

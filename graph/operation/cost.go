@@ -25,9 +25,8 @@ const (
 	// product of each line.
 	lineCost = 1
 	// plainList is the assumed length of a list that is not a connection, such as phone numbers or the
-	// path of a user error. Only phone numbers in external records can exceed it. A list of an enum
-	// has at most as many elements as the enum has values. User errors have their own limit,
-	// MaxUserErrors.
+	// path of a user error. Only phone numbers in external records can exceed it. The length of a list
+	// of an enum is the number of the enum's values. User errors have their own limit, MaxUserErrors.
 	plainList = commerce.MaxPhoneNumbers
 )
 
