@@ -24,7 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// costOf is what a query costs by the default limits.
+// costOf returns the cost of a query with the default limits.
 func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int {
 	t.Helper()
 	document := e.documents.Parse(query, false)
@@ -39,7 +39,7 @@ func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int
 	return prepared.Cost(coerced)
 }
 
-// quoted are the variables of a quote of so many lines.
+// quoted returns the variables of a quote with this number of lines.
 func quoted(lines int, name ...string) map[string]any {
 	items := make([]any, lines)
 	for i := range items {
@@ -52,7 +52,7 @@ func TestCost(t *testing.T) {
 	e := unread(t, document.Limits{})
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
 	page := func(size int) int { return 1 + 10 + 1 + size*2 }
-	// The most write units of the mutations, and those of each line of an order.
+	// The maximum write units of each mutation and of each line of an order.
 	most := func(mutation string, lines int) int { return int(dynamo.NewBounds(1).WriteUnits(mutation, lines)) }
 	confirming, placing := most("confirmOrder", 0), most("placeOrder", 0)
 	each := most("placeOrder", 1) - placing
@@ -102,7 +102,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// A cost over the limit is refused before anything is read; one at it is not.
+// An operation above the cost limit is rejected before anything is read. An operation at the limit
+// is executed.
 func TestCostLimit(t *testing.T) {
 	query := `query($n:Int!){customers(first:$n){nodes{id}}}`
 	e := unread(t, document.Limits{Cost: 112})
@@ -130,7 +131,7 @@ func TestCostLimit(t *testing.T) {
 	}
 }
 
-// values counts what an answer holds.
+// values counts the values in a response.
 func values(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -146,7 +147,7 @@ func values(v any) int {
 	return n
 }
 
-// answered is how many values the answer to a query has.
+// answered returns the number of values in the response to a query.
 func answered(t rapid.TB, e *Executor, query string) int {
 	t.Helper()
 	result := e.Execute(context.Background(), Request{Query: query})
@@ -157,11 +158,11 @@ func answered(t rapid.TB, e *Executor, query string) int {
 	if err := json.Unmarshal(result.Data, &data); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	return values(data) - 1 // the object that holds all is no field's
+	return values(data) - 1 // the root object is not the value of a field
 }
 
-// Whatever the query, its answer never has more values than it costs; and it costs the same however
-// its selections are cut into fragments.
+// The response to any query never has more values than the query's cost. The cost does not depend
+// on fragments.
 func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
@@ -188,7 +189,7 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 	}
 }
 
-// cut makes fragments of inline fragments.
+// cut moves inline fragments to named fragments.
 func cut(document *ast.QueryDocument) string {
 	var replace func(ast.SelectionSet)
 	replace = func(set ast.SelectionSet) {
@@ -210,8 +211,8 @@ func cut(document *ast.QueryDocument) string {
 	return b.String()
 }
 
-// The tools' own query costs what its answer has, and what the longest lists that may be null would
-// have.
+// The introspection query of tools costs the values of its response, plus the longest lists that
+// could be there instead of null.
 func TestIntrospectionCost(t *testing.T) {
 	query, err := os.ReadFile("testdata/introspection.graphql")
 	if err != nil {
@@ -225,7 +226,7 @@ func TestIntrospectionCost(t *testing.T) {
 	}
 }
 
-// The documentation's examples cost what it says.
+// The examples in the documentation have the documented costs.
 func TestDocumentedCosts(t *testing.T) {
 	text, err := os.ReadFile("../docs/limits.md")
 	if err != nil {
@@ -251,7 +252,7 @@ func TestDocumentedCosts(t *testing.T) {
 	}
 }
 
-// docs/limits.md says what a point pays for.
+// docs/limits.md documents the resources that a point pays for.
 func TestGoldenPoints(t *testing.T) {
 	golden.Section(t, "../docs/limits.md", "points", markdown.Table([][]string{
 		{"resource", "one point pays for"},
@@ -264,8 +265,7 @@ func TestGoldenPoints(t *testing.T) {
 	}))
 }
 
-// A gateway pays for each record that it asks for, as much as the type costs of which most is
-// selected.
+// The cost of _entities is the number of representations times the cost of the most expensive type.
 func TestEntitiesCost(t *testing.T) {
 	e := unread(t, document.Limits{})
 	customer := map[string]any{"__typename": "Customer", "id": "1"}

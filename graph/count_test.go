@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// A customer's orders are counted exactly, and the bound is what that takes at most. A customer
-// with more orders has no number, which the client and the log are told.
+// A customer's orders are counted exactly, and the bound is the maximum cost of counting. A
+// customer with more orders has no count. The client gets an error, which is also logged.
 func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 	t.Parallel()
 	w := hard("one shard", 1, 20)

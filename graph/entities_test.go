@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// oneByOne are limits that have room for entities that are asked for one by one.
+// oneByOne are limits that allow one request per entity.
 var oneByOne = document.Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
 
 const gatewayQuery = `query ($representations: [_Any!]!) {
@@ -31,7 +31,7 @@ const gatewayQuery = `query ($representations: [_Any!]!) {
 	}
 }`
 
-// represented reads representations as HTTP does.
+// represented decodes representations as the HTTP server does.
 func represented(t testing.TB, text string) []any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -43,7 +43,7 @@ func represented(t testing.TB, text string) []any {
 	return representations
 }
 
-// execute answers a query as JSON.
+// execute returns the response to a query as JSON.
 func execute(t testing.TB, e *Executor, r Request) (string, reply) {
 	t.Helper()
 	text, err := json.Marshal(e.Execute(WithExplain(t.Context()), r).Response)
@@ -57,8 +57,8 @@ func execute(t testing.TB, e *Executor, r Request) (string, reply) {
 	return string(text), got
 }
 
-// Whatever stands beside them, representations that name something are answered, those that name
-// nothing that exists are null, and those that name nothing at all are an error at their place.
+// Each representation is resolved independently of the others. Missing records are null, and
+// malformed representations are errors at their path.
 func TestEachRepresentationStandsForItself(t *testing.T) {
 	e := executor(t, Options{Limits: oneByOne})
 	const good, answer = `{"__typename": "Customer", "id": "cust_01"}`, `{"__typename":"Customer","name":"Alice Chen"}`
@@ -73,26 +73,26 @@ func TestEachRepresentationStandsForItself(t *testing.T) {
 		{`{"__typename": "Warehouse", "id": "nowhere"}`, `null`, ""},
 		{`{"__typename": "Employee", "id": "nobody"}`, `null`, ""},
 		{`{"__typename": "Product", "sku": "nothing"}`, `null`, ""},
-		{`{}`, `null`, `argument "__typename" is no entity`},
-		{`{"id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
-		{`{"__typename": null, "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
-		{`{"__typename": ["Customer"], "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
-		{`{"__typename": "Money", "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
-		{`{"__typename": "customer", "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
+		{`{}`, `null`, `argument "__typename" is not an entity`},
+		{`{"id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
+		{`{"__typename": null, "id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
+		{`{"__typename": ["Customer"], "id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
+		{`{"__typename": "Money", "id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
+		{`{"__typename": "customer", "id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
 		{`{"__typename": "Customer"}`, `null`, `argument "id" is missing or null`},
 		{`{"__typename": "Customer", "id": null}`, `null`, `argument "id" is missing or null`},
 		{`{"__typename": "Product", "id": "prod_100"}`, `null`, `argument "sku" is missing or null`},
-		{`{"__typename": "Customer", "id": ""}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": true}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": 1.5}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": 1e3}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": {"id": "cust_01"}}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": ["cust_01"]}`, `null`, `argument "id" is no ID`},
+		{`{"__typename": "Customer", "id": ""}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": true}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": 1.5}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": 1e3}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": {"id": "cust_01"}}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": ["cust_01"]}`, `null`, `argument "id" is not an ID`},
 		{`{"__typename": "Customer", "id": "a#b"}`, `null`, ""},
 		{`{"__typename": "Order", "id": "cust_01"}`, `null`, ""},
 		{`{"__typename": "Order", "id": 7}`, `null`, ""},
-		{`"Customer"`, `null`, `argument "representations" holds something that is no object`},
-		{`[[]]`, `null`, `argument "representations" holds something that is no object`},
+		{`"Customer"`, `null`, `argument "representations" contains a value that is not an object`},
+		{`[[]]`, `null`, `argument "representations" contains a value that is not an object`},
 	} {
 		t.Run(c.representation, func(t *testing.T) {
 			text := fmt.Sprintf(`[%s, %s, %[1]s]`, good, c.representation)
@@ -110,7 +110,7 @@ func TestEachRepresentationStandsForItself(t *testing.T) {
 	}
 }
 
-// Representations in the document's text are read like those in variables.
+// Literal representations are resolved like representations in variables.
 func TestRepresentationsInTheDocument(t *testing.T) {
 	e := executor(t, Options{Limits: oneByOne})
 	for query, want := range map[string]string{
@@ -152,19 +152,19 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 	}
 }
 
-// A panic costs the answer of one representation, not the server.
+// A panic affects only one representation, not the server.
 func TestPanicsAtRepresentations(t *testing.T) {
 	var told []error
 	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
 	ctx := graphql.WithResponseContext(withReported(t.Context()), r.present, recovered)
-	// Without loaders, looking up panics.
+	// Look-ups panic without loaders.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})
 	if err != nil || len(found) != 2 || found[0] != nil || len(graphql.GetErrors(ctx)) != 2 || len(told) != 1 {
 		t.Errorf("found %v, %v; errors %v; told %v", found, errors.Join(err), graphql.GetErrors(ctx), told)
 	}
 }
 
-// Whatever representations a gateway sends, each is answered as the field of Query for it would.
+// Each representation returns the same record as the corresponding field of Query.
 func TestEntitiesAreWhatTheirOwnFieldsGive(t *testing.T) {
 	e := executor(t, Options{Limits: oneByOne})
 	fields := map[string]string{"Customer": "customer", "Order": "order", "Product": "product", "Employee": "employee", "Warehouse": "warehouse"}

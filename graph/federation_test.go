@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Those who compose schemas are told it, also where clients are not; what serves only them, clients
-// cannot write.
+// Composition tools get the directives that they need, even without introspection. Clients cannot
+// use these directives.
 func TestService(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		e := NewExecutor(Options{Store: storetest.Sample(t, storetest.Engines()[0].Client(t)), NoIntrospection: off})

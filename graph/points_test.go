@@ -32,32 +32,33 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// mostUsed is how many times as much as its points pay for an operation may use of anything.
+// mostUsed is the maximum ratio of an operation's use of a resource to the amount that its points
+// pay for.
 const mostUsed = 3
 
-// usage is what one request cost and what it used.
+// usage is the cost of a request and the resources that it used.
 type usage struct {
 	points int
 	cpu    time.Duration
-	// body and answer are bytes. parsed and visited are nodes of the document.
+	// body and answer are numbers of bytes. parsed and visited are numbers of nodes of the document.
 	body, answer, readUnits, writeUnits, parsed, visited float64
 }
 
-// No operation uses more than three times the bytes, units and work on its document that its points
-// pay for, whether it is accepted or refused. How far points follow the processor's time is logged:
-// a busy machine must not fail the test.
+// No operation uses more than three times the bytes, units and document nodes that its points pay
+// for, whether it is executed or refused. The correlation of points and processor time is only
+// logged, because a busy machine must not fail the test.
 func TestPointsPayForResources(t *testing.T) {
 	clock, now := &handClock{}, &handClock{now: hardStart.AddDate(1, 0, 0)}
 	db, _ := replay.Between(storetest.Engines()[0].Client(t))
 	opts := Options{Store: reproducibleOn(t, db, now), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: clock.rates(1<<31-1, 1), Report: func(_ context.Context, err error) { t.Error(err) }}
-	// A query is executed again to measure the processor's time: its document is parsed again, and
-	// the table's answers are replayed, once they have been given without an explanation.
+	// Queries are executed again to measure the processor time: the document is parsed again, and
+	// recorded responses of the table are replayed.
 	e, warm, again := NewExecutor(opts), NewExecutor(opts), NewExecutor(opts)
 	stockFull(t, e)
 	requests := rapid.Custom(func(rt *rapid.T) Request { return Request{Query: rapid.SampledFrom(requestKinds).Draw(rt, "kind")(rt)} })
 	var all []usage
 	refused, kept := 0, map[string]bool{}
-	// Collections of garbage would be measured with the request that they fall upon.
+	// A garbage collection would distort the measurement of the request that it interrupts.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	for i := range longtest.Size(150, 1000) {
 		if i%20 == 0 {
@@ -72,7 +73,7 @@ func TestPointsPayForResources(t *testing.T) {
 			u.cpu = last.cpu
 		}
 		if kept[r.Query] {
-			u.parsed, u.visited = 0, 0 // the document is remembered
+			u.parsed, u.visited = 0, 0 // the document is cached
 		}
 		kept[r.Query] = true
 		all = append(all, u)
@@ -102,7 +103,7 @@ func TestPointsPayForResources(t *testing.T) {
 	}
 }
 
-// stockFull creates products that there are enough of for the largest orders.
+// stockFull creates products with enough stock for the largest orders.
 func stockFull(t *testing.T, e *Executor) {
 	t.Helper()
 	for i := range commerce.MaxLines {
@@ -117,7 +118,7 @@ func stockFull(t *testing.T, e *Executor) {
 	}
 }
 
-// used executes a request as the server does, and measures it.
+// used executes a request as the server does and measures it.
 func used(ctx context.Context, t *testing.T, e *Executor, r Request) (usage, Result) {
 	t.Helper()
 	principal := commerce.Everybody().ID
@@ -144,7 +145,7 @@ func used(ctx context.Context, t *testing.T, e *Executor, r Request) (usage, Res
 	}
 	u.parsed, u.visited = documentSize(r.Query)
 	if len(result.Errors) > 0 && result.Errors[0].Extensions["code"] != errcode.BadUserInput {
-		u.visited = 0 // most limits are found before
+		u.visited = 0 // most limits are checked before validation
 	}
 	return u, result
 }
@@ -158,8 +159,9 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// documentSize counts a text's tokens, two for each node about, up to the limit; and the nodes of
-// its operations with every spread replaced by its fragment.
+// documentSize returns estimates of a document's parsed and visited nodes. A node has about two
+// tokens, and the number of tokens is limited. Visited nodes are counted with every spread replaced
+// by its fragment.
 func documentSize(text string) (parsed, visited float64) {
 	tokens := 0
 	for l, most := lexer.New(&ast.Source{Input: text}), setting.OrDefaults(document.Limits{}).Tokens; tokens < most; tokens++ {
@@ -194,7 +196,7 @@ func documentSize(text string) (parsed, visited float64) {
 	return float64(tokens) / 2, visited
 }
 
-// spearman is the rank correlation of two figures.
+// spearman returns the rank correlation of two series.
 func spearman(all []usage, of, with func(usage) float64) float64 {
 	ranks := func(value func(usage) float64) []float64 {
 		values := make([]float64, len(all))
@@ -209,7 +211,7 @@ func spearman(all []usage, of, with func(usage) float64) float64 {
 			for found && last < len(sorted) && sorted[last] == v {
 				last++
 			}
-			ranks[i] = float64(first+last-1) / 2 // equal values share their ranks
+			ranks[i] = float64(first+last-1) / 2 // equal values have the same rank
 		}
 		return ranks
 	}
@@ -222,8 +224,8 @@ func spearman(all []usage, of, with func(usage) float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// requestKinds draw requests of all kinds: as clients send them, and as somebody does who wants
-// much for little.
+// requestKinds draw requests of all kinds, from typical requests to attempts to use many resources
+// for few points.
 var requestKinds = []func(*rapid.T) string{
 	func(t *rapid.T) string { return drawSelections(t, parsedSchema.Query, 4) },
 	func(t *rapid.T) string { return drawSelections(t, parsedSchema.Query, 2) },
@@ -232,7 +234,7 @@ var requestKinds = []func(*rapid.T) string{
 	},
 	drawMutation,
 	drawMutation,
-	// Orders of any length, with their payload or without, which may be placed already.
+	// Orders of any length, with and without payload. Some orders have already been placed.
 	func(t *rapid.T) string {
 		input := fmt.Sprintf(`customerId: %s, items: [%s]`, rapid.SampledFrom([]string{`"cust_01"`, `"cust_001"`, `"nobody"`}).Draw(t, "customer"), drawnLines(t))
 		if rapid.Bool().Draw(t, "key") {
@@ -243,7 +245,7 @@ var requestKinds = []func(*rapid.T) string{
 	func(t *rapid.T) string {
 		return `{ quote(input: {items: [` + drawnLines(t) + `]}) { ` + rapid.SampledFrom([]string{`__typename`, `total { amount }`, `lines { sku name subtotal { amount } }`}).Draw(t, "payload") + ` } }`
 	},
-	// Long texts under many names.
+	// Large texts with many aliases.
 	func(t *rapid.T) string {
 		return fmt.Sprintf(`mutation { cancelOrder(input: {orderId: "01HVNR4Q3R0000000000000002", note: %q}) { order { timeline { nodes { %s } } } } }`,
 			strings.Repeat(rapid.SampledFrom([]string{"x", "\n", "é"}).Draw(t, "text"), size(t, "long", 0, commerce.MaxNote/2)), numbered(size(t, "aliases", 1, 97), "a%d: note "))
@@ -252,16 +254,16 @@ var requestKinds = []func(*rapid.T) string{
 		return `{ order(id: "01HVNR4Q3R0000000000000002") { timeline(last: 1) { nodes { ` + numbered(size(t, "aliases", 1, 97), "a%d: note ") + ` } } } }`
 	},
 	func(*rapid.T) string { return `{ _service { sdl } }` },
-	// Many lists of a record that may not exist.
+	// Many lists of a record that may be missing.
 	func(t *rapid.T) string {
 		return `{ customer(id: ` + rapid.SampledFrom([]string{`"nobody"`, `"cust_01"`}).Draw(t, "id") + `) { ` +
 			numbered(size(t, "lists", 1, 90), "a%d: orders(first: %d) { __typename } ") + ` } }`
 	},
-	// Pages of every size, also none.
+	// Pages of every size, including zero.
 	func(t *rapid.T) string {
 		return fmt.Sprintf(`{ %s(first: %d) { nodes { %s } } }`, rapid.SampledFrom([]string{"orders", "customers", "products", "employees"}).Draw(t, "list"), rapid.IntRange(-1, 101).Draw(t, "first"), "__typename")
 	},
-	// Documents that take long to refuse, or to accept.
+	// Documents that are expensive to reject or to accept.
 	func(t *rapid.T) string {
 		last := size(t, "fragments", 1, 3)
 		return fmt.Sprintf(`query Q%d {customers(first: 1) {nodes {...A}}}`, rapid.IntRange(0, 1000).Draw(t, "name")) +
@@ -283,12 +285,12 @@ var requestKinds = []func(*rapid.T) string{
 	},
 }
 
-// size draws a size: half of them are the least or the most.
+// size draws a size. Half of the sizes are the minimum or the maximum.
 func size(t *rapid.T, label string, least, most int) int {
 	return rapid.OneOf(rapid.IntRange(least, most), rapid.SampledFrom([]int{least, most})).Draw(t, label)
 }
 
-// drawnLines are lines of an order.
+// drawnLines draws the lines of an order.
 func drawnLines(t *rapid.T) string {
 	lines := numbered(rapid.SampledFrom([]int{0, 1, 3, 20, commerce.MaxLines, commerce.MaxLines + 1}).Draw(t, "lines"), `{sku: "p%d", quantity: 1} `)
 	if rapid.IntRange(0, 3).Draw(t, "wrong") == 0 {

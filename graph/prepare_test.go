@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Trees are made once for all requests that choose the same fields, and no more of them are kept
-// than their document has room for.
+// Requests with the same conditions share one prepared operation. The memory of a document's cached
+// operations is limited.
 func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
 	prepare := func(query, operation string, variables map[string]any) *admittedOperation {
@@ -32,7 +32,7 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	if other := prepare(query, "B", nil).prepared; other != prepare(query, "B", map[string]any{"c": true}).prepared {
 		t.Error("a condition of another operation keeps the tree from being shared")
 	}
-	// One operation of this document takes more than the document has room for.
+	// One operation of this document exceeds the document's capacity.
 	fragments := `query { customer(id: "cust_01") { ...F0 } }` + manyFields(6)
 	large := prepare(fragments, "", nil)
 	room := large.document.Room()
@@ -44,7 +44,8 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	}
 }
 
-// The values of variables and conditions are those of the request, not of the one that came first.
+// A shared prepared operation uses the variables and conditions of the current request, not the
+// ones of the first request.
 func TestPreparedOperationsServeAllValuesOfVariables(t *testing.T) {
 	e := executor(t, Options{})
 	for query, values := range map[string][]map[string]any{
@@ -65,7 +66,7 @@ func TestPreparedOperationsServeAllValuesOfVariables(t *testing.T) {
 	}
 }
 
-// manyFields are fragments on Customer, each of which spreads the next one twice.
+// manyFields returns fragments on Customer that each spread the next one twice.
 func manyFields(n int) string {
 	var b strings.Builder
 	for i := range n {

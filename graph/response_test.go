@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// Data as long as the limit are told, longer ones are not, whatever field they are of; they are
-// null, and one error says why.
+// Data at the limit is returned. Longer data is replaced by null and one error, no matter which
+// field exceeds the limit.
 func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 	alias := strings.Repeat("a", 200)
 	for _, query := range []string{
@@ -34,11 +34,11 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 	}
 }
 
-// A mutation is done before its answer is known to be too long, and the client is told so.
+// A mutation is executed before its response turns out to exceed the limit, and the error says so.
 func TestMutationsWithAnswersThatAreTooLongAreDone(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Answer: 50}})
 	got := e.Execute(t.Context(), Request{Query: `mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { id name email version } } }`})
-	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != document.Codes.Answer || !strings.Contains(got.Errors[0].Message, "was done") {
+	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != document.Codes.Answer || !strings.Contains(got.Errors[0].Message, "was executed") {
 		t.Errorf("it is answered by %s, %v", got.Data, got.Errors)
 	}
 	if after := e.Execute(t.Context(), Request{Query: `{ customer(id: "cust_new") { name } }`}); string(after.Data) != `{"customer":{"name":"Ann"}}` || after.Mutation {

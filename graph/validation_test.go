@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// Where clients may not ask for the schema, no message tells of it what the client did not send.
+// Without introspection, messages reveal nothing of the schema that the request does not contain.
 func TestIntrospectionOff(t *testing.T) {
 	e := NewExecutor(Options{NoIntrospection: true})
 	for query, code := range map[string]string{
@@ -67,7 +67,7 @@ func TestIntrospectionOff(t *testing.T) {
 	}
 }
 
-// untold checks that errors name nothing of the schema that is not in what was sent.
+// untold fails the test if errors contain names of the schema that the request does not contain.
 func untold(t *testing.T, sent string, errs gqlerror.List) {
 	t.Helper()
 	words := func(text string) []string {
@@ -102,7 +102,7 @@ func untold(t *testing.T, sent string, errs gqlerror.List) {
 	}
 }
 
-// Where the schema is no secret, messages help.
+// With introspection, messages contain helpful names.
 func TestMessagesSuggest(t *testing.T) {
 	e := unread(t, document.Limits{})
 	for query, says := range map[string]string{
@@ -119,7 +119,7 @@ func TestMessagesSuggest(t *testing.T) {
 	}
 }
 
-// Operations of one document that share a fragment do not share the defaults of its variables.
+// Operations that share a fragment do not share the defaults of its variables.
 func TestOperationsHaveTheirOwnDefaults(t *testing.T) {
 	e := executor(t, Options{})
 	query := `query A($from:DateTime){...F} query B($from:DateTime="2100-01-01T00:00:00Z"){...F} fragment F on Query{orders(first:1,placed:{from:$from}){nodes{__typename}}}`

@@ -197,7 +197,7 @@ func (c *coercer) enum(definition *ast.Definition, value any) any {
 	case !ok:
 		c.mistyped(value, "a value of "+definition.Name+", as a string")
 	case definition.EnumValues.ForName(text) == nil && c.hideSchema:
-		c.refuse("has the value %q, which is not allowed there", errcode.Excerpt(text, maxRepeated))
+		c.refuse("has the value %q, which is invalid there", errcode.Excerpt(text, maxRepeated))
 	case definition.EnumValues.ForName(text) == nil:
 		c.refuse("has the value %q, which is not a value of %s", errcode.Excerpt(text, maxRepeated), definition.Name)
 	}
@@ -240,7 +240,7 @@ func (c *coercer) object(definition *ast.Definition, value any) any {
 
 func (c *coercer) unknown(definition *ast.Definition, name string) {
 	if c.hideSchema {
-		c.refuse("has a field %q, which is not allowed there", errcode.Excerpt(name, maxRepeated))
+		c.refuse("has a field %q, which does not exist there", errcode.Excerpt(name, maxRepeated))
 		return
 	}
 	c.refuse("has a field %q, which %s does not have", errcode.Excerpt(name, maxRepeated), definition.Name)

@@ -63,7 +63,7 @@ func TestVariables(t *testing.T) {
 		typ, argument string
 		given         string
 		want          any
-		rejected       string
+		rejected      string
 	}{
 		{"Int", "int", `1`, int64(1), ""},
 		{"Int", "int", `-2147483648`, int64(-1 << 31), ""},

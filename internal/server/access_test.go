@@ -240,7 +240,7 @@ func TestViewer(t *testing.T) {
 	})
 }
 
-// A representation that names no entity is refused without the names of entities and keys, to
+// A representation that contains a value that is not an entity is refused without the names of entities and keys, to
 // callers who may not know of the schema.
 func TestMessagesAboutRepresentations(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
@@ -256,7 +256,7 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 			t.Errorf("%s: staff are told %s, want %s", representation, got, told)
 		}
 		got := s.says(t, asAnn, query)
-		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `names no entity`) || !strings.Contains(got, errcode.BadUserInput) {
+		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `contains a value that is not an entity`) || !strings.Contains(got, errcode.BadUserInput) {
 			t.Errorf("%s: ann is told %s", representation, got)
 		}
 		for _, name := range []string{"Custom", "Employee", "Order", "Product", "Warehouse", "sku", "id"} {
