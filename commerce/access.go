@@ -249,9 +249,9 @@ func (p Policy) Sentence(permission Permission) string {
 	}
 	switch {
 	case everybody:
-		return "Access: everybody."
+		return "Access: everyone."
 	case len(who) == 0:
-		return "Access: nobody."
+		return "Access: no role."
 	default:
 		return fmt.Sprintf("Access: %s.", strings.Join(who, ", "))
 	}

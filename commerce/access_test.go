@@ -73,7 +73,7 @@ func TestStandardPolicy(t *testing.T) {
 func TestSentences(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	for p, want := range map[commerce.Permission]string{
-		commerce.ReadCatalog:    "Access: everybody.",
+		commerce.ReadCatalog:    "Access: everyone.",
 		commerce.ReadOrder:      "Access: customers (their own), staff, admins, services.",
 		commerce.ChangeCustomer: "Access: customers (their own), staff, admins.",
 		commerce.ChangeStaff:    "Access: admins.",
@@ -82,7 +82,7 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%s: %q, want %q", p, got, want)
 		}
 	}
-	if got := (commerce.Policy{}).Sentence(commerce.ReadOrder); got != "Access: nobody." {
+	if got := (commerce.Policy{}).Sentence(commerce.ReadOrder); got != "Access: no role." {
 		t.Errorf("of the empty policy: %q", got)
 	}
 }

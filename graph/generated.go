@@ -3046,9 +3046,9 @@ type EmployeeEdge {
   node: Employee!
 }
 `, BuiltIn: false},
-	{Name: "../federation.graphqls", Input: `# What makes this schema a subgraph of a federated graph, in the words of
+	{Name: "../federation.graphqls", Input: `# The definitions of the federation subgraph specification:
 # https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec.
-# A subgraph's SDL is without these definitions, as composers bring their own: Query._service gives the other files.
+# Composers bring their own, so the SDL of Query._service does not include this file.
 
 """
 A reference to an entity from a gateway: an object with ` + "`" + `__typename` + "`" + ` and the key field of the type
@@ -3070,7 +3070,7 @@ extend type Query {
   Entities by key, in the order of ` + "`" + `representations` + "`" + `, with null for each entity that does not exist.
   An entity that cannot be read, or whose type requires a missing permission, is null with an error.
 
-  One BatchGetItem per 100 entities of a type. Access: everybody.
+  One BatchGetItem per 100 entities of a type. Access: everyone.
   """
   _entities(
     "The references to the entities, at most 1,000."
@@ -3093,7 +3093,7 @@ directive @link(
   import: [link__Import]
 ) repeatable on SCHEMA
 
-"The fields by which other subgraphs reference an object of this type."
+"The fields that identify an object of this type in other subgraphs."
 directive @key(
   "The fields, as a selection set."
   fields: federation__FieldSet!
@@ -4173,7 +4173,7 @@ type Query {
   """
   The caller of this request, as identified by the token.
 
-  Access: everybody.
+  Access: everyone.
   """
   viewer: Viewer! @access(permission: READ_VIEWER)
 
@@ -4338,7 +4338,7 @@ type Query {
   A product by SKU, or null if it does not exist.
 
   AP10: one GetItem, or one BatchGetItem for all products of a query. With the inventory AP13: one
-  Query. Access: everybody.
+  Query. Access: everyone.
   """
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
@@ -4350,7 +4350,7 @@ type Query {
   """
   Products by SKU, in the order of ` + "`" + `skus` + "`" + `, with null for each SKU that does not exist.
 
-  AP10: one BatchGetItem. Access: everybody.
+  AP10: one BatchGetItem. Access: everyone.
   """
   productsBySku(
     "The SKUs of the products, at most 100."
@@ -4361,7 +4361,7 @@ type Query {
   The current price and availability of an order of these line items. Nothing is reserved. Pass the
   total to ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + ` to be protected against price changes.
 
-  AP10: one BatchGetItem. Access: everybody.
+  AP10: one BatchGetItem. Access: everyone.
   """
   quote(
     "The line items to quote."
@@ -4374,7 +4374,7 @@ type Query {
   ` + "`" + `namePrefix` + "`" + `, products whose name begins with a text, sorted by name.
 
   AP36: one Query per shard. With ` + "`" + `category` + "`" + ` AP12, with ` + "`" + `category` + "`" + ` and ` + "`" + `namePrefix` + "`" + ` AP37: one Query.
-  Access: everybody.
+  Access: everyone.
   """
   products(
     """
@@ -4409,7 +4409,7 @@ type Query {
   """
   The categories that have products, sorted by name.
 
-  AP39: one Query. Access: everybody.
+  AP39: one Query. Access: everyone.
   """
   categories(
     """
@@ -4560,7 +4560,7 @@ type Query {
 """
 The caller of a request.
 
-Access: everybody.
+Access: everyone.
 """
 type Viewer @access(permission: READ_VIEWER) {
   "The role, which determines the permissions."
@@ -4947,7 +4947,7 @@ type Address @shareable {
 """
 A category that has at least one product.
 
-Access: everybody.
+Access: everyone.
 """
 type Category @access(permission: READ_CATALOG) {
   "The name of the category, in the spelling of its products."
@@ -4959,7 +4959,7 @@ type Category @access(permission: READ_CATALOG) {
 """
 A product of the shop.
 
-Access: everybody.
+Access: everyone.
 """
 type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   "The stock keeping unit, which identifies the product."
@@ -5282,7 +5282,7 @@ input DateRange {
 }
 
 """
-The position of a page in its list. The directions are those of the list, also if the page was read
+The position of a page in its list. The directions follow the order of the list, also for a page read
 with ` + "`" + `last` + "`" + `.
 """
 type PageInfo @shareable {

@@ -23,11 +23,11 @@ func TestGoldenLimitsOfValues(t *testing.T) {
 	p := message.NewPrinter(language.English) // 1,000,000
 	golden.Section(t, "../docs/operations.md", "values", markdown.Table([][]string{
 		{"what", "limit"},
-		{"lines of an order, pieces of a line", p.Sprintf("%d, %d", commerce.MaxLines, commerce.MaxQuantity)},
-		{"pieces in a warehouse, in all warehouses", p.Sprintf("%d, %d", commerce.MaxLevel, commerce.MaxInventory)},
-		{"id, e-mail address, idempotency key", p.Sprintf("%d, %d, %d bytes", commerce.MaxIDLength, commerce.MaxEmail, commerce.MaxIdempotencyKey)},
-		{"name, note, searched text", p.Sprintf("%d, %d, %d bytes", commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName)},
+		{"line items of an order; quantity of a line item", p.Sprintf("%d; %d", commerce.MaxLines, commerce.MaxQuantity)},
+		{"stock of a product in one warehouse; in all", p.Sprintf("%d; %d", commerce.MaxLevel, commerce.MaxInventory)},
+		{"ID; email address; idempotency key", p.Sprintf("%d; %d; %d bytes", commerce.MaxIDLength, commerce.MaxEmail, commerce.MaxIdempotencyKey)},
+		{"name; note; search text", p.Sprintf("%d; %d; %d bytes", commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName)},
 		{"phone numbers", p.Sprintf("%d of %d bytes", commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)},
-		{"amount of money", p.Sprintf("%d digits, those behind the point included", commerce.MaxPriceDigits)},
+		{"amount of money", p.Sprintf("%d digits, decimals included", commerce.MaxPriceDigits)},
 	}))
 }

@@ -111,6 +111,7 @@ func TestDocumentsPayForTheirWork(t *testing.T) {
 		{"refused", []Request{nested("nonsense", true), nested("nonsense", true)}, []int{1 + 14 + 171, 1 + 14 + 171}},
 		{"accepted", []Request{nested("name", true), nested("name", true), nested("name", false), nested("name", true)}, []int{1 + 14 + 173, 1, 1 + 2, 1}},
 		{"syntax", []Request{{Query: `{` + strings.Repeat(" a", 1000)}}, []int{1 + 1000/operation.PointParsed}},
+		{"no operation", []Request{{Query: `fragment F on Query {` + strings.Repeat("a ", 400) + `}`}}, []int{1 + 411/operation.PointParsed}},
 	} {
 		e, _ := rated(t, 10_000, 1, Options{Limits: document.Limits{Cost: 10_000}})
 		for i, r := range c.requests {

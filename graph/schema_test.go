@@ -159,8 +159,8 @@ func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
 			t.Errorf("%s: there is no mutation %s", p.ID, p.Mutation)
 			continue
 		}
-		if !strings.HasSuffix(f.Description, " "+p.ID+".") {
-			t.Errorf("%s is described as %q, without %s at its end", p.Mutation, f.Description, p.ID)
+		if !strings.Contains(f.Description, "\n\n"+p.ID+": one transaction. ") {
+			t.Errorf("the last line of the description of %s does not begin with %s: %q", p.Mutation, p.ID, f.Description)
 		}
 	}
 }

@@ -15,16 +15,16 @@ import (
 // PerLimit has one value of type T for each limit of a request. setting.Limits describes the tags.
 // Typical requests stay far below the defaults.
 type PerLimit[T any] struct {
-	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"maximum tokens in a document; the introspection query that tools send has 185"`
-	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"maximum nesting of fields; fields below '__schema' and '__type' do not count"`
-	Aliases            T `env:"ORDERGRAPH_MAX_ALIASES" default:"100" code:"TOO_MANY_ALIASES" meaning:"maximum aliases in an operation, counted wherever a fragment is spread"`
-	RootFields         T `env:"ORDERGRAPH_MAX_ROOT_FIELDS" default:"50" code:"TOO_MANY_ROOT_FIELDS" meaning:"maximum root fields of an operation, counted wherever a fragment is spread"`
-	Directives         T `env:"ORDERGRAPH_MAX_DIRECTIVES" default:"50" code:"TOO_MANY_DIRECTIVES" meaning:"maximum directives in a document"`
-	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"maximum nesting of lists and objects in a value, in the document or in the variables"`
-	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"maximum nesting of 'fields', 'inputFields', 'interfaces' and 'possibleTypes' in an introspection; the query that tools send has 1"`
-	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"maximum cost of an operation"`
-	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"maximum DynamoDB reads per operation"`
-	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"maximum bytes of 'data' in a response"`
+	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"tokens in a document; standard introspection has 185"`
+	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"nesting of fields, except below '__schema' and '__type'"`
+	Aliases            T `env:"ORDERGRAPH_MAX_ALIASES" default:"100" code:"TOO_MANY_ALIASES" meaning:"aliases, with fragments expanded"`
+	RootFields         T `env:"ORDERGRAPH_MAX_ROOT_FIELDS" default:"50" code:"TOO_MANY_ROOT_FIELDS" meaning:"root fields, with fragments expanded"`
+	Directives         T `env:"ORDERGRAPH_MAX_DIRECTIVES" default:"50" code:"TOO_MANY_DIRECTIVES" meaning:"directives in a document"`
+	ListDepth          T `env:"ORDERGRAPH_MAX_LIST_DEPTH" default:"8" code:"LIST_TOO_DEEP" meaning:"nesting of lists and objects in a value"`
+	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"nesting of 'fields', 'inputFields', 'interfaces', 'possibleTypes'"`
+	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"cost of an operation"`
+	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"DynamoDB reads per operation"`
+	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data' in a response"`
 }
 
 // Limits are the limits of a request. A zero value means the default.

@@ -291,13 +291,14 @@ func (d *Store) Parse(text string, hideSchema bool) *Document {
 	// Names and values are substrings of the text and live as long as the document. The clone keeps a
 	// larger string, such as a URL, from staying in memory.
 	text = strings.Clone(text)
+	// A token and its separator take at least two bytes.
+	unmeasured := Work{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {
-		// A token and its separator take at least two bytes.
-		return &Document{Text: text, errs: gqlerror.List{d.limits.parseError(text, err)}, work: Work{Parsed: min(len(text)/2, d.limits.Tokens)}}
+		return &Document{Text: text, errs: gqlerror.List{d.limits.parseError(text, err)}, work: unmeasured}
 	}
 	if len(parsed.Operations) == 0 {
-		return &Document{Text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}}
+		return &Document{Text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}, work: unmeasured}
 	}
 	measured := d.limits.measure(parsed)
 	doc := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: Work{Parsed: measured.nodes}}

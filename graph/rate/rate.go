@@ -37,8 +37,8 @@ func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 // callers are authenticated.
 func (o *Options) Settings() []setting.Setting {
 	return []setting.Setting{
-		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("maximum points of cost that a caller can spend at once, `0` for no limit; if it is not set, `%d` or `ORDERGRAPH_MAX_COST`, whichever is higher, where callers are authenticated, else `0`", DefaultOptions().Burst)},
-		{Name: "ORDERGRAPH_RATE_RESTORE", Value: setting.Limit(&o.Restore, fmt.Sprint(DefaultOptions().Restore)), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: "points of cost that each caller gets back in a second, if `ORDERGRAPH_RATE_BURST` is not 0"},
+		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points that a caller can spend at once, `0` for no limit; by default the higher of `%d` and `ORDERGRAPH_MAX_COST`, without authentication `0`", DefaultOptions().Burst)},
+		{Name: "ORDERGRAPH_RATE_RESTORE", Value: setting.Limit(&o.Restore, fmt.Sprint(DefaultOptions().Restore)), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: "points that a caller regains per second"},
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 // The table of pools in docs/limits.md is made from their declarations.
 func TestGoldenPoolDocs(t *testing.T) {
 	var table strings.Builder
-	table.WriteString("| pool | what callers have of it | size | beyond the share |\n|---|---|---|---|\n")
+	table.WriteString("| pool | what callers share | size | beyond the share |\n|---|---|---|---|\n")
 	for _, p := range New(Sizes{}) {
-		size := "`" + p.Setting + "`"
+		size := fmt.Sprintf("`%s` (%d)", p.Setting, p.Default)
 		if p.Setting == "" {
 			size = p.Derived
 		}

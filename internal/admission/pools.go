@@ -42,7 +42,7 @@ type Declaration struct {
 	Setting string
 	Default int
 	Derived string
-	// Meaning describes the setting; empty for "maximum" and what Holds says.
+	// Meaning describes the setting; empty if Holds says it.
 	Meaning string
 	derive  func(Sizes) int
 	// Size is the size: how much all callers can have together.
@@ -71,7 +71,7 @@ const unavailable = 503
 var declarations = [pools]Declaration{
 	Connections: {
 		Name: "connections", Holds: "open connections", Setting: "ORDERGRAPH_MAX_CONNECTIONS", Default: 4096,
-		Otherwise: "an idle connection is closed, or else the new one",
+		Otherwise: "a connection is closed",
 	},
 	Sockets: {
 		Name: "sockets", Holds: "WebSockets and event streams", Derived: "three quarters of `connections`",
@@ -79,12 +79,12 @@ var declarations = [pools]Declaration{
 		Code:   errcode.Overloaded, Status: unavailable, Advice: "use one socket for several subscriptions",
 	},
 	Verifications: {
-		Name: "verifications", Holds: "signatures of tokens that are verified at the same time", Derived: "half of the processors",
+		Name: "verifications", Holds: "token signatures being verified", Derived: "half of the processors",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Otherwise: "the request waits",
 	},
 	Bodies: {
-		Name: "bodies", Holds: "bytes of request bodies of more than 16 KiB that are still arriving", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
-		Meaning:   "maximum bytes of request bodies of more than 16 KiB that are still arriving and, counted separately, of responses of more than 16 KiB that clients are still reading",
+		Name: "bodies", Holds: "bytes of arriving request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
+		Meaning:   "bytes of arriving request bodies over 16 KiB and, separately, of responses over 16 KiB that clients are reading",
 		Uncounted: 16 << 10, Code: errcode.Overloaded, Status: unavailable, Advice: "send a shorter body",
 	},
 	Requests: {
@@ -92,32 +92,32 @@ var declarations = [pools]Declaration{
 		Code: errcode.Overloaded, Status: unavailable, Advice: "send fewer at the same time",
 	},
 	Preparations: {
-		Name: "preparations", Holds: "new documents that are parsed, and bodies of more than 16 KiB that are decoded, at the same time", Derived: "all processors but one",
+		Name: "preparations", Holds: "new documents being parsed, and bodies over 16 KiB being decoded", Derived: "all processors but one",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Otherwise: "the request waits",
 	},
 	Cost: {
-		Name: "cost", Holds: "points of cost of operations that are executed at the same time", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
+		Name: "cost", Holds: "cost points of operations being executed", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
 		Uncounted: 2000, Code: errcode.Overloaded, Status: unavailable, Advice: "ask for less",
 	},
 	Answers: {
-		Name: "answers", Holds: "bytes of responses of more than 16 KiB that clients are still reading", Derived: "as `bodies`",
+		Name: "answers", Holds: "bytes of responses over 16 KiB that clients are reading", Derived: "as `bodies`",
 		derive: func(s Sizes) int { return s[Bodies] }, Uncounted: 16 << 10,
 		Code: errcode.Overloaded, Status: unavailable, Advice: "ask for less",
 	},
 	Subscriptions: {
-		Name: "subscriptions", Holds: "subscriptions, and other operations on WebSockets, in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
+		Name: "subscriptions", Holds: "subscriptions and other WebSocket operations in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
 		Code: errcode.TooManySubscriptions, Status: unavailable, Advice: "complete others",
 	},
 	SubscriptionMemory: {
-		Name: "subscriptionMemory", Holds: "bytes of documents and variables that subscriptions hold, the same document once", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
+		Name: "subscriptionMemory", Holds: "bytes of distinct documents, and of variables, of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
 		Code: errcode.TooManySubscriptions, Advice: "send the document that others send and the rest as variables",
 	},
 	CatchUps: {
-		Name: "catchUps", Holds: "subscriptions that read missed events at the same time", Setting: "ORDERGRAPH_MAX_CATCH_UPS", Default: 16,
+		Name: "catchUps", Holds: "subscriptions reading missed events", Setting: "ORDERGRAPH_MAX_CATCH_UPS", Default: 16,
 		Waits: true, Otherwise: "the subscription waits",
 	},
 	Events: {
-		Name: "events", Holds: "points of cost of the events that are executed at the same time", Derived: "a quarter of `cost`",
+		Name: "events", Holds: "cost points of events being executed", Derived: "a quarter of `cost`",
 		derive: func(s Sizes) int { return s[Cost] / 4 }, Least: 2000, Waits: true, Otherwise: "the event waits",
 	},
 }
@@ -126,7 +126,7 @@ var declarations = [pools]Declaration{
 func (s *Sizes) Settings() (rows []setting.Setting) {
 	for id, d := range &declarations {
 		if d.Setting != "" {
-			rows = append(rows, setting.Setting{Name: d.Setting, Value: setting.Number(&s[id], itoa(d.Default), 1, math.MaxInt32), Meaning: cmp.Or(d.Meaning, "maximum "+d.Holds), Exceeded: d.Exceeded()})
+			rows = append(rows, setting.Setting{Name: d.Setting, Value: setting.Number(&s[id], itoa(d.Default), 1, math.MaxInt32), Meaning: cmp.Or(d.Meaning, d.Holds), Exceeded: d.Exceeded()})
 		}
 	}
 	return rows

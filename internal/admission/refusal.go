@@ -31,7 +31,7 @@ func (r *Refusal) Error() string {
 func (d *Declaration) Exceeded() string {
 	switch {
 	case d.Code == "":
-		return "no error: " + d.Otherwise
+		return d.Otherwise
 	case d.Status == 0:
 		return "`" + d.Code + "`"
 	default:

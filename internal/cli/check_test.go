@@ -88,7 +88,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 		}
 		for _, part := range []string{
 			"order-total  ORDER#01HVMK3P2Q0000000000000001 #METADATA: total is 1, should be ", "orphan-claim  EMAIL#nobody@example.com #METADATA: ",
-			"drifts: 2; repair them with `ordergraph check -repair`", "a total that is not the sum",
+			"drifts: 2; repair them with `ordergraph check -repair`", "a total is not the sum of the items",
 		} {
 			if !strings.Contains(c.stdout.String(), part) {
 				t.Errorf("stdout does not say %q:\n%s", part, c.stdout.String())

@@ -21,13 +21,13 @@ const (
 func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
 		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.Parsed(&c.Anonymous, "off", "catalog or off", parseAnonymous), Meaning: "with `jwt`: `catalog` (requests without a token can read products) or `off` (each request needs a token)"},
-		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "with `jwt`: where the public keys of tokens are, the https URL or the file of a JWKS"},
-		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecret), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret that signs tokens (HS256), at least %d characters", auth.MinSecret)},
+		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "with `jwt`: https URL or file of the JWKS with the public keys"},
+		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecret), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret of at least %d characters that signs tokens (HS256)", auth.MinSecret)},
 		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "with `jwt`: issuer of the tokens, exactly as in `iss`"},
 		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "with `jwt`: audience of the tokens, as in `aud`"},
-		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.Leeway(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("with `jwt`: how much the issuer's clock may differ, up to %s", auth.MaxLeeway)},
-		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "with `jwt`: claim that has the role"},
-		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: claim that has the ID of a `CUSTOMER`"},
+		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.Leeway(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("with `jwt`: tolerated difference of the issuer's clock, up to %s", auth.MaxLeeway)},
+		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "with `jwt`: claim with the role"},
+		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: claim with the ID of a `CUSTOMER`"},
 	}
 }
 

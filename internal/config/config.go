@@ -102,30 +102,30 @@ func Sections() []setting.Section { return new(reader).sections() }
 func (r *reader) sections() []setting.Section {
 	return []setting.Section{
 		{Title: "Server", Settings: []setting.Setting{
-			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on if `-addr` is not given: on all addresses with `ORDERGRAPH_AUTH=jwt`, else on 127.0.0.1 only"},
-			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins whose pages may call the API from a browser"},
-			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names by which clients may call a server without authentication, besides `localhost`, names below `.localhost` and IP addresses; ports do not matter"},
-			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKey), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as `openssl rand -hex 32` makes, the same for all servers of a table; required with `ORDERGRAPH_AUTH=jwt`, else made from the table's name, which guards against mistakes but not against forgery", minCursorKey)},
-			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`on` or `off`: whether clients can query the schema; gateways can always query the subgraph's"},
-			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "file with a manifest of trusted documents, as Apollo's or Relay's tool writes it"},
+			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on without `-addr`: on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
+			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins whose pages can call the API"},
+			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names that a server without authentication answers to, besides `localhost`, names below `.localhost` and IP addresses"},
+			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKey), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table; required with `ORDERGRAPH_AUTH=jwt`, otherwise derived from the table's name, which does not prevent forgery", minCursorKey)},
+			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`on` or `off`: whether clients can query the schema; gateways can always query the subgraph schema"},
+			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest file of trusted documents, in Apollo's or Relay's format"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` or `off`: whether only trusted documents are executed"},
-			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "least level that is logged: `debug` (every request), `info`, `warn` or `error`"},
-			{Name: "GOGC", Value: setting.Text(&r.Pacing.GOGC, ""), Meaning: "when the garbage collector runs, as [Go's runtime](https://go.dev/doc/gc-guide#GOGC) reads it; without it and `GOMEMLIMIT`, the heap is collected when it has doubled and grown by another 8 MiB"},
-			{Name: "GOMEMLIMIT", Value: setting.Text(&r.Pacing.GOMEMLIMIT, ""), Meaning: "memory that the runtime stays within, as [it](https://go.dev/doc/gc-guide#Memory_limit) reads it; without it, 90 % of the container's limit, if it has one"},
+			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug` (every request), `info`, `warn` or `error`"},
+			{Name: "GOGC", Value: setting.Text(&r.Pacing.GOGC, ""), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); without it and `GOMEMLIMIT`, the heap is collected when it has doubled and grown by another 8 MiB"},
+			{Name: "GOMEMLIMIT", Value: setting.Text(&r.Pacing.GOMEMLIMIT, ""), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); by default 90 % of the container's limit, if any"},
 		}},
 		{Title: "Store", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in memory, with sample data) or `dynamodb`"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.Matching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and point", tableName.MatchString), Meaning: "name of the table"},
-			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "number of partition keys that each busy list is spread over; a property of the table, the same for all its servers and commands"},
-			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records that name none"},
+			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
+			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
 		}},
 		{Title: "Authentication", Settings: append([]setting.Setting{
-			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); if it is not set, `none` with `ORDERGRAPH_STORE=embedded`, while serving from `dynamodb` requires a choice"},
+			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); `none` by default with `ORDERGRAPH_STORE=embedded`, required to serve from `dynamodb`"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), Meaning: "deprecated name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
 		}, r.jwtSettings()...)},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.Serving), r.Pools.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.Weights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseWeights), Meaning: "what the [shares](limits.md#shares) of callers of a role are multiplied by, such as `ADMIN=2,SERVICE=8`; 1 for a role that is not named"},
+			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.Weights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseWeights), Meaning: "factors for the [shares](limits.md#shares) of roles, such as `ADMIN=2,SERVICE=8`; 1 for other roles"},
 		}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/golden"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -18,14 +19,19 @@ import (
 const root = "../../"
 
 // The tables of settings in the documentation are derived from the rows. Limits, which have
-// Exceeded, are in docs/limits.md, all other settings in docs/configuration.md.
+// Exceeded, are in docs/limits.md, where the table of pools has their sizes. All other settings are
+// in docs/configuration.md.
 func TestGoldenSettingDocs(t *testing.T) {
 	var reference string
-	limits := "| variable | default | meaning | what clients get beyond it |\n|---|---|---|---|\n"
+	limits := "| variable | default | meaning | beyond it |\n|---|---|---|---|\n"
 	const head = "| variable | default | meaning |\n|---|---|---|\n"
+	pools := new(admission.Sizes).Settings()
 	for _, section := range config.Sections() {
 		var rows string
 		for _, s := range section.Settings {
+			if slices.ContainsFunc(pools, func(p setting.Setting) bool { return p.Name == s.Name }) {
+				continue
+			}
 			if s.Exceeded != "" {
 				limits += row(s) + " " + s.Exceeded + " |\n"
 				continue

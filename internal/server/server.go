@@ -58,14 +58,14 @@ type Options struct {
 // Limits bound what one request or connection can take. A zero value stands for its default;
 // setting.Limits describes the tags.
 type Limits struct {
-	Body                int           `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"maximum bytes of a request body"`
-	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"maximum operations in progress on one WebSocket"`
-	RequestTime         time.Duration `env:"ORDERGRAPH_REQUEST_TIMEOUT" default:"10s" code:"TIMED_OUT" meaning:"maximum time that a request can take after it has arrived"`
-	HeaderTime          time.Duration `env:"ORDERGRAPH_HEADER_TIMEOUT" default:"5s" exceeded:"no error: the connection is cut" meaning:"maximum time for the headers of a request to arrive"`
-	BodyTime            time.Duration `env:"ORDERGRAPH_BODY_TIMEOUT" default:"10s" code:"REQUEST_TIMEOUT (408)" meaning:"maximum time for the body of a request to arrive"`
-	AnswerTime          time.Duration `env:"ORDERGRAPH_ANSWER_TIMEOUT" default:"15s" exceeded:"no error: the connection is cut" meaning:"maximum time for a client to read a response"`
-	InitTime            time.Duration `env:"ORDERGRAPH_INIT_TIMEOUT" default:"5s" exceeded:"no error: the socket is closed with 4408" meaning:"maximum time from opening a WebSocket to 'connection_init'"`
-	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"no error: the connection is cut" meaning:"interval of pings on a WebSocket, which is cut if nothing arrives until the next ping, and of comments on a silent event stream"`
+	Body                int           `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
+	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"operations in progress on one WebSocket"`
+	RequestTime         time.Duration `env:"ORDERGRAPH_REQUEST_TIMEOUT" default:"10s" code:"TIMED_OUT" meaning:"time after a request has arrived"`
+	HeaderTime          time.Duration `env:"ORDERGRAPH_HEADER_TIMEOUT" default:"5s" exceeded:"connection closed" meaning:"time for request headers to arrive"`
+	BodyTime            time.Duration `env:"ORDERGRAPH_BODY_TIMEOUT" default:"10s" code:"REQUEST_TIMEOUT (408)" meaning:"time for a request body to arrive"`
+	AnswerTime          time.Duration `env:"ORDERGRAPH_ANSWER_TIMEOUT" default:"15s" exceeded:"connection closed" meaning:"time for a client to read a response"`
+	InitTime            time.Duration `env:"ORDERGRAPH_INIT_TIMEOUT" default:"5s" exceeded:"socket closed (4408)" meaning:"time from opening a WebSocket to 'connection_init'"`
+	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval of WebSocket pings and event stream comments"`
 }
 
 const (

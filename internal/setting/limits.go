@@ -11,7 +11,7 @@ import (
 // Limits returns a row for each field of the struct that limits points to. A field is an int, read
 // as a Limit, or a time.Duration, read as a Timeout. Its tag has the rest:
 //
-//	Body int `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"maximum bytes of a request body"`
+//	Body int `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 //
 // The code is the error code that a client gets beyond the limit, and the HTTP status if it has one
 // of its own. Where a client gets no error, the tag has Setting.Exceeded instead, as exceeded. Tags
