@@ -501,7 +501,7 @@ func (m *matrix) talk(principal commerce.Principal) string {
 type cell struct {
 	typ, field, way string
 	document        string
-	// fields are the selected fields with access rules.
+	// The selected fields with access rules.
 	fields map[string][]int
 }
 

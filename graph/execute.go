@@ -62,8 +62,8 @@ type step struct {
 // out to be null.
 type mark struct{ offset, values int }
 
-// begin returns a new execution of an operation.
-func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
+// newExecution returns a new execution of an operation.
+func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
 		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
 		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
@@ -83,7 +83,7 @@ func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
 // run executes an operation. For a subscription, it executes the operation for one event. spent is
 // the cost of the execution.
 func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.OrderChange) (response *graphql.Response, spent int) {
-	x := e.begin(ctx, o)
+	x := e.newExecution(ctx, o)
 	var data []byte
 	switch o.Operation.Operation {
 	case ast.Mutation:
@@ -175,7 +175,7 @@ func (x *execution) plan(ctx context.Context, first func(plan)) {
 		return
 	}
 	x.loaders.Plan(func(level *loaders.Level) {
-		first(plan{&planning{resolver: x.executor.resolver, loaders: x.loaders, arguments: x.arguments}, level})
+		first(plan{&planState{resolver: x.executor.resolver, loaders: x.loaders, arguments: x.arguments}, level})
 	})
 }
 
@@ -253,7 +253,7 @@ func (x *execution) rootField(f *operation.Field, field func(*operation.Field) b
 	start := x.here()
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			x.recovered(x.pathContext(f), panicked)
+			x.recordPanic(x.pathContext(f), panicked)
 			x.path = x.path[:0]
 			x.backTo(start)
 			written = !f.Definition.Type.NonNull && x.null()
@@ -284,7 +284,7 @@ func (x *execution) open() mark {
 	return start
 }
 
-// close ends an object. If the object is not valid, close removes it and returns false.
+// close ends an object. If the object is not valid, the method removes it and returns false.
 func (x *execution) close(start mark, valid bool) bool {
 	if !valid {
 		x.backTo(start)
@@ -317,7 +317,7 @@ func (x *execution) element(i int) {
 	}
 }
 
-// closeList ends a list. If the list is not valid, closeList removes it and returns false.
+// closeList ends a list. If the list is not valid, the method removes it and returns false.
 func (x *execution) closeList(start mark, valid bool) bool {
 	x.leave()
 	if !valid {

@@ -57,13 +57,13 @@ func (x *execution) resolved(f *operation.Field, err error) bool {
 // caught recovers from a resolver's panic and records it as an error. It must be deferred.
 func (x *execution) caught(f *operation.Field, ok *bool) {
 	if panicked := recover(); panicked != nil {
-		x.recovered(x.fieldContext(f), panicked)
+		x.recordPanic(x.fieldContext(f), panicked)
 		*ok = false
 	}
 }
 
-// recovered records a panic as an error.
-func (x *execution) recovered(ctx context.Context, panicked any) {
+// recordPanic records a panic as an error.
+func (x *execution) recordPanic(ctx context.Context, panicked any) {
 	operation := graphql.GetOperationContext(ctx)
 	operation.Error(ctx, operation.Recover(ctx, panicked))
 }
@@ -74,7 +74,7 @@ func (x *execution) missing(f *operation.Field, message string) bool {
 	return missingAt(x.fieldContext(f), message)
 }
 
-// missingElement is like missing, for an element of a list.
+// missingElement records the error that a non-null element of a list is null. It returns false.
 func (x *execution) missingElement() bool { return missingAt(x.objectContext(), nullElement) }
 
 func missingAt(ctx context.Context, message string) bool {

@@ -34,7 +34,7 @@ func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
 
 // run is like Executor.run, but uses the generated code.
 func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *feed.OrderChange) (*graphql.Response, int) {
-	x := o.begin(ctx, prepared)
+	x := o.newExecution(ctx, prepared)
 	given := prepared.OperationContext
 	executed := &graphql.OperationContext{RawQuery: given.RawQuery, Variables: given.Variables, Doc: given.Doc, Operation: given.Operation, RecoverFunc: given.RecoverFunc}
 	root := map[ast.Operation]string{ast.Query: "Query", ast.Mutation: "Mutation", ast.Subscription: "Subscription"}[given.Operation.Operation]
@@ -142,7 +142,7 @@ func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b opera
 
 // loading returns a context with loaders for resolvers.
 func loading(ctx context.Context, e *Executor) context.Context {
-	x := e.begin(ctx, &admittedOperation{OperationContext: &graphql.OperationContext{}, prepared: &operation.Prepared{}})
+	x := e.newExecution(ctx, &admittedOperation{OperationContext: &graphql.OperationContext{}, prepared: &operation.Prepared{}})
 	x.load(e.resolver.store, "")
 	return x.resolverCtx
 }

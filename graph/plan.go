@@ -22,13 +22,13 @@ import (
 // A plan saves requests and time, but never changes a response. If a field is not planned or its
 // arguments are invalid, its resolver reads the record or returns the error.
 type plan struct {
-	*planning
+	*planState
 	// level collects the reads of the current level.
 	level *loaders.Level
 }
 
-// planning is the state that all levels of a plan share.
-type planning struct {
+// planState is the state that all levels of a plan share.
+type planState struct {
 	resolver *Resolver
 	loaders  *loaders.Loaders
 	// arguments are the arguments that contain variables.
@@ -44,7 +44,7 @@ func argumentsOf[A any](p plan, f *operation.Field) *A {
 	return new(A)
 }
 
-func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planning.arguments) }
+func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planState.arguments) }
 
 // target is a record or the ID of a record, with the selections of the query.
 type target[T any] struct {
@@ -81,7 +81,7 @@ type wanted[K comparable] struct {
 // selectedOf are the selections of keys.
 type selectedOf[K comparable] struct {
 	// each are the selections of every key if they are all the same, which is the usual case.
-	// Otherwise apart has the selections of each key.
+	// Otherwise the map has the selections of each key.
 	each  []*operation.SelectionSet
 	apart map[K][]*operation.SelectionSet
 }
@@ -192,38 +192,38 @@ func (w *wanted[K]) split(holds func(K) bool) (matching, others wanted[K]) {
 	return matching, others
 }
 
-// starter is the type of a loader's Plan method.
-type starter[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.Found[K, V]))
+// planFunc is the type of a loader's Plan method.
+type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.Found[K, V]))
 
-// start passes the pending keys to a loader. When the records have been read, it calls then with
+// planKeys passes the pending keys to a loader. When the records have been read, it calls then with
 // the next level of the plan.
-func start[K comparable, V any](ctx context.Context, p plan, w *wanted[K], planKeys starter[K, V], then func(plan, context.Context, []target[V])) {
+func planKeys[K comparable, V any](ctx context.Context, p plan, w *wanted[K], planLoads planFunc[K, V], then func(plan, context.Context, []target[V])) {
 	if len(w.keys) == 0 {
 		return
 	}
 	ctx = table.SpanOf(ctx).At(ctx, w.path)
 	if then == nil || !w.of.readsMore() {
-		planKeys(ctx, p.level, w.keys, nil)
+		planLoads(ctx, p.level, w.keys, nil)
 		return
 	}
 	of := w.of
-	planKeys(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[K, V]) {
+	planLoads(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[K, V]) {
 		targets := make([]target[V], len(found))
 		for i := range found {
 			targets[i] = target[V]{found[i].Value, of.selections(found[i].Key)}
 		}
-		then(plan{p.planning, next}, ctx, targets)
+		then(plan{p.planState, next}, ctx, targets)
 	})
 }
 
-// startRecords is like start, for records that an access pattern reads by key.
+// startRecords plans records that an access pattern reads by key.
 func startRecords[K comparable, V any](ctx context.Context, p plan, w *wanted[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []target[V])) {
 	if len(w.keys) > 0 {
-		start(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
+		planKeys(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
 	}
 }
 
-// startList is like start, for pages of a list.
+// startList plans pages of lists.
 func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest], pattern *model.List[T], then func(plan, context.Context, []target[T])) {
 	if len(w.keys) == 0 {
 		return
@@ -247,7 +247,7 @@ func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest]
 				targets = append(targets, target[T]{item, selections})
 			}
 		}
-		then(plan{p.planning, next}, ctx, targets)
+		then(plan{p.planState, next}, ctx, targets)
 	})
 }
 
@@ -358,7 +358,7 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 	}
 	p.wholeRefs(ctx, &referenced)
 	p.itemsByID(ctx, &items, &referenced)
-	p.refs(ctx, &referenced)
+	p.planReferences(ctx, &referenced)
 	p.emails(ctx, &emails)
 	startList(ctx, p, &counts, model.OrderCounts, nil)
 	p.rootLists(ctx, root)
@@ -378,7 +378,7 @@ func (p plan) itemsByID(ctx context.Context, w *wanted[model.OrderItemKey], refe
 		for _, key := range visible {
 			itemRefs([]target[model.OrderItemKey]{{key, w.of.selections(key)}}, &to)
 		}
-		plan{p.planning, next}.refs(ctx, &to)
+		plan{p.planState, next}.planReferences(ctx, &to)
 	})
 }
 
@@ -392,6 +392,6 @@ func (p plan) emails(ctx context.Context, w *wanted[string]) {
 		for _, f := range found {
 			ids.add(f.Value, w.path, w.of.selections(f.Key))
 		}
-		plan{p.planning, next}.customerRefs(ctx, &ids)
+		plan{p.planState, next}.customerRefs(ctx, &ids)
 	})
 }

@@ -181,7 +181,7 @@ func (f plannedQuery) planning(t testing.TB, e *Executor) func() {
 		t.Fatal(errs)
 	}
 	return func() {
-		x := e.begin(context.Background(), operation)
+		x := e.newExecution(context.Background(), operation)
 		x.load(e.resolver.store, "")
 		x.plan(x.ctx, func(p plan) { p.query(x.ctx, operation.prepared.Root) })
 		if err := f.resolvers(x.ctx, x.loaders); err != nil {

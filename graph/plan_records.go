@@ -19,8 +19,8 @@ import (
 // This file plans the kinds of records, and the fields that the schema declares with
 // @reads(byHand).
 
-// refs plans referenced records, and the reads that need only their IDs.
-func (p plan) refs(ctx context.Context, r *refs) {
+// planReferences plans referenced records, and the reads that need only their IDs.
+func (p plan) planReferences(ctx context.Context, r *refs) {
 	startRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	levelRefs(r.inventoryLevels.targets(), r)
 	p.orderRefs(ctx, &r.orders)
@@ -35,8 +35,8 @@ func (p plan) refs(ctx context.Context, r *refs) {
 // wholeRefs plans order item collections and product item collections. Later references to the same
 // records use these collections.
 func (p plan) wholeRefs(ctx context.Context, r *refs) {
-	start(ctx, p, &r.wholeOrders, p.loaders.PlanWholeOrders, plan.wholeOrders)
-	start(ctx, p, &r.wholeProducts, p.loaders.PlanWholeProducts, plan.inventoryOf)
+	planKeys(ctx, p, &r.wholeOrders, p.loaders.PlanWholeOrders, plan.wholeOrders)
+	planKeys(ctx, p, &r.wholeProducts, p.loaders.PlanWholeProducts, plan.inventoryOf)
 	p.productLists(ctx, r.wholeProducts.targets())
 }
 
@@ -48,7 +48,7 @@ func (p plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) 
 // orderRefs plans orders. Orders whose item collection is already planned are taken from there.
 func (p plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
 	collections, single := w.split(p.loaders.WholeOrderPlanned)
-	start(ctx, p, &collections, p.loaders.PlanWholeOrders, plan.wholeOrders)
+	planKeys(ctx, p, &collections, p.loaders.PlanWholeOrders, plan.wholeOrders)
 	startOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
@@ -67,7 +67,7 @@ func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], patter
 // there.
 func (p plan) productRefs(ctx context.Context, w *wanted[commerce.SKU]) {
 	collections, single := w.split(p.loaders.WholeProductPlanned)
-	start(ctx, p, &collections, p.loaders.PlanWholeProducts, plan.inventoryOf)
+	planKeys(ctx, p, &collections, p.loaders.PlanWholeProducts, plan.inventoryOf)
 	startRecords(ctx, p, &single, model.ProductBySKU, nil)
 	p.inventoryBySKU(ctx, single.targets())
 	p.productLists(ctx, w.targets())
@@ -136,7 +136,7 @@ func (p plan) customerRecords(ctx context.Context, targets []target[*commerce.Cu
 		}
 		customerReference(customer, f, &to)
 	}
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 	if len(uncounted) > 0 {
 		p.loaders.PlanOrderCounts(table.SpanOf(ctx).At(ctx, path), p.level, uncounted)
 	}
@@ -168,7 +168,7 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id fu
 		}
 	}
 	startList(ctx, p, &timelines, model.Timeline, plan.orderEvents)
-	start(ctx, p, &collections, p.loaders.PlanWholeOrders, plan.wholeTimelines)
+	planKeys(ctx, p, &collections, p.loaders.PlanWholeOrders, plan.wholeTimelines)
 }
 
 // timelineOf returns the request for a page of an order's timeline.
@@ -213,7 +213,7 @@ func (p plan) orderEvents(ctx context.Context, targets []target[*commerce.Event]
 	for event, f := range fields(targets) {
 		orderEventReference(event, f, &to)
 	}
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
 // orderRecords plans the reads that need the records of orders.
@@ -252,7 +252,7 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 	startRecords(ctx, p, &single, model.OrderItem, nil)
 	itemRefs(single.targets(), &to)
 	itemRefs(itemKeys(loaded), &to)
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
 // countItems adds a read of all items of an order without a stored count, unless the items have
@@ -306,7 +306,7 @@ func (p plan) itemsOf(o *commerce.Order, f *operation.Field, pages *wanted[dynam
 func (p plan) lineItems(ctx context.Context, targets []target[*commerce.LineItem]) {
 	var to refs
 	itemRefs(itemKeys(targets), &to)
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
 func itemKeys(targets []target[*commerce.LineItem]) []target[model.OrderItemKey] {
@@ -383,7 +383,7 @@ func (p plan) inventoryLevels(ctx context.Context, targets []target[*commerce.In
 	levelRefs(ids(targets, func(l *commerce.InventoryLevel) model.InventoryLevelKey {
 		return model.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
 	}), &to)
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
 // levelRefs adds the references of inventory levels: their products and warehouses.
@@ -408,7 +408,7 @@ func (p plan) employeeRecords(ctx context.Context, targets []target[*commerce.Em
 	for employee, f := range fields(targets) {
 		employeeReference(employee, f, &to)
 	}
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
 // warehouses plans the selections of warehouses in a list.

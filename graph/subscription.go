@@ -68,7 +68,7 @@ func (e *Executor) follow(ctx context.Context, operation *admittedOperation, ope
 			e.followed.Give(caller, operation.document, operation.Variables)
 		}
 	}()
-	x := e.begin(context.WithValue(ctx, openingKey{}, opened), operation)
+	x := e.newExecution(context.WithValue(ctx, openingKey{}, opened), operation)
 	x.load(e.resolver.store, "")
 	x.root(x.fieldSubscription) // the resolver opens the source; see subscription_sources.go
 	response := x.respond(nil)

@@ -152,6 +152,6 @@ func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *f
 		p.loaders.PrimeOrders(ctx, []*commerce.Order{change.Order})
 	}
 	p.wholeRefs(ctx, &referenced)
-	p.refs(ctx, &referenced)
+	p.planReferences(ctx, &referenced)
 	p.orders(ctx, orders)
 }

@@ -1,5 +1,5 @@
-// Package bound computes the maximum DynamoDB requests of an operation. Of the module it imports
-// commerce, dynamo, dynamo/markdown, dynamo/model and graph/operation.
+// Package bound computes the maximum DynamoDB requests of an operation. It imports commerce,
+// dynamo, dynamo/markdown, dynamo/model and graph/operation of this module.
 package bound
 
 import (
@@ -118,11 +118,11 @@ func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bou
 
 // origin describes how records were read.
 type origin struct {
-	// via is the index of the look-up that read the records, or none if another pattern read them.
+	// via is the index of the look-up that read the records. It is -1 if another pattern read them.
 	via int
 	// single reports whether there is at most one record.
 	single bool
-	// partial reports whether the records may be edges, which lack some attributes of their records.
+	// The records may be edges, which lack some attributes of their records.
 	partial bool
 }
 
@@ -140,8 +140,8 @@ func (b *calculator) selection(set *operation.SelectionSet, from origin) cost {
 	return c
 }
 
-// below returns the cost of the selection below a field, per record.
-func (b *calculator) below(f *operation.Field, from origin) cost {
+// childrenCost returns the cost of the selection below a field, per record.
+func (b *calculator) childrenCost(f *operation.Field, from origin) cost {
 	if f.Set != nil {
 		return b.selection(f.Set, from)
 	}
@@ -164,7 +164,7 @@ func (b *calculator) fields(c *cost, set *operation.SelectionSet, from origin) {
 		alternatives := b.alternatives(set.Type, f)
 		if len(alternatives) == 0 {
 			if len(f.Selections) > 0 && f.Number != operation.IntrospectionField {
-				part := b.below(f, from)
+				part := b.childrenCost(f, from)
 				c.below(part, 1, 1)
 				c.key, c.record = max(c.key, part.key), max(c.record, part.record)
 			}
@@ -219,7 +219,7 @@ func (b *calculator) field(c *cost, typ *ast.Definition, f *operation.Field, alt
 	switch {
 	case operation.IsPage(f.Field):
 		for _, set := range f.Records {
-			part := b.selection(set, origin{via: none, partial: b.partial(alternatives)})
+			part := b.selection(set, origin{via: none, partial: b.hasPartialEdges(alternatives)})
 			child.below(part, 1, 1)
 			child.key, child.record = max(child.key, part.key), max(child.record, part.record)
 		}
@@ -236,7 +236,7 @@ func (b *calculator) field(c *cost, typ *ast.Definition, f *operation.Field, alt
 			groups = 2
 		}
 	case len(f.Selections) > 0:
-		child = b.below(f, origin{via: b.lookUp(typeOfField, alternatives[0]), single: from.single})
+		child = b.childrenCost(f, origin{via: b.lookUp(typeOfField, alternatives[0]), single: from.single})
 		if first.Direction != "" {
 			chainLength += max(child.key, child.record) // a Query has read the record, so everything below it is planned
 		} else {
@@ -278,8 +278,8 @@ func (b *calculator) reading(c *cost, typ *ast.Definition, f *operation.Field, a
 	return rounds
 }
 
-// partial reports whether a list may contain edges that lack attributes of their records.
-func (b *calculator) partial(alternatives [][]int) bool {
+// hasPartialEdges reports whether a list may contain edges that lack attributes of their records.
+func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
 		return slices.ContainsFunc(b.patterns[pattern].Records(), func(e model.Entity) bool { return len(e.Lacks) > 0 })
 	})
@@ -330,7 +330,7 @@ func (b *calculator) mutation(c *cost, f *operation.Field) (writeUnits float64) 
 		}
 	}
 	if len(f.Selections) > 0 {
-		c.below(b.below(f, origin{via: none, single: true}), 1, 1)
+		c.below(b.childrenCost(f, origin{via: none, single: true}), 1, 1)
 	}
 	return writeUnits
 }

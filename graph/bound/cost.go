@@ -5,8 +5,8 @@ import "math"
 // demand is the load on DynamoDB for any number of records in any number of groups. The look-ups of
 // a group share requests: n keys take n/100 requests, rounded up, which is at most n/100 + 99/100.
 type demand struct {
-	// each and group are hundredths of requests, for each record and for each group of records. units
-	// are read units for each record.
+	// Hundredths of requests, for each record and for each group of records, and read units for each
+	// record.
 	each, group, units float64
 }
 
@@ -24,8 +24,8 @@ type cost struct {
 	total demand
 	// patterns are the parts of the access patterns and the write patterns.
 	patterns []demand
-	// key and record are the lengths of the longest chains of requests. A chain of key starts when the
-	// keys of the records are known. A chain of record starts when the records have been read.
+	// The lengths of the longest chains of requests. The first chain starts when the keys of the
+	// records are known. The second chain starts when the records have been read.
 	key, record int
 }
 

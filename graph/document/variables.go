@@ -76,8 +76,8 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 }
 
 // strictUses returns a rule that reports no errors. It records the uses of nullable variables in
-// non-null positions in d.strict. Validation allows such a use if the variable or the position has
-// a default.
+// non-null positions in the document. Validation allows such a use if the variable or the position
+// has a default.
 func (d *Document) strictUses() core.Rule {
 	d.strict = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {

@@ -106,7 +106,7 @@ type amount struct{ once, perRecord float64 }
 
 func (a amount) plus(b amount) amount { return amount{a.once + b.once, a.perRecord + b.perRecord} }
 
-// pricing describes how the cost of a field depends on the cost of the selection below the field.
+// A pricing describes how the cost of a field depends on the cost of the selection below the field.
 type pricing struct {
 	kind pricingKind
 	// base is the cost of the field itself. elements is the maximum number of list elements.
@@ -130,8 +130,8 @@ const (
 	quotePricing
 )
 
-// pricing returns the pricing of a field at a place in an introspection, or anywhere.
-func (c Costs) pricing(f *Field, in place) pricing {
+// ruleOf returns the pricing of a field at a position in an introspection, or outside of one.
+func (c Costs) ruleOf(f *Field, in place) pricing {
 	p := pricing{kind: elementPricing, base: 1, elements: 1}
 	if len(f.Definition.Arguments) > 0 && c.lined[f.Definition.Arguments[0].Type.Name()] {
 		p.line = lineCost
@@ -189,7 +189,7 @@ func (p *Prepared) Cost(variables map[string]any) int {
 
 func (s *SelectionSet) totalCost(variables map[string]any) amount {
 	total := s.cost
-	for _, f := range s.sized {
+	for _, f := range s.variableCostFields {
 		total = total.plus(f.cost(variables))
 	}
 	return total
@@ -228,8 +228,8 @@ func (f *Field) cost(variables map[string]any) amount {
 	}
 }
 
-// sized reports whether the cost of a field depends on variables.
-func (f *Field) sized() bool {
+// dependsOnVariables reports whether the cost of a field depends on variables.
+func (f *Field) dependsOnVariables() bool {
 	for _, a := range f.Field.Arguments {
 		if f.pricing.line > 0 && isVariable(a.Value) {
 			return true
@@ -245,7 +245,7 @@ func (f *Field) sized() bool {
 			}
 		}
 	}
-	return f.Set != nil && len(f.Set.sized) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.sized) > 0 })
+	return f.Set != nil && len(f.Set.variableCostFields) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.variableCostFields) > 0 })
 }
 
 // PageSize returns the maximum number of records of a page. Without variables, it assumes MaxPage

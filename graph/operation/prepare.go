@@ -52,10 +52,10 @@ type SelectionSet struct {
 	Fields []Field
 	// Reads are the fields that may trigger further reads after the record has been read.
 	Reads []*Field
-	// cost is the cost of the fields whose cost does not depend on variables. sized are the other
-	// fields.
-	cost  amount
-	sized []*Field
+	// cost is the cost of the fields whose cost does not depend on variables. variableCostFields are
+	// the other fields.
+	cost               amount
+	variableCostFields []*Field
 }
 
 // Field is one field of a selection set, including the selection below the field.
@@ -83,7 +83,7 @@ type Field struct {
 	reader    ArgumentsReader
 	arguments any
 	slot      int
-	// Beyond reports what pageInfo selects.
+	// The fields of pageInfo that the operation selects.
 	Beyond Beyond
 	// WithCount reports whether "itemCount" is selected beside the field.
 	WithCount bool
@@ -337,13 +337,13 @@ func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path str
 		if mayRead(f) {
 			s.Reads = append(s.Reads, f)
 		}
-		if f.sized() {
-			s.sized = append(s.sized, f)
+		if f.dependsOnVariables() {
+			s.variableCostFields = append(s.variableCostFields, f)
 		} else {
 			s.cost = s.cost.plus(f.cost(nil))
 		}
 	}
-	b.out.bytes += setBytes + len(s.Fields)*fieldBytes + (cap(s.Reads)+cap(s.sized))*pointerBytes
+	b.out.bytes += setBytes + len(s.Fields)*fieldBytes + (cap(s.Reads)+cap(s.variableCostFields))*pointerBytes
 	return s
 }
 
@@ -382,16 +382,16 @@ func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, pa
 			f.Path = path + "." + f.Alias
 		}
 		b.out.bytes += len(f.Path)
-		b.below(f, in.below(f.Field))
+		b.children(f, in.below(f.Field))
 	} else if readsByHand(f.Definition) {
 		f.Path = path + "." + f.Alias
 		b.out.bytes += len(f.Path)
 	}
-	f.pricing = b.costs.pricing(f, in)
+	f.pricing = b.costs.ruleOf(f, in)
 }
 
-// below prepares the selection below a field.
-func (b *treeBuilder) below(f *Field, in place) {
+// children prepares the selection below a field.
+func (b *treeBuilder) children(f *Field, in place) {
 	typ := b.schema.Types[f.Definition.Type.Name()]
 	if typ.IsAbstractType() {
 		for _, name := range b.types(typ.Name).Members {
