@@ -170,10 +170,10 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(rt, "introspection") == 0 {
 			query = "{__schema" + drawSelections(rt, parsedSchema.Types["__Schema"], 4) + "}"
 		}
-		cost, held := costOf(rt, e, query, nil), answered(rt, e, query)
-		largest = max(largest, held)
-		if held > cost {
-			rt.Fatalf("%s costs %d, and its answer has %d values", query, cost, held)
+		cost, valueCount := costOf(rt, e, query, nil), answered(rt, e, query)
+		largest = max(largest, valueCount)
+		if valueCount > cost {
+			rt.Fatalf("%s costs %d, and its response has %d values", query, cost, valueCount)
 		}
 		document, err := parser.ParseQuery(&ast.Source{Input: query})
 		if err != nil {
@@ -184,7 +184,7 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 		}
 	})
 	if largest < 50 && longtest.Enabled() {
-		t.Errorf("the largest answer has %d values", largest)
+		t.Errorf("the largest response has %d values", largest)
 	}
 }
 
@@ -218,10 +218,10 @@ func TestIntrospectionCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := unread(t, document.Limits{})
-	cost, held := costOf(t, e, string(query), nil), answered(t, e, string(query))
-	t.Logf("introspection costs %d, its answer has %d values", cost, held)
-	if held > cost || held < 1000 || cost > setting.OrDefaults(document.Limits{}).Cost/2 {
-		t.Errorf("introspection costs %d, its answer has %d values", cost, held)
+	cost, valueCount := costOf(t, e, string(query), nil), answered(t, e, string(query))
+	t.Logf("introspection costs %d, its response has %d values", cost, valueCount)
+	if valueCount > cost || valueCount < 1000 || cost > setting.OrDefaults(document.Limits{}).Cost/2 {
+		t.Errorf("introspection costs %d, its response has %d values", cost, valueCount)
 	}
 }
 
@@ -234,10 +234,10 @@ func TestDocumentedCosts(t *testing.T) {
 	_, rest, _ := strings.Cut(string(text), "```graphql\n")
 	query, rest, _ := strings.Cut(rest, "```")
 	_, rest, _ = strings.Cut(rest, "It costs ")
-	says, _, _ := strings.Cut(rest, ".\n")
+	documented, _, _ := strings.Cut(rest, ".\n")
 	cost := fmt.Sprint(costOf(t, unread(t, document.Limits{}), query, nil))
-	if cost != strings.ReplaceAll(says, ",", "") {
-		t.Errorf("%s costs %s, the documentation says %s", query, cost, says)
+	if cost != strings.ReplaceAll(documented, ",", "") {
+		t.Errorf("%s costs %s, the documentation has %s", query, cost, documented)
 	}
 }
 

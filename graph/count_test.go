@@ -24,7 +24,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))
 		}
 		if string(got.Data) != `{"customer":{"orderCount":64}}` {
-			t.Errorf("answered %s %v", got.Data, got.Errors)
+			t.Errorf("response %s %v", got.Data, got.Errors)
 		}
 
 		var logged []string
@@ -35,7 +35,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))
 		}
 		if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "ordergraph check -repair") || string(got.Data) != `{"customer":null}` {
-			t.Errorf("answered %s %v", got.Data, got.Errors)
+			t.Errorf("response %s %v", got.Data, got.Errors)
 		}
 		if len(logged) != 1 || !strings.Contains(logged[0], table.ErrTooManyToCount.Error()) {
 			t.Errorf("logged %q", logged)

@@ -54,7 +54,7 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 			estimate := one.Bytes()
 			t.Logf("takes %d bytes, estimated %d", grown, estimate)
 			if estimate < grown || estimate > 6*grown {
-				t.Errorf("it takes %d bytes, but the estimate is %d", grown, estimate)
+				t.Errorf("a document takes %d bytes, but the estimate is %d", grown, estimate)
 			}
 			runtime.KeepAlive(many)
 		})

@@ -24,9 +24,9 @@ func TestCheckDocuments(t *testing.T) {
 	var ids []string
 	for _, o := range CheckDocuments(opts, 3) {
 		ids = append(ids, o.ID+" "+o.Type+" "+o.Name)
-		if says := wrong[o.ID]; says != "" {
-			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, bound.Bound{}) {
-				t.Errorf("%s: %+v, want %s", o.ID, o, says)
+		if message := wrong[o.ID]; message != "" {
+			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), message) || !reflect.DeepEqual(o.Bound, bound.Bound{}) {
+				t.Errorf("%s: %+v, want %s", o.ID, o, message)
 			}
 			continue
 		}

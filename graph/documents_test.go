@@ -62,19 +62,19 @@ const aliceQuery = `{ customer(id: "cust_01") { name } }`
 
 var alice = answer{data: `{"customer":{"name":"Alice Chen"}}`}
 
-func (a answer) check(t *testing.T, what string, want answer) {
+func (a answer) check(t *testing.T, name string, want answer) {
 	t.Helper()
 	if a != want {
-		t.Errorf("%s: got %+v, want %+v", what, a, want)
+		t.Errorf("%s: got %+v, want %+v", name, a, want)
 	}
 }
 
 // refused fails the test unless the response has no data, this code, and a message that contains
 // the given text.
-func (a answer) refused(t *testing.T, what, code, says string) {
+func (a answer) refused(t *testing.T, name, code, part string) {
 	t.Helper()
-	if a.data != "" || a.code != code || !strings.Contains(a.message, says) {
-		t.Errorf("%s: got %+v, want %s with %q", what, a, code, says)
+	if a.data != "" || a.code != code || !strings.Contains(a.message, part) {
+		t.Errorf("%s: got %+v, want %s with %q", name, a, code, part)
 	}
 }
 
@@ -257,9 +257,9 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 			registered = append(registered, text)
 			registered = registered[max(0, len(registered)-most):]
 		}
-		check := func(t *rapid.T, what string, got, want answer) {
+		check := func(t *rapid.T, name string, got, want answer) {
 			if got != want {
-				t.Fatalf("%s: got %+v, want %+v", what, got, want)
+				t.Fatalf("%s: got %+v, want %+v", name, got, want)
 			}
 		}
 		text := rapid.SampledFrom(texts)

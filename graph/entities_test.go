@@ -98,13 +98,13 @@ func TestEachRepresentationStandsForItself(t *testing.T) {
 			text := fmt.Sprintf(`[%s, %s, %[1]s]`, good, c.representation)
 			_, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": represented(t, text)}})
 			if want := fmt.Sprintf(`{"_entities":[%s,%s,%[1]s]}`, answer, c.answer); string(got.Data) != want {
-				t.Errorf("the answer is %s, want %s", got.Data, want)
+				t.Errorf("the response is %s, want %s", got.Data, want)
 			}
 			switch {
 			case c.wrong == "" && len(got.Errors) == 0:
 			case c.wrong != "" && len(got.Errors) == 1 && strings.HasPrefix(got.Errors[0].Message, c.wrong) && fmt.Sprint(got.Errors[0].Path) == "[_entities 1]":
 			default:
-				t.Errorf("errors are %v, want %q at its place", got.Errors, c.wrong)
+				t.Errorf("errors are %v, want %q at its path", got.Errors, c.wrong)
 			}
 		})
 	}
@@ -120,11 +120,11 @@ func TestRepresentationsInTheDocument(t *testing.T) {
 		`{ _entities(representations: []) { __typename } }`:                                                                          `{"_entities":[]}`,
 	} {
 		if text, got := execute(t, e, Request{Query: query}); string(got.Data) != want || len(got.Errors) > 0 {
-			t.Errorf("%s\nis answered by %s", query, text)
+			t.Errorf("%s\nhas the response %s", query, text)
 		} else {
 			for _, r := range got.Extensions.Explain.Requests {
 				if r.Path == "" {
-					t.Errorf("%s\nno plan saw %s %s coming", query, r.AccessPattern, r.Key)
+					t.Errorf("%s\n%s %s was not planned", query, r.AccessPattern, r.Key)
 				}
 			}
 		}
@@ -147,20 +147,20 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 		}
 		if string(got.Data) != "null" || len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "1001") || fmt.Sprint(got.Errors[0].Path) != "[_entities]" ||
 			!strings.Contains(text, errcode.BadUserInput) || got.Extensions.Explain.Totals.Requests != 0 {
-			t.Errorf("%d representations are answered by %s", n, text)
+			t.Errorf("%d representations have the response %s", n, text)
 		}
 	}
 }
 
 // A panic affects only one representation, not the server.
 func TestPanicsAtRepresentations(t *testing.T) {
-	var told []error
-	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
+	var reported []error
+	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { reported = append(reported, err) }}
 	ctx := graphql.WithResponseContext(withReported(t.Context()), r.present, recovered)
 	// Look-ups panic without loaders.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})
-	if err != nil || len(found) != 2 || found[0] != nil || len(graphql.GetErrors(ctx)) != 2 || len(told) != 1 {
-		t.Errorf("found %v, %v; errors %v; told %v", found, errors.Join(err), graphql.GetErrors(ctx), told)
+	if err != nil || len(found) != 2 || found[0] != nil || len(graphql.GetErrors(ctx)) != 2 || len(reported) != 1 {
+		t.Errorf("found %v, %v; errors %v; told %v", found, errors.Join(err), graphql.GetErrors(ctx), reported)
 	}
 }
 

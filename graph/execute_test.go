@@ -205,7 +205,7 @@ func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T,
 	return value()
 }
 
-// faultyPage is like faulty for pages, which can also contain a nil record.
+// faultyPage makes resolvers of pages fail. A page can also contain a nil record.
 func faultyPage[T any](f *faults, field string, of any, page func() (*paging.Connection[*T], error)) (*paging.Connection[*T], error) {
 	return faulty(f, field, of, func() (*paging.Connection[*T], error) {
 		c, err := page()

@@ -22,7 +22,7 @@ func TestService(t *testing.T) {
 		}
 		for _, query := range []string{`{ _service @key(fields: "sdl") { sdl } }`, `query ($f: federation__FieldSet) { _service { sdl } }`, `{ _service @shareable { sdl } }`} {
 			if _, got := execute(t, e, Request{Query: query}); string(got.Data) != "null" || len(got.Errors) == 0 || !strings.Contains(got.Errors[0].Message, "nknown") {
-				t.Errorf("%s is answered %s, %v", query, got.Data, got.Errors)
+				t.Errorf("%s has the response %s, %v", query, got.Data, got.Errors)
 			}
 		}
 	}

@@ -63,7 +63,7 @@ func TestLimits(t *testing.T) {
 		limits     document.Limits
 		passes     string
 		refused    string
-		says       []string
+		message    []string
 	}{
 		{"tokens", document.Codes.Tokens, document.Limits{Tokens: 20}, `{` + strings.Repeat("__typename ", 18) + `}`, `{` + strings.Repeat("__typename ", 19) + `}`, []string{"21", "20"}},
 		{"tokens with comments", document.Codes.Tokens, document.Limits{Tokens: 20}, `{__typename}`, strings.Repeat("#\n", 18) + `{__typename}`, []string{"21", "20"}},
@@ -110,7 +110,7 @@ func TestLimits(t *testing.T) {
 			if len(errs) == 0 || errs[0].Extensions["code"] != c.code || len(errs[0].Locations) != 1 {
 				t.Fatalf("%.200s: %v, want %s and its place", c.refused, errs, c.code)
 			}
-			for _, number := range c.says {
+			for _, number := range c.message {
 				if !strings.Contains(" "+strings.ReplaceAll(strings.ReplaceAll(errs[0].Message, ",", " "), ":", " ")+" ", " "+number+" ") {
 					t.Errorf("%q does not say %s", errs[0].Message, number)
 				}
@@ -135,7 +135,7 @@ func fan(names string, n int) string {
 func TestFragmentsThatAreWrong(t *testing.T) {
 	e := unread(t, document.Limits{})
 	long := strings.Repeat("x", 200+1)
-	for query, says := range map[string]string{
+	for query, message := range map[string]string{
 		`{...F} fragment F on Query{...F}`:                                              `"F" spreads itself`,
 		`{...F} fragment F on Query{...G} fragment G on Query{__typename ...F}`:         `"F" spreads itself`,
 		`{__typename} fragment F on Query{...G} fragment G on Query{...on Query{...F}}`: `"F" spreads itself`,
@@ -161,8 +161,8 @@ func TestFragmentsThatAreWrong(t *testing.T) {
 		`{a} fragment F on ` + long + `{a}`:     "201 bytes",
 	} {
 		errs := refusals(e, query)
-		if len(errs) == 0 || !strings.Contains(errs[0].Message, says) || len(errs[0].Locations) == 0 {
-			t.Errorf("%s: %v, want %q", query, errs, says)
+		if len(errs) == 0 || !strings.Contains(errs[0].Message, message) || len(errs[0].Locations) == 0 {
+			t.Errorf("%s: %v, want %q", query, errs, message)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestOverload(t *testing.T) {
 	e.pools[admission.Cost].Give(others, 3000)
 	for range 5 { // each operation releases its cost
 		if got := e.Execute(t.Context(), large); got.Outcome != Executed || len(got.Errors) > 0 {
-			t.Errorf("with room: outcome %d, errors %v", got.Outcome, got.Errors)
+			t.Errorf("with capacity: outcome %d, errors %v", got.Outcome, got.Errors)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		}
 	})
 	if largest < 50 && longtest.Enabled() {
-		t.Errorf("the largest answer has %d values", largest)
+		t.Errorf("the largest response has %d values", largest)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestPrincipalsPayForThemselves(t *testing.T) {
 		}
 	}
 	if got := as("bob"); got != Executed {
-		t.Errorf("of somebody else: outcome %d", got)
+		t.Errorf("another principal: outcome %d", got)
 	}
 }
 
@@ -262,9 +262,9 @@ func TestEventsArePaidFor(t *testing.T) {
 	// The update costs 4, the items cost 12 and 20 times 2. The order does not exist.
 	s := following(t, e, `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`, from)
 	defer s.Close()
-	begun := e.rates.Available("anonymous")
-	if begun != 60-55 {
-		t.Errorf("%d points are left when it begins", begun)
+	started := e.rates.Available("anonymous")
+	if started != 60-55 {
+		t.Errorf("%d points are left at the start", started)
 	}
 	for i := range 8 {
 		got, more := s.Next(t.Context())
@@ -313,7 +313,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		}
 		of = append(of, order)
 	}
-	start := func(arguments string) (begun bool, paid int) {
+	start := func(arguments string) (started bool, paid int) {
 		before := e.rates.Available(commerce.Everybody().ID)
 		stream, result := e.Start(t.Context(), Request{Query: `subscription { customerOrders(customerId: "cust_01"` + arguments + `) { id } }`})
 		if stream != nil {
@@ -330,7 +330,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	const begins = 1 + 1 // an update and its ID
 	for _, c := range []struct {
 		arguments string
-		begun     bool
+		started   bool
 		paid      int
 	}{
 		{"", true, begins},
@@ -340,8 +340,8 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		// There are seven orders, including the orders of the sample dataset.
 		{`, after: "00000000000000000000000001"`, false, rate.RefusedCost + 7*operation.ListCost},
 	} {
-		if begun, paid := start(c.arguments); begun != c.begun || paid != c.paid {
-			t.Errorf("%q: begun %v for %d, want %v for %d", c.arguments, begun, paid, c.begun, c.paid)
+		if started, paid := start(c.arguments); started != c.started || paid != c.paid {
+			t.Errorf("%q: started %v for %d points, want %v for %d", c.arguments, started, paid, c.started, c.paid)
 		}
 	}
 	for range 20 {

@@ -143,7 +143,7 @@ func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 		}
 		for _, request := range with.Extensions.Explain.Requests {
 			if request.Path == "" {
-				rt.Errorf("%s\nno plan saw %s %s coming", query, request.AccessPattern, request.Key)
+				rt.Errorf("%s\n%s %s was not planned", query, request.AccessPattern, request.Key)
 			}
 		}
 	})
@@ -196,7 +196,7 @@ func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
 			read[sku]++
 		}
 		if r.Path == "" {
-			t.Errorf("no plan saw %s %s coming", r.AccessPattern, r.Key)
+			t.Errorf("%s %s was not planned", r.AccessPattern, r.Key)
 		}
 	}
 	if read["PRODUCT#prod_101"] != 1 || len(read) < 2 {
@@ -206,16 +206,16 @@ func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
 
 // Timeouts are logged for the operators. Requests that clients cancel are not logged.
 func TestTimeoutsAreReported(t *testing.T) {
-	var told []error
-	r := &Resolver{report: func(_ context.Context, err error) { told = append(told, err) }}
+	var reported []error
+	r := &Resolver{report: func(_ context.Context, err error) { reported = append(reported, err) }}
 	ctx := withReported(t.Context())
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, context.DeadlineExceeded} {
 		if shown := r.present(ctx, err); shown.Extensions["code"] != errcode.Unavailable {
 			t.Errorf("%v is shown as %v", err, shown.Extensions)
 		}
 	}
-	if len(told) != 1 {
-		t.Errorf("told %v, want the time-out, once", told)
+	if len(reported) != 1 {
+		t.Errorf("reported %v, want the timeout once", reported)
 	}
 	late, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()

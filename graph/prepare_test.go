@@ -30,17 +30,17 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 		t.Errorf("with the field %p, again %p, without %p", with, again, without)
 	}
 	if other := prepare(query, "B", nil).prepared; other != prepare(query, "B", map[string]any{"c": true}).prepared {
-		t.Error("a condition of another operation keeps the tree from being shared")
+		t.Error("a condition of another operation prevents sharing the prepared operation")
 	}
 	// One operation of this document exceeds the document's capacity.
 	fragments := `query { customer(id: "cust_01") { ...F0 } }` + manyFields(6)
 	large := prepare(fragments, "", nil)
 	room := large.document.Room()
 	if other := prepare(fragments, "", nil); other.prepared == large.prepared || large.prepared.Bytes() <= room {
-		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.prepared.Bytes(), room)
+		t.Errorf("an operation of %d bytes is cached in a document with a capacity of %d", large.prepared.Bytes(), room)
 	}
-	if taken := large.document.PreparedBytes(); taken != 0 {
-		t.Errorf("the trees are said to take %d bytes", taken)
+	if bytes := large.document.PreparedBytes(); bytes != 0 {
+		t.Errorf("the cached operations are estimated at %d bytes", bytes)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestPreparedOperationsServeAllValuesOfVariables(t *testing.T) {
 			_, got := execute(t, e, Request{Query: query, Variables: variables})
 			for _, r := range got.Extensions.Explain.Requests {
 				if r.Path == "" {
-					t.Errorf("%s %v: no plan saw %s %s coming", query, variables, r.AccessPattern, r.Key)
+					t.Errorf("%s %v: %s %s was not planned", query, variables, r.AccessPattern, r.Key)
 				}
 			}
 			if len(got.Errors) > 0 {

@@ -127,7 +127,7 @@ func TestBatchesFitOneRequest(t *testing.T) {
 		}
 		batches++
 		if !strings.Contains(a.Description, fmt.Sprint("at most ", operation.MaxBatch)) {
-			t.Errorf("Query.%s(%s): %q does not say that it takes at most %d", f.Name, a.Name, a.Description, operation.MaxBatch)
+			t.Errorf("Query.%s(%s): %q does not document the maximum of %d", f.Name, a.Name, a.Description, operation.MaxBatch)
 		}
 	}
 	if batches == 0 {

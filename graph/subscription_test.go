@@ -404,7 +404,7 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 	}
 	// The points are reserved before the capacity, and refunded before the capacity is released.
 	if len(free) < 2 || !free[0] || free[len(free)-1] {
-		t.Errorf("there was room for others: %v", free)
+		t.Errorf("the pool was free: %v", free)
 	}
 }
 

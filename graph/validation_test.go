@@ -96,7 +96,7 @@ func untold(t *testing.T, sent string, errs gqlerror.List) {
 		}
 		for _, word := range words(err.Message) {
 			if secret[word] {
-				t.Errorf("%s: %q tells %s", sent, err.Message, word)
+				t.Errorf("%s: %q reveals %s", sent, err.Message, word)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func untold(t *testing.T, sent string, errs gqlerror.List) {
 // With introspection, messages contain helpful names.
 func TestMessagesSuggest(t *testing.T) {
 	e := unread(t, document.Limits{})
-	for query, says := range map[string]string{
+	for query, message := range map[string]string{
 		`{custome(id:"1"){name}}`:           `Did you mean "customer"`,
 		`{customer(id:"1")}`:                `must have a selection`,
 		`{customers(first:"1"){nodes{id}}}`: `Int cannot represent non-integer value: "1"`,
@@ -113,8 +113,8 @@ func TestMessagesSuggest(t *testing.T) {
 		`{customer{id}}`:                    `argument "id"`,
 		`{customer(id:"1"){x:id x:name}}`:   `"x"`,
 	} {
-		if errs := refusals(e, query); len(errs) != 1 || !strings.Contains(errs[0].Message, says) {
-			t.Errorf("%s: %v, want %q", query, errs, says)
+		if errs := refusals(e, query); len(errs) != 1 || !strings.Contains(errs[0].Message, message) {
+			t.Errorf("%s: %v, want %q", query, errs, message)
 		}
 	}
 }
