@@ -329,7 +329,6 @@ func (x *execution) closeList(start mark, valid bool) bool {
 	return true
 }
 
-// null writes null.
 func (x *execution) null() bool {
 	x.out = append(x.out, "null"...)
 	return true

@@ -171,7 +171,6 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id fu
 	planKeys(ctx, p, &collections, p.loaders.PlanWholeOrders, plan.wholeTimelines)
 }
 
-// timelineOf returns the request for a page of an order's timeline.
 func (p plan) timelineOf(f *operation.Field, id commerce.OrderID) paging.Request {
 	return p.resolver.timeline(id, argumentsOf[orderTimelineArguments](p, f), f.Beyond)
 }
@@ -207,7 +206,6 @@ func (p plan) wholeTimelines(ctx context.Context, targets []target[*commerce.Ord
 	startList(ctx, p, &timelines, model.Timeline, plan.orderEvents)
 }
 
-// orderEvents plans the selections of an order's events.
 func (p plan) orderEvents(ctx context.Context, targets []target[*commerce.Event]) {
 	var to refs
 	for event, f := range fields(targets) {
@@ -302,7 +300,6 @@ func (p plan) itemsOf(o *commerce.Order, f *operation.Field, pages *wanted[dynam
 	return targets
 }
 
-// lineItems plans the selections of line items.
 func (p plan) lineItems(ctx context.Context, targets []target[*commerce.LineItem]) {
 	var to refs
 	itemRefs(itemKeys(targets), &to)
@@ -377,7 +374,6 @@ func (p plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]
 	startList(ctx, p, &pages, model.ProductInventory, plan.inventoryLevels)
 }
 
-// inventoryLevels plans the selections of inventory levels.
 func (p plan) inventoryLevels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
 	var to refs
 	levelRefs(ids(targets, func(l *commerce.InventoryLevel) model.InventoryLevelKey {

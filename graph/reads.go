@@ -137,7 +137,6 @@ func connected[T any](q *paging.Request, slice dynamo.Slice[T], err error) (*pag
 
 // The lists below may have been read with their record.
 
-// orderItems returns the request for a page of an order's items.
 func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Order.items", string(id))
 	a.list(&q, beyond)
@@ -153,7 +152,6 @@ func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderIt
 	return connected(&q, slice, err)
 }
 
-// timeline returns the request for a page of an order's timeline.
 func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Order.timeline", string(id))
 	a.list(&q, beyond)
@@ -169,7 +167,6 @@ func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orde
 	return connected(&q, slice, err)
 }
 
-// productInventory returns the request for a page of a product's inventory.
 func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Product.inventory", string(sku))
 	a.list(&q, beyond)

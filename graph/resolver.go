@@ -92,17 +92,14 @@ func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 
 // Resolver is the root of the resolvers.
 type Resolver struct {
-	store *dynamo.Store
-	// feed is nil if subscriptions are rejected.
-	feed    *feed.Feed
-	cursors paging.Cursors
-	report  func(ctx context.Context, err error)
-	// authenticated is Options.Authenticated.
+	store         *dynamo.Store
+	feed          *feed.Feed
+	cursors       paging.Cursors
+	report        func(ctx context.Context, err error)
 	authenticated bool
 	access        operation.Access
 	entityTypes   []entityType
-	// requestID is nil if requests have no ID.
-	requestID func(ctx context.Context) string
+	requestID     func(ctx context.Context) string
 }
 
 // Schema returns the schema that clients see. It omits @defer, because deferred data would be lost
