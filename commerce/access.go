@@ -249,7 +249,7 @@ func (p Policy) Sentence(permission Permission) string {
 	}
 	switch {
 	case everybody:
-		return "Access: everyone."
+		return "Access: all callers."
 	case len(who) == 0:
 		return "Access: no role."
 	default:

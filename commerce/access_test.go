@@ -73,7 +73,7 @@ func TestStandardPolicy(t *testing.T) {
 func TestSentences(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	for p, want := range map[commerce.Permission]string{
-		commerce.ReadCatalog:    "Access: everyone.",
+		commerce.ReadCatalog:    "Access: all callers.",
 		commerce.ReadOrder:      "Access: customers (their own), staff, admins, services.",
 		commerce.ChangeCustomer: "Access: customers (their own), staff, admins.",
 		commerce.ChangeStaff:    "Access: admins.",

@@ -33,7 +33,7 @@ import (
 var unlimited = document.Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields: 1 << 20, Directives: 1 << 20, IntrospectionDepth: 100, Cost: 1 << 40}
 
 func TestMain(m *testing.M) {
-	longtest.Checks(20, 100)
+	longtest.Checks(10, 100)
 	os.Exit(dynamolocal.Main(m))
 }
 
@@ -518,13 +518,13 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 	w := hard("one shard", 1, 20)
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		e := w.executor(t, db)
-		for _, n := range []int{0, 3, 7} {
+		for i, n := range []int{0, 3, 7} {
 			id := hardOrder(n)
 			found, err := dynamo.ReadRecords(t.Context(), e.resolver.store, model.OrderByID, []commerce.OrderID{id})
 			if err != nil || found[0].Err != nil {
 				t.Fatal(err, found[0].Err)
 			}
-			for _, query := range []string{
+			for j, query := range []string{
 				`subscription { orderStatusChanged { orderId order { status customer { name orderCount accountRep { name } } } } }`,
 				`subscription { orderStatusChanged { order { itemCount items(first: 100) { nodes { product { name totalInventory } } } } } }`,
 				`subscription { orderStatusChanged { order { timeline(first: 5) { nodes { note } } } } }`,
@@ -532,6 +532,9 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 				`subscription { orderStatusChanged { event { warehouse { name } } order { timeline(first: 5) { nodes { warehouse { name } } } } } }`,
 				`subscription { orderStatusChanged { a: order { customer { orders(first: 100) { nodes { items { nodes { name } } } } } } b: order { status } } }`,
 			} {
+				if (i+j)%longtest.Size(3, 1) > 0 {
+					continue // by default each query runs with one order
+				}
 				event := &commerce.Event{Type: commerce.EventShipped, WarehouseID: "gone"}
 				for _, change := range []feed.OrderChange{{OrderID: id, Event: event}, {OrderID: id, Order: found[0].Value}} {
 					s := following(t, e, query, &scripted{changes: []feed.OrderChange{change}})

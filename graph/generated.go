@@ -3070,7 +3070,7 @@ extend type Query {
   Entities by key, in the order of ` + "`" + `representations` + "`" + `, with null for each entity that does not exist.
   An entity that cannot be read, or whose type requires a missing permission, is null with an error.
 
-  One BatchGetItem per 100 entities of a type. Access: everyone.
+  One BatchGetItem per 100 entities of a type. Access: all callers.
   """
   _entities(
     "The references to the entities, at most 1,000."
@@ -4173,7 +4173,7 @@ type Query {
   """
   The caller of this request, as identified by the token.
 
-  Access: everyone.
+  Access: all callers.
   """
   viewer: Viewer! @access(permission: READ_VIEWER)
 
@@ -4338,7 +4338,7 @@ type Query {
   A product by SKU, or null if it does not exist.
 
   AP10: one GetItem, or one BatchGetItem for all products of a query. With the inventory AP13: one
-  Query. Access: everyone.
+  Query. Access: all callers.
   """
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
@@ -4350,7 +4350,7 @@ type Query {
   """
   Products by SKU, in the order of ` + "`" + `skus` + "`" + `, with null for each SKU that does not exist.
 
-  AP10: one BatchGetItem. Access: everyone.
+  AP10: one BatchGetItem. Access: all callers.
   """
   productsBySku(
     "The SKUs of the products, at most 100."
@@ -4361,7 +4361,7 @@ type Query {
   The current price and availability of an order of these line items. Nothing is reserved. Pass the
   total to ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + ` to be protected against price changes.
 
-  AP10: one BatchGetItem. Access: everyone.
+  AP10: one BatchGetItem. Access: all callers.
   """
   quote(
     "The line items to quote."
@@ -4374,7 +4374,7 @@ type Query {
   ` + "`" + `namePrefix` + "`" + `, products whose name begins with a text, sorted by name.
 
   AP36: one Query per shard. With ` + "`" + `category` + "`" + ` AP12, with ` + "`" + `category` + "`" + ` and ` + "`" + `namePrefix` + "`" + ` AP37: one Query.
-  Access: everyone.
+  Access: all callers.
   """
   products(
     """
@@ -4409,7 +4409,7 @@ type Query {
   """
   The categories that have products, sorted by name.
 
-  AP39: one Query. Access: everyone.
+  AP39: one Query. Access: all callers.
   """
   categories(
     """
@@ -4560,7 +4560,7 @@ type Query {
 """
 The caller of a request.
 
-Access: everyone.
+Access: all callers.
 """
 type Viewer @access(permission: READ_VIEWER) {
   "The role, which determines the permissions."
@@ -4947,7 +4947,7 @@ type Address @shareable {
 """
 A category that has at least one product.
 
-Access: everyone.
+Access: all callers.
 """
 type Category @access(permission: READ_CATALOG) {
   "The name of the category, in the spelling of its products."
@@ -4959,7 +4959,7 @@ type Category @access(permission: READ_CATALOG) {
 """
 A product of the shop.
 
-Access: everyone.
+Access: all callers.
 """
 type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   "The stock keeping unit, which identifies the product."

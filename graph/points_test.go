@@ -78,7 +78,7 @@ func TestPointsPayForResources(t *testing.T) {
 	var all []usage
 	var timings []timing
 	refused, over, worst, kept := 0, 0, 0.0, map[string]bool{}
-	for i := range longtest.Size(150, 1000) {
+	for i := range longtest.Size(60, 1000) {
 		if i%10 == 0 {
 			runtime.GC()
 		}

@@ -97,7 +97,7 @@ func history(t *testing.T, f *followed, between func(i int)) {
 	for _, id := range orders {
 		all = append(all, f.collect("order "+string(id), f.order(id, f.timeline(id)[0]), isLast))
 	}
-	n := longtest.Size(30, 60)
+	n := longtest.Size(20, 60)
 	for i := range n {
 		f.set(orders[i%3], i+2)
 		if between != nil {
@@ -435,7 +435,7 @@ func TestFollowersAmongWriters(t *testing.T) {
 			started = append(started, f.timeline(id)[0])
 		}
 		const writers = 3
-		changes := longtest.Size(5, 15)
+		changes := longtest.Size(3, 15)
 		var writing, following sync.WaitGroup
 		results := make([][]commerce.EventID, 12)
 		for i := range results {
