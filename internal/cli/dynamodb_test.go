@@ -182,7 +182,7 @@ func TestMismatchedTables(t *testing.T) {
 		gsi  []types.GlobalSecondaryIndex
 		// numbers are the key attributes of type N. The others have type S.
 		numbers string
-		says    []string
+		problem []string
 	}{
 		{"other.keys", key("id", "range"), matching, "", []string{"pk (HASH), sk (RANGE)", "id (HASH), range (RANGE)"}},
 		{"no.sort.key", key("pk", "sk")[:1], matching, "", []string{"pk (HASH), sk (RANGE)", "has pk (HASH)"}},
@@ -213,15 +213,15 @@ func TestMismatchedTables(t *testing.T) {
 			if _, err := db.CreateTable(context.Background(), in); err != nil {
 				t.Fatal(err)
 			}
-			says := append(slices.Clone(c.says), "does not fit the model")
+			problem := append(slices.Clone(c.problem), "does not fit the model")
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create"} {
-				run(t, line, variables...).checkFailed(t, 1, says...)
+				run(t, line, variables...).checkFailed(t, 1, problem...)
 			}
 			described := run(t, "table describe", variables...)
 			if stdout := described.stdout.String(); described.status != 1 || !strings.Contains(stdout, "fits     no") || !strings.Contains(stdout, table) {
 				t.Errorf("describe: exit %d, stdout %s", described.status, stdout)
 			}
-			for _, part := range says {
+			for _, part := range problem {
 				if !strings.Contains(described.stderr.String(), part) {
 					t.Errorf("describe does not contain %q: %s", part, described.stderr.String())
 				}

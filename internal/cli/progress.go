@@ -58,12 +58,12 @@ func (p *progressLine) show(format string, args ...any) {
 	}
 }
 
-func (p *progressLine) showCheck(at check.CheckProgress) {
+func (p *progressLine) showCheck(progress check.CheckProgress) {
 	settling := ""
-	if at.Settling > 0 {
-		settling = fmt.Sprintf(", %d to verify", at.Settling)
+	if progress.Settling > 0 {
+		settling = fmt.Sprintf(", %d to verify", progress.Settling)
 	}
-	p.show("%d records read, %d drifts%s", at.Records, at.Found, settling)
+	p.show("%d records read, %d drifts%s", progress.Records, progress.Found, settling)
 }
 
 // clear erases the progress line.

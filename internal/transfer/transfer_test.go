@@ -46,18 +46,18 @@ func clockOf(step time.Duration) func() time.Time {
 	}
 }
 
-// hindered returns a store of the same table whose Scans are small, and which calls see before each
+// hindered returns a store of the same table whose Scans are small, and which calls intercept before each
 // request.
-func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, see func() error) *dynamo.Store {
+func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, intercept func() error) *dynamo.Store {
 	t.Helper()
 	client := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("intercept", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 				if scan, ok := in.Parameters.(*dynamodb.ScanInput); ok {
 					scan.Limit = aws.Int32(9)
 				}
 				if _, describes := in.Parameters.(*dynamodb.DescribeTableInput); !describes {
-					if err := see(); err != nil {
+					if err := intercept(); err != nil {
 						return middleware.InitializeOutput{}, middleware.Metadata{}, err
 					}
 				}
