@@ -16,9 +16,10 @@ import (
 // source reads a JWKS from a URL or a file.
 type source struct {
 	read func(context.Context) ([]byte, error)
-	// every is the interval of periodic reads. pause is the minimum interval between reads that tokens
-	// with unknown keys cause.
-	every, pause time.Duration
+	// every is the interval of periodic reads.
+	every time.Duration
+	// pause is the minimum interval between reads that tokens with unknown keys cause.
+	pause time.Duration
 }
 
 // maxJWKS is the maximum length of a JWKS in bytes. A JWKS with certificates has about ten

@@ -133,7 +133,7 @@ func flags(command string, args []string, most int, define func(*flag.FlagSet), 
 	return nil
 }
 
-// flagsAnywhere is like flags, but accepts flags before, between and after the other arguments.
+// flagsAnywhere is like parseArgs, but accepts flags before, between and after the other arguments.
 func flagsAnywhere(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	define(set)
@@ -238,7 +238,7 @@ func open(ctx context.Context, command string, env Environment) (*dynamo.Store, 
 	return store, cfg, err
 }
 
-// openWithStream is like open, and also returns the table's stream. The store writes to log.
+// openWithStream is like openStore, and also returns the table's stream. The store writes to log.
 func openWithStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, config.Config, error) {
 	cfg, err := config.Read(env.Getenv)
 	if err != nil {

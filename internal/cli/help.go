@@ -15,8 +15,10 @@ import (
 type command struct {
 	name string
 	run  func(context.Context, []string, Environment) error
-	// words are the arguments in the help, and does is the description of one or more lines.
-	words, does string
+	// words are the arguments in the help.
+	words string
+	// does is the description, of one or more lines.
+	does string
 }
 
 // commands returns all commands in the order of the help. A command has several entries if the help

@@ -140,15 +140,17 @@ type Generator struct {
 	mark  string
 	// seed is derived from the shape only.
 	seed uint64
-	// placed is the number of orders per customer. reserved is the quantity of each product that
-	// pending and confirmed orders reserve.
-	placed, reserved []int32
+	// placed is the number of orders per customer.
+	placed []int32
+	// reserved is the quantity of each product that pending and confirmed orders reserve.
+	reserved []int32
 }
 
-// firstOrder is the start of the period in which all orders are placed, and span its length. The
-// period is in the past, so that later changes of the orders have later times.
+// firstOrder is the start of the period in which all orders are placed. The period is in the past,
+// so that later changes of the orders have later times.
 var firstOrder = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// span is the length of the period in which all orders are placed.
 const span = 365 * 24 * time.Hour
 
 // NewGenerator returns a generator for a shape. It generates each order once to count, which takes

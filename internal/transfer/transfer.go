@@ -112,7 +112,7 @@ func rename(from, to string) error {
 	return nil
 }
 
-// load reads a file that save wrote. It returns false if the file does not exist.
+// load reads a file that saveJSON wrote. It returns false if the file does not exist.
 func load(name string, v any) (bool, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {

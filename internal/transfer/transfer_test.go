@@ -46,8 +46,8 @@ func clockOf(step time.Duration) func() time.Time {
 	}
 }
 
-// hindered returns a store of the same table whose Scans are small, and which calls intercept before each
-// request.
+// hindered returns a store of the same table whose Scans are small, and which calls intercept
+// before each request.
 func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, intercept func() error) *dynamo.Store {
 	t.Helper()
 	client := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
