@@ -1,6 +1,6 @@
-// Package shoptest is a client of the GraphQL API as a careful shop writes one: it repeats a
-// request with its idempotency key until it has an answer, and waits for a server that is killed
-// and comes back. It is for tests that put the server under load.
+// Package shoptest simulates clients of the GraphQL API, and has fixtures for them. A client
+// repeats a request with its idempotency key until it gets a response, also if the server is killed
+// and restarted. The package is for tests that load the server.
 package shoptest
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// Mutation is one request for a change.
+// Mutation is a request that calls one mutation.
 type Mutation struct {
-	// Field is the mutation's name, such as placeOrder.
+	// Field is the name of the mutation, such as placeOrder.
 	Field string
-	// Input is its input, with the idempotency key where it has one.
+	// Input is the mutation's input. It includes the idempotency key, if any.
 	Input map[string]any
 }
 
-// Key is the mutation's idempotency key; empty where it has none.
+// Key returns the idempotency key, or "" if the mutation has no key.
 func (m Mutation) Key() string {
 	key, _ := m.Input["idempotencyKey"].(string)
 	return key
@@ -35,7 +35,7 @@ func (m Mutation) Key() string {
 
 var schema = graph.Schema()
 
-// Yields are the mutations, with the field of their payloads that holds the record.
+// Yields has the payload field that contains the record, by the name of the mutation.
 var Yields = func() map[string]string {
 	fields := map[string]string{}
 	for _, m := range schema.Mutation.Fields {
@@ -44,7 +44,7 @@ var Yields = func() map[string]string {
 	return fields
 }()
 
-// UserErrors are the types of the user errors that each mutation declares with @userErrors.
+// UserErrors has the types of user errors that each mutation declares with @userErrors.
 var UserErrors = func() map[string][]string {
 	types := map[string][]string{}
 	for _, m := range schema.Mutation.Fields {
@@ -55,8 +55,8 @@ var UserErrors = func() map[string][]string {
 	return types
 }()
 
-// Details are all fields of a type that need no other record, as a selection. name is the type's,
-// also with a small letter at its beginning.
+// Details returns a selection of all fields of a type that need no other record. The first letter
+// of name may be lower case.
 func Details(name string) string {
 	var fields []string
 	of := schema.Types[strings.ToUpper(name[:1])+name[1:]]
@@ -73,7 +73,7 @@ func Details(name string) string {
 	return strings.Join(fields, " ")
 }
 
-// Fields are the names of all mutations, in alphabetical order.
+// Fields returns the names of all mutations, sorted.
 func Fields() []string {
 	var names []string
 	for name := range Yields {
@@ -83,7 +83,7 @@ func Fields() []string {
 	return names
 }
 
-// query is the GraphQL document of a mutation.
+// query returns the GraphQL document of a mutation.
 func (m Mutation) query() string {
 	input := strings.ToUpper(m.Field[:1]) + m.Field[1:] + "Input"
 	result := Yields[m.Field]
@@ -94,45 +94,45 @@ func (m Mutation) query() string {
 	return fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { result: %s { %s } userErrors { __typename code message field } } }", input, m.Field, result, details)
 }
 
-// Answer is what the server says to a mutation: that it was done, or why the rules refuse it.
+// Answer is the server's response to a mutation: a record or user errors.
 type Answer struct {
-	// Result is the record as JSON; empty where there is none.
+	// Result is the record as JSON. It is empty if the payload has no record.
 	Result string
 	// Refusals are the codes of the user errors.
 	Refusals []string
 	record   Result
 }
 
-// Result are the fields of records that tests look at.
+// Result has the fields of records that tests use.
 type Result struct {
 	ID, Sku, WarehouseID, Status             string
 	Version, Quantity, Available, OrderCount int
 	Items                                    struct{ Nodes []Item }
 }
 
-// Item is an item of an order.
+// Item is a line item of an order.
 type Item struct {
 	ProductID string
 	Quantity  int
 	UnitPrice struct{ Amount string }
 }
 
-// Done reports whether the mutation was done.
+// Done reports whether the mutation succeeded.
 func (a Answer) Done() bool { return len(a.Refusals) == 0 }
 
-// Record is the record that the answer carries.
+// Record returns the record in the response.
 func (a Answer) Record() Result { return a.record }
 
-// String is the answer for people, and for comparing.
+// String formats the response for messages and comparisons.
 func (a Answer) String() string { return strings.Join(append(a.Refusals, a.Result), " ") }
 
-// Errors of Send.
+// The errors of Send.
 var (
-	// ErrNoAnswer: it is not known whether the change was made, and the same request can be sent
-	// again: the network failed, or the server said UNAVAILABLE.
-	ErrNoAnswer = errors.New("no answer")
-	// ErrFault: the server said something else than a mutation should be answered.
-	ErrFault = errors.New("fault")
+	// ErrNoAnswer means that the change may have been made. The network failed, or the server returned
+	// UNAVAILABLE or TIMED_OUT. The client can repeat the request.
+	ErrNoAnswer = errors.New("no response")
+	// ErrFault means that the response is not a valid response to a mutation.
+	ErrFault = errors.New("unexpected response")
 )
 
 // Client sends mutations. It is safe for concurrent use.
@@ -141,15 +141,13 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// NewClient is a client with room for many connections.
+// NewClient returns a client that keeps up to 128 idle connections.
 func NewClient() *Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 128}
 	return &Client{HTTP: &http.Client{Transport: transport}}
 }
 
-// Send sends a mutation once.
-//
-// Errors: ErrNoAnswer, ErrFault.
+// Send sends a mutation once. It returns ErrNoAnswer or ErrFault.
 func (c *Client) Send(ctx context.Context, url string, m Mutation) (Answer, error) {
 	body, err := json.Marshal(map[string]any{"query": m.query(), "variables": map[string]any{"input": m.Input}})
 	if err != nil {
@@ -172,7 +170,7 @@ func (c *Client) Send(ctx context.Context, url string, m Mutation) (Answer, erro
 	return read(m, response.StatusCode, text)
 }
 
-// read makes an Answer of a GraphQL response.
+// read decodes a GraphQL response.
 func read(m Mutation, status int, text []byte) (Answer, error) {
 	var got struct {
 		Data   map[string]*json.RawMessage
@@ -212,7 +210,7 @@ func read(m Mutation, status int, text []byte) (Answer, error) {
 		a.Refusals = append(a.Refusals, e.Code)
 	}
 	if a.Done() && a.Result == "null" {
-		return Answer{}, fmt.Errorf("%w: neither a record nor a refusal: %s", ErrFault, text)
+		return Answer{}, fmt.Errorf("%w: neither a record nor a user error: %s", ErrFault, text)
 	}
 	if err := json.Unmarshal(payload.Result, &a.record); err != nil {
 		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
@@ -220,10 +218,9 @@ func read(m Mutation, status int, text []byte) (Answer, error) {
 	return a, nil
 }
 
-// Insist sends a mutation until there is an answer, at most attempts times. It tells how many it
-// took.
-//
-// Errors: ErrNoAnswer where there was none in that many attempts, ErrFault.
+// Insist sends a mutation until it gets a response, at most attempts times. It returns the number
+// of attempts. It returns ErrNoAnswer if all attempts failed, and ErrFault after an invalid
+// response.
 func (c *Client) Insist(ctx context.Context, url func() string, m Mutation, attempts int) (Answer, int, error) {
 	var err error
 	for n := 1; n <= attempts; n++ {

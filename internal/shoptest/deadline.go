@@ -11,29 +11,29 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Deadline is a context whose deadline passes when a test says so, so that no test has to wait for
-// one.
+// Deadline is a context that expires when a test calls Pass. So tests do not wait for a real
+// deadline.
 type Deadline struct {
 	context.Context
 	once   sync.Once
 	passed chan struct{}
 }
 
-// NewDeadline is a context with ctx's values and a deadline of its own.
+// NewDeadline returns a Deadline with the values of ctx.
 func NewDeadline(ctx context.Context) *Deadline {
 	return &Deadline{Context: ctx, passed: make(chan struct{})}
 }
 
-// Pass lets the deadline pass.
+// Pass makes the deadline pass.
 func (d *Deadline) Pass() { d.once.Do(func() { close(d.passed) }) }
 
-// Done is closed when the deadline has passed.
+// Done returns a channel that is closed when the deadline has passed.
 func (d *Deadline) Done() <-chan struct{} { return d.passed }
 
-// Deadline is in an hour: those who ask want to know whether it is worth trying once more.
+// Deadline returns a time in an hour, so that callers expect time for another attempt.
 func (d *Deadline) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 
-// Err reports whether it has passed.
+// Err returns context.DeadlineExceeded if the deadline has passed.
 func (d *Deadline) Err() error {
 	select {
 	case <-d.passed:
@@ -43,7 +43,8 @@ func (d *Deadline) Err() error {
 	}
 }
 
-// ServeUntil is Serve for one request whose time is over when passed is called.
+// ServeUntil starts a server as Serve does. When passed is called, the deadline of its requests
+// passes.
 func ServeUntil(t testing.TB, store *dynamo.Store, log io.Writer) (url string, passed func()) {
 	t.Helper()
 	next, deadline := handlerOf(t, store, log), NewDeadline(context.Background())

@@ -2,22 +2,22 @@ package shoptest
 
 import "sync"
 
-// Gate tells clients where a server is that is killed again and again, and lets them wait while
-// there is none. It is safe for concurrent use.
+// Gate holds the URL of a server that is killed and restarted. Clients wait while no server runs. A
+// Gate is safe for concurrent use.
 type Gate struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	url     string
 }
 
-// NewGate returns a gate to no server.
+// NewGate returns a Gate without a server.
 func NewGate() *Gate {
 	g := &Gate{}
 	g.changed = sync.NewCond(&g.mu)
 	return g
 }
 
-// Set names the server; empty for none.
+// Set sets the server's URL. An empty URL means that no server runs.
 func (g *Gate) Set(url string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -25,7 +25,7 @@ func (g *Gate) Set(url string) {
 	g.changed.Broadcast()
 }
 
-// Where is the server, once there is one.
+// Where returns the server's URL. It waits while no server runs.
 func (g *Gate) Where() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

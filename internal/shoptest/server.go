@@ -13,7 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Serve starts a server of a store and returns the URL of its GraphQL. What it logs goes to log.
+// Serve starts a server of a Store and returns the URL of its GraphQL endpoint. The server writes
+// its log to log.
 func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
 	t.Helper()
 	return listen(t, handlerOf(t, store, log))

@@ -8,50 +8,52 @@ import (
 	"sync"
 )
 
-// Step is a mutation that a client is going to send, made before anything has happened: which order
-// it is about is found out when its time has come.
+// Step is a mutation that a client will send. A Step is generated before the run, so the order that
+// it changes is chosen later, when the client sends it.
 type Step struct {
 	Mutation
-	// Order picks one of the orders that are known then; -1 for a step that is about none.
+	// Order selects one of the orders that exist when the step is sent. It is -1 if the mutation does
+	// not change an order.
 	Order int
-	// Fitting is whether it picks, where there is one, an order of which it can be done as far as
-	// is known.
+	// Fitting reports whether the step prefers orders whose last known status allows the mutation.
 	Fitting bool
-	// Expect tells how its expectedVersion is chosen.
+	// Expect determines the expectedVersion.
 	Expect Expectation
-	// Twice is whether it is sent a second time, with the same key, if it has one.
+	// Twice reports whether the client sends the mutation twice with the same key. It has no effect
+	// without a key.
 	Twice bool
 }
 
-// Expectation is how an expectedVersion is chosen.
+// Expectation determines the expectedVersion of a mutation.
 type Expectation int
 
-// The ways to choose it: none, the last one that is known, or one that no record has.
+// The values of Expectation: no expectedVersion, the last known version, or a version that no
+// record has.
 const (
 	Any Expectation = iota
 	Known
 	Wrong
 )
 
-// String is the step for people.
+// String formats the step for messages.
 func (s Step) String() string {
 	return fmt.Sprintf("%s%v order %d, expected version %d, twice %v", s.Field, s.Input, s.Order, s.Expect, s.Twice)
 }
 
-// Steps makes random steps for a world.
+// Steps generates random steps for a World.
 type Steps struct {
 	World World
-	// Int gives a random number from 0 to below n.
+	// Int returns a random number in [0, n).
 	Int func(n int) int
 }
 
 func (s Steps) one(of ...string) string { return of[s.Int(len(of))] }
 
-// likely is true in n-1 of n cases. Small numbers are the usual cases, as generators that shrink
-// prefer them.
+// likely returns true in n-1 of n cases. Small random numbers stand for the usual cases, because
+// generators that shrink prefer small numbers.
 func (s Steps) likely(n int) bool { return s.Int(n) < n-1 }
 
-// pick is an id of the world, or now and then one that only steps make.
+// pick returns an ID of the World, or in one of 8 cases an ID that only steps create.
 func (s Steps) pick(prefix string, n int) string {
 	if s.likely(8) {
 		return fmt.Sprintf("%s%d", prefix, s.Int(n))
@@ -59,8 +61,8 @@ func (s Steps) pick(prefix string, n int) string {
 	return fmt.Sprintf("%snew%d", prefix, s.Int(8))
 }
 
-// fresh is an id for a new record: one of a few, that others may take as well, or now and then one
-// of the world.
+// fresh returns an ID for a new record. There are few such IDs, so other steps may have created it.
+// In one of 8 cases, fresh returns an ID of the World.
 func (s Steps) fresh(prefix string) string {
 	if s.likely(8) {
 		return fmt.Sprintf("%snew%d", prefix, s.Int(8))
@@ -73,7 +75,7 @@ func (s Steps) product() string   { return s.pick("p", s.World.Products) }
 func (s Steps) warehouse() string { return s.pick("w", s.World.Warehouses) }
 func (s Steps) employee() string  { return s.pick("e", s.World.Employees) }
 
-// email is one of few addresses, in one of two spellings.
+// email returns one of few email addresses, in one of two spellings.
 func (s Steps) email() string {
 	address := fmt.Sprintf("shared%d@example.com", s.Int(8))
 	if s.likely(3) {
@@ -90,12 +92,12 @@ func (s Steps) address() map[string]any {
 	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.Int(3)), "city": "Springfield", "countryCode": "US"}
 }
 
-// Next makes a step of the mutation of that name. name is a key that no other step has; steps take
-// it, or one of a few that they share, or none.
+// Next generates a step for a mutation. name is an idempotency key that no other step has. The step
+// uses name, a key that several steps share, or no key.
 func (s Steps) Next(field, name string) Step {
 	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, Order: -1}
 	in := step.Input
-	// maybe adds a value in some cases.
+	// maybe adds a value in half of the cases.
 	maybe := func(name string, value func() any) {
 		if s.Int(2) == 1 {
 			in[name] = value()
@@ -203,14 +205,13 @@ func (s Steps) Next(field, name string) Step {
 	return step
 }
 
-// canDo are the mutations of an order, and the statuses in which it takes them.
+// canDo has the mutations of an order, with the statuses that allow them.
 var canDo = map[string][]string{
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 }
 
-// Memory is what clients know of the shop from the answers that they got. It is safe for concurrent
-// use.
+// Memory is the state that clients know from responses. It is safe for concurrent use.
 type Memory struct {
 	mu       sync.Mutex
 	orders   []string
@@ -218,11 +219,11 @@ type Memory struct {
 	versions map[string]int
 }
 
-// NewMemory is the memory of clients who know nothing.
+// NewMemory returns an empty Memory.
 func NewMemory() *Memory { return &Memory{latest: map[string]Result{}, versions: map[string]int{}} }
 
-// pick is the order that a step is about; those that were placed last come first, as the others
-// have mostly come to their end.
+// pick returns the order that a step changes. It prefers recently placed orders, because most older
+// orders are final.
 func (m *Memory) pick(s Step) Result {
 	var fitting []string
 	for _, id := range m.orders {
@@ -240,11 +241,11 @@ func (m *Memory) pick(s Step) Result {
 	return m.latest[fitting[max(0, len(fitting)-1-s.Order)]]
 }
 
-// noOrder is an id of an order that nobody has placed.
+// noOrder is the ID of an order that does not exist.
 const noOrder = "01HVMK3P2Q000000000000000Z"
 
-// Subject names the record that a mutation is about, or that an answer carries: customer c1. It is
-// empty for a mutation whose record has no id yet.
+// Subject returns the type and ID of the record that a mutation changes or returns, such as
+// "customer c1". It returns "" if the record does not have an ID yet.
 func Subject(field string, in map[string]any, r Result) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
 	kind := Yields[field]
@@ -271,7 +272,7 @@ func Subject(field string, in map[string]any, r Result) string {
 	return kind + " " + id
 }
 
-// Now makes the mutation of a step, of what is known now.
+// Now returns the mutation of a step, based on the current state.
 func (m *Memory) Now(s Step) Mutation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -294,7 +295,7 @@ func (m *Memory) Now(s Step) Mutation {
 	return out
 }
 
-// Learn takes note of an answer.
+// Learn updates the state from a response.
 func (m *Memory) Learn(asked Mutation, a Answer) {
 	if a.Result == "null" || a.Result == "" {
 		return
