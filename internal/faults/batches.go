@@ -6,10 +6,10 @@ import (
 	"net/http"
 )
 
-// keysAndOptions are a table's part of a BatchGetItem: the keys, and whatever else was asked for.
+// keysAndOptions is the part of a BatchGetItem for one table: the keys and the other options.
 type keysAndOptions = map[string]json.RawMessage
 
-// batchSize is how many parts a batch of one table has; 0 for a request that is no batch.
+// batchSize returns the number of entries in a batch of one table. It returns 0 for other requests.
 func batchSize(r Request) int {
 	parts, _, err := split(r)
 	if err != nil {
@@ -18,17 +18,17 @@ func batchSize(r Request) int {
 	return len(parts.asked)
 }
 
-// parts are what a batch asks for.
+// parts has the entries of a batch.
 type parts struct {
 	table string
 	asked []json.RawMessage
-	// with makes a table's part of some of them.
+	// with encodes some entries as the table's part of the batch.
 	with func([]json.RawMessage) (json.RawMessage, error)
-	// left is where the answer tells what was not done.
+	// left is the response field for unprocessed entries.
 	left string
 }
 
-// split takes a batch of one table apart; no parts where the request is no batch.
+// split decodes a batch of one table. For other requests, it returns no entries.
 func split(r Request) (parts, map[string]json.RawMessage, error) {
 	var p parts
 	var whole map[string]json.RawMessage
@@ -67,7 +67,7 @@ func split(r Request) (parts, map[string]json.RawMessage, error) {
 	return p, whole, nil
 }
 
-// half lets the engine see the first half of a batch, and says of the rest that it is unprocessed.
+// half sends the first half of a batch to the engine and returns the rest as unprocessed.
 func (c *Client) half(r *http.Request, asked Request) (*http.Response, error) {
 	p, whole, err := split(asked)
 	if err != nil {
@@ -99,11 +99,11 @@ func (c *Client) half(r *http.Request, asked Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	// A reply of our own has no checksum of the engine's.
+	// The new body has no checksum, because the engine's checksum would be wrong.
 	return reply(r, response.StatusCode, answered)
 }
 
-// of is a RequestItems, or what is left of it, of some of the parts.
+// of encodes some entries as RequestItems or as unprocessed entries.
 func (p parts) of(some []json.RawMessage) (json.RawMessage, error) {
 	part, err := p.with(some)
 	if err != nil {

@@ -25,7 +25,7 @@ func key(i int) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "k"}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprint(i)}}
 }
 
-// failing is a client of db's engine on which every request meets a fault, and is not repeated.
+// failing returns a client of db's engine on which every request meets a fault. It does not retry.
 func failing(db *dynamodb.Client, kind faults.Kind) (*dynamodb.Client, *faults.Client) {
 	client, between := faults.Between(db, func(faults.Request) faults.Kind { return kind })
 	return dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), between
@@ -40,7 +40,7 @@ func written(t *testing.T, db *dynamodb.Client, table string) int {
 	return len(out.Items)
 }
 
-// The SDK takes each fault for what it stands for, and the engine has seen the request or not.
+// The SDK maps each fault to the right error, and the engine has executed the request or has not.
 func TestKinds(t *testing.T) {
 	code := func(want string) func(error) bool {
 		return func(err error) bool {
@@ -50,9 +50,9 @@ func TestKinds(t *testing.T) {
 	}
 	network := func(err error) bool { failed := (*net.OpError)(nil); return errors.As(err, &failed) }
 	for _, c := range []struct {
-		kind  faults.Kind
-		is    func(error) bool
-		saved int
+		kind    faults.Kind
+		matches func(error) bool
+		saved   int
 	}{
 		{faults.None, func(err error) bool { return err == nil }, 2},
 		{faults.Throughput, code("ProvisionedThroughputExceededException"), 0},
@@ -82,8 +82,8 @@ func TestKinds(t *testing.T) {
 					return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key(i)}}
 				}
 				_, err := client.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{put(1), put(2)}})
-				if !c.is(err) {
-					t.Errorf("the error is %v", err)
+				if !c.matches(err) {
+					t.Errorf("unexpected error: %v", err)
 				}
 				if n := written(t, db, table); n != c.saved {
 					t.Errorf("%d records were written, want %d", n, c.saved)
@@ -100,7 +100,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A single write meets a conflict as an error of its own, and a read meets none.
+// A conflict on a single write is a TransactionConflictException. Reads meet no conflicts.
 func TestConflictOfASingleWrite(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
@@ -108,15 +108,15 @@ func TestConflictOfASingleWrite(t *testing.T) {
 		client, _ := failing(db, faults.Conflict)
 		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: key(1)})
 		if conflict := (*types.TransactionConflictException)(nil); !errors.As(err, &conflict) || written(t, db, table) != 0 {
-			t.Errorf("the error is %v, %d records were written", err, written(t, db, table))
+			t.Errorf("the error is %v and %d records were written, want a TransactionConflictException and 0", err, written(t, db, table))
 		}
 		if _, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: key(1)}); err != nil {
-			t.Errorf("a read meets %v", err)
+			t.Errorf("a read fails with %v", err)
 		}
 	})
 }
 
-// A batch is done in part, and says which part is left.
+// A part of a batch is executed, and the response contains the rest.
 func TestUnprocessed(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
@@ -144,12 +144,12 @@ func TestUnprocessed(t *testing.T) {
 		}
 		between.Heal()
 		if read, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: read.UnprocessedKeys}); err != nil || len(read.Responses[table]) != 3 {
-			t.Errorf("healed: %v, %v", read, err)
+			t.Errorf("after Heal: %v, %v", read, err)
 		}
 	})
 }
 
-// The same seed gives the same faults.
+// Equal seeds give equal faults.
 func TestRandom(t *testing.T) {
 	rates := faults.Rates{faults.Throughput: 0.2, faults.Reset: 0.2, faults.Cut: 0.1}
 	draw := func(seed uint64) (kinds []faults.Kind, n int) {
@@ -170,7 +170,7 @@ func TestRandom(t *testing.T) {
 	again, _ := draw(1)
 	other, _ := draw(2)
 	if fmt.Sprint(one) != fmt.Sprint(again) || fmt.Sprint(one) == fmt.Sprint(other) {
-		t.Error("faults do not follow the seed")
+		t.Error("faults do not depend on the seed only")
 	}
 	if n < 400 || n > 600 {
 		t.Errorf("%d of 1000 requests failed, want about half", n)

@@ -1,10 +1,9 @@
-// Command pack puts a built user interface into one zip file, the form in which
-// the repository carries it:
+// Command pack packs a built user interface into one zip file. The repository contains that file:
 //
 //	pack <build directory> <zip file>
 //
-// The same input gives the same bytes on every machine: names are sorted, times
-// and modes fixed. Only a new release of Go's compressor can change them.
+// The same input gives the same bytes on every machine, because names are sorted and times and
+// modes are fixed. Only a new release of Go's compressor can change the bytes.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 	"time"
 )
 
-// modified is the earliest time that a zip file can express.
+// modified is the earliest time that a zip file can store.
 var modified = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func main() {
@@ -41,18 +40,18 @@ func run(dir, target string) error {
 	return os.WriteFile(target, packed, 0o644)
 }
 
-// pack returns a zip of all regular files of a build. It works in memory, so a
-// build that cannot be packed leaves the previous zip file as it was.
+// pack returns a zip of all regular files of a build. It works in memory, so a failure does not
+// change the existing zip file.
 func pack(build fs.FS) ([]byte, error) {
 	if _, err := fs.Stat(build, "index.html"); err != nil {
-		return nil, fmt.Errorf("not a build: %w", err)
+		return nil, fmt.Errorf("the directory is not a build: %w", err)
 	}
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.BestCompression)
 	})
-	// WalkDir visits in lexical order, which is what sorts the entries.
+	// WalkDir visits files in lexical order, so the entries are sorted.
 	err := fs.WalkDir(build, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
