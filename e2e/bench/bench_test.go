@@ -13,14 +13,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// BenchmarkHandler measures one request after the other: from the HTTP request to the written
-// answer.
+// BenchmarkHandler measures sequential requests, from the HTTP request to the written response.
 func BenchmarkHandler(b *testing.B) {
 	shop := open(b)
 	for _, o := range operations() {
 		b.Run(o.name, func(b *testing.B) {
 			bodies, c := o.bodies(b), shop.client()
-			for _, body := range bodies { // so that everything is kept that can be
+			for _, body := range bodies { // fill all caches
 				if err := o.check(c.do(b.Context(), body)); err != nil {
 					b.Fatal(err)
 				}
@@ -39,8 +38,8 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkHandlerParallel is the same with as many clients at once as keep a server busy: what
-// waits for others shows here.
+// BenchmarkHandlerParallel measures concurrent requests with enough clients to keep a server busy.
+// It shows waiting for locks.
 func BenchmarkHandlerParallel(b *testing.B) {
 	shop := open(b)
 	for _, o := range operations() {
@@ -70,11 +69,11 @@ func BenchmarkHandlerParallel(b *testing.B) {
 	}
 }
 
-// What one request allocates does not creep up. Times are no matter of tests; counts hardly change
-// from machine to machine.
+// The number of allocations per request stays below its limit. Tests do not measure times, but
+// allocation counts hardly differ between machines.
 func TestAllocations(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
-		t.Skip("more is allocated under the race detector, and where coverage is counted")
+		t.Skip("skipped: the race detector and coverage allocate more")
 	}
 	shop := open(t)
 	for _, o := range operations() {
@@ -90,16 +89,16 @@ func TestAllocations(t *testing.T) {
 				c.do(t.Context(), bodies[n%len(bodies)])
 				n++
 			})
-			t.Logf("%.0f allocations, %.0f are allowed", made, o.allocations)
+			t.Logf("%.0f allocations, at most %.0f allowed", made, o.allocations)
 			if made > o.allocations {
-				t.Errorf("a request makes %.0f allocations, at most %.0f are allowed", made, o.allocations)
+				t.Errorf("a request makes %.0f allocations, want at most %.0f", made, o.allocations)
 			}
 		})
 	}
 }
 
-// Every one of many operations at once makes the requests of its budget, and no more; explain says
-// the same, with the units.
+// Each of many concurrent operations makes the requests of its budget. explain reports the same
+// requests and read units.
 func TestBudgetsUnderLoad(t *testing.T) {
 	shop := open(t)
 	const clients = 32
@@ -107,7 +106,7 @@ func TestBudgetsUnderLoad(t *testing.T) {
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
 			bodies := o.bodies(t)
-			// Whatever is read once is replayed from then on, however many ask at once.
+			// The first client reads everything once. From then on, responses are replayed.
 			first := shop.client()
 			for _, explained := range []string{"false", "true"} {
 				first.template.Header.Set(server.ExplainHeader, explained)
@@ -122,7 +121,7 @@ func TestBudgetsUnderLoad(t *testing.T) {
 			for i := range clients {
 				running.Go(func() {
 					c := shop.client()
-					// Every second client wants to know what its requests cost.
+					// Every second client requests explain.
 					explained := i%2 == 0
 					if explained {
 						c.template.Header.Set(server.ExplainHeader, "true")
@@ -152,7 +151,7 @@ func TestBudgetsUnderLoad(t *testing.T) {
 	}
 }
 
-// checkExplained compares what an answer says of its cost with the budget.
+// checkExplained compares the explain output of a response with the budget.
 func (o operation) checkExplained(t *testing.T, answer []byte) {
 	t.Helper()
 	var said struct {
@@ -170,11 +169,11 @@ func (o operation) checkExplained(t *testing.T, answer []byte) {
 		return
 	}
 	if totals := said.Extensions.Explain.Totals; totals.Requests != o.requests || totals.ReadUnits != o.units {
-		t.Errorf("explain tells of %+v, want %d requests and %v units", totals, o.requests, o.units)
+		t.Errorf("explain reports %+v, want %d requests and %v read units", totals, o.requests, o.units)
 	}
 }
 
-// A client that goes away in the middle leaves nothing behind that the next one could trip over.
+// A cancelled request does not affect the next request.
 func TestCancelledRequests(t *testing.T) {
 	shop := open(t)
 	for _, o := range operations() {
@@ -182,7 +181,7 @@ func TestCancelledRequests(t *testing.T) {
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		if status, answer := c.do(gone, bodies[0]); o.check(status, answer) == nil {
-			t.Errorf("%s was answered for nobody", o.name)
+			t.Errorf("%s: a cancelled request succeeded", o.name)
 		}
 		if err := o.check(c.do(t.Context(), bodies[0])); err != nil {
 			t.Error(err)

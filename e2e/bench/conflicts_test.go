@@ -20,14 +20,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// partOfCounts finds the key of a part of the counts of orders in a request.
+// partOfCounts matches the key of a part of the order counts in a request.
 var partOfCounts = regexp.MustCompile(`PART#[0-9]+`)
 
-// BenchmarkConflictsOfCounts places 50 orders a second, each of which is then confirmed, shipped
-// and delivered, and reports how many transactions a second DynamoDB would turn away because they
-// write the same part of the counts as another one at that time. A transaction is taken to hold its
-// records for 10 ms. An order fails whose transaction is turned away 50 times. With one part, all
-// orders are counted in one record.
+// BenchmarkConflictsOfCounts places 50 orders a second. Each order is then confirmed, shipped and
+// delivered. The benchmark reports the transactions per second that DynamoDB would cancel, because
+// a concurrent transaction writes the same part of the order counts. It assumes that a transaction
+// holds its records for 10 ms. An order fails if its transaction is cancelled 50 times. With one
+// part, one record counts all orders.
 func BenchmarkConflictsOfCounts(b *testing.B) {
 	const hold, every = 10 * time.Millisecond, 20 * time.Millisecond
 	for _, spread := range []bool{true, false} {
@@ -73,7 +73,7 @@ func BenchmarkConflictsOfCounts(b *testing.B) {
 							break
 						}
 						m.OrderID = order.ID
-						time.Sleep(hold) // the embedded store answers at once
+						time.Sleep(hold) // the embedded store responds immediately
 						_, err = store.MoveOrder(b.Context(), caller, m)
 					}
 					if err != nil {

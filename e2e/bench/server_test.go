@@ -1,6 +1,6 @@
-// Package bench_test measures the whole HTTP handler, with the options of `ordergraph serve` on
-// DynamoDB, while DynamoDB's answers are replayed from memory: what is measured is what this
-// product adds to the table. docs/performance.md tells how to read it.
+// Package bench_test measures the whole HTTP handler with the options of `ordergraph serve` on
+// DynamoDB. DynamoDB's responses are replayed from memory, so the results show only the cost of
+// this product. docs/performance.md explains the results.
 package bench_test
 
 import (
@@ -26,16 +26,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// api is the handler, and the table below it.
+// api is the handler with its table.
 type api struct {
 	handler http.Handler
 	table   *replay.Client
 }
 
-// open returns the handler over a table with the book.
+// open returns the handler with a table that contains the dataset.
 func open(t testing.TB) *api {
 	t.Helper()
-	// What `serve` reads of an environment that says no more than it has to.
+	// These are the required settings of `serve`; all other settings have their defaults.
 	cfg, err := config.Read(func(name string) string {
 		return map[string]string{"ORDERGRAPH_STORE": "dynamodb", "ORDERGRAPH_AUTH": "none"}[name]
 	})
@@ -62,23 +62,23 @@ func open(t testing.TB) *api {
 	return &api{handler, table}
 }
 
-// operation is one of those that are measured.
+// operation is an operation to measure.
 type operation struct {
 	name, document string
-	// variables are those of the n-th request.
+	// variables returns the variables of the n-th request.
 	variables func(n int) map[string]any
-	// requests is how many requests to DynamoDB it makes, and units how many read units they cost:
-	// its budget.
+	// requests is the number of requests to DynamoDB, and units the number of read units: the budget
+	// of the operation.
 	requests int
 	units    float64
-	// orders and items are how many every answer has.
+	// orders and items are the numbers of orders and line items in each response.
 	orders, items int
-	// allocations is how many one may make at most: today's count, and a fifth for another release
-	// of Go or of a library. Whoever makes it cheaper lowers it.
+	// allocations is the maximum number of allocations: the current number plus a fifth, for new
+	// releases of Go or of a library. Lower it after an optimization.
 	allocations float64
 }
 
-// distinct is how many different requests there are of each operation.
+// distinct is the number of different requests of each operation.
 const distinct = 12
 
 func operations() []operation {
@@ -139,7 +139,7 @@ func operations() []operation {
 	}
 }
 
-// bodies are the operation's requests.
+// bodies returns the request bodies of the operation.
 func (o operation) bodies(t testing.TB) [][]byte {
 	t.Helper()
 	bodies := make([][]byte, distinct)
@@ -152,17 +152,17 @@ func (o operation) bodies(t testing.TB) [][]byte {
 	return bodies
 }
 
-// check reports whether an answer is the operation's, and complete.
+// check verifies that a response is complete and belongs to the operation.
 func (o operation) check(status int, answer []byte) error {
 	text := string(answer)
 	if status != http.StatusOK || strings.Contains(text, `"errors"`) || strings.Count(text, `"placedAt":`) != o.orders || strings.Count(text, `"productId":`) != o.items {
-		return fmt.Errorf("status %d: %d orders and %d items instead of %d and %d: %.300s", status, strings.Count(text, `"placedAt":`), strings.Count(text, `"productId":`), o.orders, o.items, text)
+		return fmt.Errorf("status %d with %d orders and %d items, want %d and %d: %.300s", status, strings.Count(text, `"placedAt":`), strings.Count(text, `"productId":`), o.orders, o.items, text)
 	}
 	return nil
 }
 
-// client makes requests one after the other, with as little effort as it can, so that what is
-// measured is the handler. It is for one goroutine.
+// client sends requests one after the other with little overhead, so that the benchmark measures
+// the handler. It is not safe for concurrent use.
 type client struct {
 	handler  http.Handler
 	template *http.Request
@@ -177,7 +177,7 @@ func (a *api) client() *client {
 	return c
 }
 
-// do has one request answered, with a context that is cancelled behind it, as net/http does.
+// do sends one request. As in net/http, its context is cancelled at the end.
 func (c *client) do(ctx context.Context, body []byte) (int, []byte) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -191,7 +191,7 @@ func (c *client) do(ctx context.Context, body []byte) (int, []byte) {
 	return c.answer.status, c.answer.body.Bytes()
 }
 
-// writer keeps an answer until the next one. It has deadlines, as a connection has.
+// writer keeps a response until the next one. It has deadlines like the writer of a connection.
 type writer struct {
 	header http.Header
 	status int

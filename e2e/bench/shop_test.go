@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// How large the book is: enough that no two requests in a row are for the same records, and that
-// fifty pending orders are fifty customers'.
+// The size of the dataset. Consecutive requests read different records, and the fifty pending
+// orders belong to fifty customers.
 const (
 	customers     = 60
 	ordersOfEach  = 10
@@ -27,7 +27,7 @@ func customerID(n int) commerce.CustomerID {
 	return commerce.CustomerID(fmt.Sprintf("customer-%03d", n%customers))
 }
 
-// orderID is the id of the n-th order.
+// orderID returns the ID of the n-th order.
 func orderID(n int) commerce.OrderID {
 	n %= customers * ordersOfEach
 	var id ulid.ULID
@@ -39,11 +39,11 @@ func orderID(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// status is the status of the n-th order. In the next round of orders, other customers have the
-// pending ones.
+// status returns the status of the n-th order. Each round of orders has pending orders of other
+// customers.
 func status(n int) commerce.Status { return commerce.Statuses()[(n+n/customers)%5] }
 
-// pendingOrderID is the ID of the n-th pending order.
+// pendingOrderID returns the ID of the n-th pending order.
 func pendingOrderID(n int) commerce.OrderID {
 	for order := 0; ; order++ {
 		if status(order) != commerce.Pending {
@@ -60,7 +60,8 @@ func productSKU(n int) commerce.SKU {
 	return commerce.SKU(fmt.Sprintf("product-%03d", n%products))
 }
 
-// book makes a book in which orders go to the customers in turn, and every fifth is pending.
+// book returns a dataset. Its orders belong to the customers in turn, and every fifth order is
+// pending.
 func book(t testing.TB) commerce.Book {
 	t.Helper()
 	b := commerce.Book{

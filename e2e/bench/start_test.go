@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// BenchmarkStart measures how long the built program takes from nothing to its first answer, with
-// the sample data in the built-in store.
+// BenchmarkStart measures the time from the start of the built program to its first response, with
+// sample data in the built-in store.
 func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "ordergraph")
 	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program, "../..")
@@ -29,7 +29,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// startAndAsk starts the program, asks it once, and ends it.
+// startAndAsk starts the program, sends one request and ends the program.
 func startAndAsk(b *testing.B, program string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
@@ -43,14 +43,14 @@ func startAndAsk(b *testing.B, program string) {
 	}
 	defer func() {
 		cancel()
-		_ = process.Wait() // it was killed
+		_ = process.Wait() // the error is the kill signal
 	}()
 	said := bufio.NewReader(welcome)
 	var url []string
 	for url == nil {
 		line, err := said.ReadString('\n')
 		if err != nil {
-			b.Fatalf("the server says nothing of where it is: %v", err)
+			b.Fatalf("the server prints no URL: %v", err)
 		}
 		url = address.FindStringSubmatch(line)
 	}
@@ -59,7 +59,7 @@ func startAndAsk(b *testing.B, program string) {
 
 func serving(ctx context.Context, program string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, "-addr", "127.0.0.1:0")
-	// Whoever measures may have set up a table of theirs.
+	// Ignore the settings of the developer's own table.
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "ORDERGRAPH_") && !strings.HasPrefix(variable, "AUTH=") {
 			c.Env = append(c.Env, variable)
@@ -70,7 +70,7 @@ func serving(ctx context.Context, program string) *exec.Cmd {
 
 var address = regexp.MustCompile(`GraphQL +(http://\S+)` + server.PathGraphQL)
 
-// ask makes one request over a connection of its own.
+// ask sends one request on a new connection.
 func ask(b *testing.B, url string) {
 	b.Helper()
 	const query = `{"query":"{ customer(id: \"cust_01\") { name } }"}`
@@ -81,6 +81,6 @@ func ask(b *testing.B, url string) {
 	}
 	defer answer.Body.Close()
 	if text, err := io.ReadAll(answer.Body); err != nil || !bytes.Contains(text, []byte("Alice Chen")) {
-		b.Fatalf("the answer is %.300s: %v", text, err)
+		b.Fatalf("unexpected response %.300s: %v", text, err)
 	}
 }

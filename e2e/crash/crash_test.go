@@ -1,5 +1,5 @@
-// Package crash_test kills the server, again and again, while it works. Clients that repeat their
-// requests with their idempotency keys must not notice more than a pause.
+// Package crash_test repeatedly kills the server under load. Clients repeat their requests with
+// their idempotency keys, so they see only a pause.
 package crash_test
 
 import (
@@ -23,27 +23,28 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// request is a mutation with the first answer to it.
+// request is a mutation with its first response.
 type request struct {
 	shoptest.Mutation
 	answer shoptest.Answer
 }
 
-// load are clients that order, confirm, ship, cancel and adjust, each with a key of its own, until
-// they are closed.
+// load simulates clients that place, confirm, ship and cancel orders and adjust stock. Each request
+// has its own idempotency key. The clients run until closed is set.
 type load struct {
 	gate   *shoptest.Gate
 	client *shoptest.Client
-	// closed tells clients to begin nothing new.
+	// closed makes clients start no new mutation.
 	closed atomic.Bool
-	// answered is told of every answer.
+	// answered counts the responses.
 	answered atomic.Int64
 	sent     atomic.Int64
-	// repeated are requests that had to be sent more than once.
+	// repeated counts the requests that were sent more than once.
 	repeated atomic.Int64
 }
 
-// attempts is how often a client sends a request: every kill costs each client one or a few.
+// attempts is the maximum number of attempts per request. Every kill costs each client one or a
+// few.
 const attempts = 10_000
 
 func (l *load) send(t *testing.T, m shoptest.Mutation) shoptest.Answer {
@@ -59,7 +60,7 @@ func (l *load) send(t *testing.T, m shoptest.Mutation) shoptest.Answer {
 	return a
 }
 
-// run is one client.
+// run simulates one client.
 func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 	var log []request
 	source := rand.New(rand.NewPCG(23, uint64(number)))
@@ -77,7 +78,7 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 		}
 		placed := do("placeOrder", map[string]any{"customerId": fmt.Sprintf("c%d", source.IntN(w.Customers)), "items": items})
 		if !placed.Done() {
-			t.Errorf("an order was refused: %v", placed)
+			t.Errorf("placeOrder returned user errors: %v", placed)
 			return log
 		}
 		order := map[string]any{"orderId": placed.Record().ID}
@@ -102,8 +103,8 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 	return log
 }
 
-// Kill the server again and again under load: there is one order for each key, and every key gives
-// its first answer.
+// The server is killed again and again under load. Each idempotency key creates one order, and
+// always returns its first response.
 func TestKill(t *testing.T) {
 	kills := longtest.Size(6, 100)
 	instance := dynamolocal.Shared(t)
@@ -138,7 +139,7 @@ func TestKill(t *testing.T) {
 		for range source.IntN(2000) {
 			runtime.Gosched()
 		}
-		// First the gate, so that nobody knocks at a door behind which there is nobody.
+		// Clear the URL first, so that clients do not connect to a dead server.
 		l.gate.Set("")
 		p.Kill(t)
 	}
@@ -147,24 +148,23 @@ func TestKill(t *testing.T) {
 	l.closed.Store(true)
 	l.gate.Set(last.URL)
 	wg.Wait()
-	t.Logf("%d kills, %d requests answered, %d of them sent more than once, %d requests sent; a start takes %v",
+	t.Logf("%d kills, %d responses, %d requests sent more than once, %d attempts; a start takes %v",
 		kills, l.answered.Load(), l.repeated.Load(), l.sent.Load(), starting/time.Duration(kills))
 	if l.repeated.Load() < int64(kills)/2 {
-		t.Errorf("%d requests met a kill: the test is weaker than it says", l.repeated.Load())
+		t.Errorf("only %d requests were interrupted by %d kills: the test does not cover kills", l.repeated.Load(), kills)
 	}
 
 	orders, done := map[string]string{}, 0
 	for _, log := range logs {
 		for _, r := range log {
 			if !r.answer.Done() {
-				// Everything here can be done: the warehouses are full, and every order is its
-				// client's own.
-				t.Errorf("%s %v was refused: %v", r.Field, r.Input, r.answer)
+				// No mutation may fail: the warehouses are full, and only one client changes an order.
+				t.Errorf("%s %v returned user errors: %v", r.Field, r.Input, r.answer)
 			}
 			done++
 			if id := r.answer.Record().ID; r.Field == "placeOrder" {
 				if other := orders[id]; other != "" {
-					t.Errorf("order %s is the answer to %s and to %s", id, other, r.Key())
+					t.Errorf("order %s is the result of the keys %s and %s", id, other, r.Key())
 				}
 				orders[id] = r.Key()
 			}
@@ -172,11 +172,11 @@ func TestKill(t *testing.T) {
 	}
 	audited := storetest.Clean(t, db, table, 1)
 	if len(audited.Orders) != len(orders) || len(audited.Answers) != done {
-		t.Errorf("%d orders in the table and %d keys, want %d and %d", len(audited.Orders), len(audited.Answers), len(orders), done)
+		t.Errorf("the table has %d orders and %d idempotency keys, want %d and %d", len(audited.Orders), len(audited.Answers), len(orders), done)
 	}
 	for _, id := range audited.Orders {
 		if orders[id] == "" {
-			t.Errorf("order %s is in the table, and no answer told of it", id)
+			t.Errorf("order %s is in the table, but no response returned it", id)
 		}
 	}
 
@@ -185,7 +185,7 @@ func TestKill(t *testing.T) {
 			for _, r := range logs[i] {
 				again, err := l.client.Send(context.Background(), last.URL, r.Mutation)
 				if err != nil || again.String() != r.answer.String() {
-					t.Errorf("%s %s: the first answer was %v, now it is %v, %v", r.Field, r.Key(), r.answer, again, err)
+					t.Errorf("%s %s: the first response was %v, the repeated response is %v, %v", r.Field, r.Key(), r.answer, again, err)
 				}
 			}
 		})
@@ -193,7 +193,7 @@ func TestKill(t *testing.T) {
 	wg.Wait()
 	after := storetest.Clean(t, db, table, 1)
 	if len(after.Records) != len(audited.Records) {
-		t.Errorf("sending everything again made %d records of %d", len(after.Records), len(audited.Records))
+		t.Errorf("after repeating all requests, the table has %d records, want %d", len(after.Records), len(audited.Records))
 	}
 	t.Logf("%d orders, %d keys", len(orders), done)
 }

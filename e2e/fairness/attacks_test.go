@@ -19,16 +19,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// attackers is the number of connections that an attacker uses.
+// attackers is the number of connections of an attacker.
 const attackers = 400
 
-// attack is what a hostile or broken client does to a pool.
+// attack is an attack of a hostile or faulty client on a pool.
 type attack struct {
-	// sizes make the pool small enough for an attacker to reach its share.
+	// sizes makes the pool small enough for an attacker to exhaust its share.
 	sizes admission.Sizes
-	// run is what each connection of the attacker does again and again.
+	// run is called repeatedly by each connection of the attacker.
 	run func(ctx context.Context, a *attacker)
-	// strangers reports whether somebody without a token can do it.
+	// strangers reports whether an anonymous caller can attack the pool.
 	strangers bool
 }
 
@@ -48,14 +48,14 @@ var attacks = map[admission.ID]attack{
 	admission.Events:             {sizes: admission.Sizes{admission.Cost: 40_000}, run: subscribe("busy")},
 }
 
-// attacker is one connection of a client that attacks.
+// attacker is one connection of an attacking client.
 type attacker struct {
 	n                           int
 	address, token, first, from string
 	client                      *http.Client
 }
 
-// runAttack attacks a server until it is ended. It runs in a process of its own.
+// runAttack attacks a server until the process is killed. It runs in a separate process.
 func runAttack(id admission.ID) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(os.Getenv("ATTACK_FROM"))}}
 	var all sync.WaitGroup
@@ -86,14 +86,14 @@ func (a *attacker) post(ctx context.Context, body io.Reader, header ...string) {
 	}
 	response, err := a.client.Do(r)
 	if err != nil {
-		pause() // cut, or refused
+		pause() // the server closed or refused the connection
 		return
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
 }
 
-// pause is how soon an attacker tries again where it found no connection.
+// pause waits before the next attempt to connect.
 func pause() { <-time.After(10 * time.Millisecond) }
 
 func request(query string) io.Reader {
@@ -104,7 +104,7 @@ func request(query string) io.Reader {
 	return strings.NewReader(string(body))
 }
 
-// keepOpen keeps a connection open on which it has asked once, and opens another when it is closed.
+// keepOpen sends one request and keeps the connection open until the server closes it.
 func keepOpen(ctx context.Context, a *attacker) {
 	conn, err := a.dial(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *attacker) dial(ctx context.Context) (net.Conn, error) {
 	return a.client.Transport.(*http.Transport).DialContext(ctx, "tcp", a.address)
 }
 
-// socket opens a WebSocket, nil if that fails.
+// socket opens a WebSocket. It returns nil if that fails.
 func (a *attacker) socket(ctx context.Context) *websocket.Conn {
 	conn, response, err := websocket.Dial(ctx, "ws://"+a.address+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: &http.Client{Transport: a.client.Transport}})
 	if err != nil {
@@ -153,14 +153,14 @@ func (a *attacker) socket(ctx context.Context) *websocket.Conn {
 	return conn
 }
 
-// keepSocket keeps a socket open until it is closed.
+// keepSocket keeps a WebSocket open until the server closes it.
 func keepSocket(ctx context.Context, a *attacker) {
 	if conn := a.socket(ctx); conn != nil {
 		drain(ctx, conn)
 	}
 }
 
-// drain answers pings until a socket ends.
+// drain responds to pings until the WebSocket ends.
 func drain(ctx context.Context, conn *websocket.Conn) {
 	defer func() { _ = conn.CloseNow() }()
 	for {
@@ -174,14 +174,14 @@ func drain(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// forgeTokens sends tokens with a signature that nobody has made.
+// forgeTokens sends tokens with invalid signatures.
 func forgeTokens(ctx context.Context, a *attacker) {
 	forged := os.Getenv("ATTACK_FORGED")
 	end := len(forged) - 20
 	a.post(ctx, request(`{ __typename }`), "Authorization", fmt.Sprintf("Bearer %s%020d", forged[:end], rand.Uint64()))
 }
 
-// sendSlowly sends a part of a long body and waits until it is cut.
+// sendSlowly sends a part of a long body and waits until the server closes the connection.
 func sendSlowly(ctx context.Context, a *attacker) {
 	body, slow := io.Pipe()
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
@@ -207,8 +207,8 @@ func askForMuch(ctx context.Context, a *attacker) {
 	a.post(ctx, request(`{ customer(id: "c1") { orders(first: 100) { nodes { `+fields.String()+` } } } }`))
 }
 
-// sendExpensiveDocuments sends documents that take long to refuse, each of them new, and bodies
-// that are no JSON.
+// sendExpensiveDocuments sends new documents that are invalid and expensive to validate, and bodies
+// that are not JSON.
 func sendExpensiveDocuments(ctx context.Context, a *attacker) {
 	if a.n%4 == 0 {
 		a.post(ctx, strings.NewReader(`{"query":"`+strings.Repeat("x", 100<<10)))
@@ -224,7 +224,7 @@ func sendExpensiveDocuments(ctx context.Context, a *attacker) {
 	a.post(ctx, request(b.String()))
 }
 
-// readSlowly asks for a long response and reads none of it.
+// readSlowly requests a long response and reads only its first byte.
 func readSlowly(ctx context.Context, a *attacker) {
 	conn, err := a.dial(ctx)
 	if err != nil {
@@ -254,8 +254,9 @@ func readSlowly(ctx context.Context, a *attacker) {
 	<-time.After(3 * time.Second)
 }
 
-// subscribe keeps subscriptions of a kind: as many as one can have, bulky ones, ones that have much
-// to catch up on, or ones to orders that the attacker places all the time.
+// subscribe keeps subscriptions of a kind open. The kind "" opens as many as possible. "bulky"
+// subscriptions have long documents, "behind" ones have many events to catch up on, and "busy" ones
+// are for orders that the attacker places continuously.
 func subscribe(kind string) func(context.Context, *attacker) {
 	return func(ctx context.Context, a *attacker) {
 		if kind == "busy" && a.n%40 == 0 {

@@ -1,6 +1,6 @@
-// Package growth_test walks long lists from one end to the other, and shows that a page deep in
-// them costs what the first one does: as many requests to DynamoDB, as many read units. How long
-// pages take it tells, and does not judge.
+// Package growth_test reads long lists from the first page to the last. It verifies that all pages
+// cost the same requests and read units, however deep they are in the list. It reports response
+// times but sets no limit for them.
 package growth_test
 
 import (
@@ -31,27 +31,27 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// orders is how many the larger of two books has; the smaller one has a hundredth. How long a
-// million takes, and how much memory, docs/performance.md tells.
-var orders = flag.Int("orders", longtest.Size(2000, 3000), "how many orders the larger book has; the smaller one has a hundredth")
+// orders is the number of orders of the larger dataset. The smaller dataset has a hundredth of it.
+// docs/performance.md has time and memory for a million orders.
+var orders = flag.Int("orders", longtest.Size(2000, 3000), "number of orders of the larger dataset; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(dynamolocal.Main(m))
 }
 
-// pageSize is that of all pages: the largest there is.
+// pageSize is the size of all pages: the maximum.
 const pageSize = 100
 
-// list is one that is walked.
+// list is a list to read.
 type list struct {
 	name string
-	// document asks for a page behind $after, and path leads to it. Variables are the others that
-	// it has. end asks where the last 100 records begin.
+	// document queries the page after $after. path is the path of the page in the response, and
+	// variables has the other variables. end queries the cursor of the first of the last 100 records.
 	document, end string
 	path          []string
 	variables     map[string]any
-	// requests is how many requests a page takes at most.
+	// requests is the maximum number of requests to DynamoDB per page.
 	requests int
 }
 
@@ -65,8 +65,7 @@ func lists(book *sampledata.Generator) []list {
 			end:      `{ ordersByStatus(status: PENDING, last: 100) { pageInfo { startCursor } } }`,
 		},
 		{
-			// A round over five statuses, of which two have orders, and up to two rounds over
-			// those.
+			// One round over five statuses, of which two have orders, and up to two rounds over these two.
 			name: "orders", path: []string{"orders"}, requests: 5 + 2 + 2,
 			document: `query ($n: Int, $after: String) { orders(first: $n, after: $after) ` + page + ` }`,
 			end:      `{ orders` + end + ` }`,
@@ -79,10 +78,10 @@ func lists(book *sampledata.Generator) []list {
 	}
 }
 
-// walked is what the full pages of a list cost.
+// walked has the costs of the full pages of a list.
 type walked struct {
 	pages, found int
-	// middle is the cursor behind which the middle page stands.
+	// middle is the cursor before the middle page.
 	middle   string
 	requests []int
 	units    []float64
@@ -96,18 +95,18 @@ func TestPagesCostTheSameHoweverDeep(t *testing.T) {
 		t.Logf("%-15s of %7d orders: %s", inSmaller.name, smaller.orders, small)
 		t.Logf("%-15s of %7d orders: %s", inLarger.name, larger.orders, large)
 		if inLarger.name == "orders" && (small.found != smaller.orders || large.found != larger.orders) {
-			t.Errorf("the lists of %d and %d orders have %d and %d", smaller.orders, larger.orders, small.found, large.found)
+			t.Errorf("the tables have %d and %d orders, but the lists have %d and %d", smaller.orders, larger.orders, small.found, large.found)
 		}
 		if most := max(slices.Max(small.requests), slices.Max(large.requests)); most > inLarger.requests {
-			t.Errorf("%s: a page took %d requests, at most %d are allowed", inLarger.name, most, inLarger.requests)
+			t.Errorf("%s: a page took %d requests, want at most %d", inLarger.name, most, inLarger.requests)
 		}
-		// A page's records are of slightly different sizes, and half a unit is for each 4 KB.
+		// The records of pages differ slightly in size. A read of 4 KB costs half a unit.
 		if a, b := median(small.units), median(large.units); small.found >= pageSize && (a-b > 1 || b-a > 1) {
-			t.Errorf("%s: a page takes %v read units in the smaller book, %v in the larger one", inLarger.name, a, b)
+			t.Errorf("%s: a page takes %v read units in the smaller dataset, but %v in the larger one", inLarger.name, a, b)
 		}
 		first, last := large.ends()
 		if a, b := median(large.units[:first]), median(large.units[last:]); a-b > 1 || b-a > 1 {
-			t.Errorf("%s: a page takes %v read units at the beginning, %v at the end", inLarger.name, a, b)
+			t.Errorf("%s: a page takes %v read units at the beginning, but %v at the end", inLarger.name, a, b)
 		}
 		compareTimes(t, inLarger.name, []*timed{
 			{shop: smaller, list: inSmaller, what: fmt.Sprintf("first page of %d orders", smaller.orders)},
@@ -118,7 +117,7 @@ func TestPagesCostTheSameHoweverDeep(t *testing.T) {
 	}
 }
 
-// timed is a page whose time is taken.
+// timed is a page whose response time is measured.
 type timed struct {
 	what  string
 	shop  *shop
@@ -127,8 +126,8 @@ type timed struct {
 	took  []time.Duration
 }
 
-// compareTimes asks for pages in turn, so that whatever else the machine does is the same for all,
-// and tells how long they take, as ratios to the first of them.
+// compareTimes reads pages in turn, so that other load on the machine affects all pages equally. It
+// logs their response times as ratios to the first page.
 func compareTimes(t *testing.T, list string, pages []*timed) {
 	t.Helper()
 	rounds := longtest.Size(3, 60)
@@ -146,15 +145,15 @@ func compareTimes(t *testing.T, list string, pages []*timed) {
 	t.Logf("%-15s median time of %d: %s", list, rounds, said)
 }
 
-// lastPage is the cursor behind which the last page of a list stands, but one record; empty where
-// there is only one page.
+// lastPage returns the cursor before the last page without its first record. It returns "" if the
+// list has only one page.
 func (s *shop) lastPage(t *testing.T, l list) string {
 	t.Helper()
 	_, p, _ := s.ask(t, l, l.end, 0, "")
 	return p.PageInfo.StartCursor
 }
 
-// ends are where the first tenth of the pages ends, and where the last one begins.
+// ends returns the end of the first tenth of the pages and the start of the last tenth.
 func (w walked) ends() (int, int) {
 	tenth := max(1, len(w.units)/10)
 	return tenth, len(w.units) - tenth
@@ -170,18 +169,18 @@ func median[T int | float64 | time.Duration](of []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// shop is a book of so many orders in a table, and the handler over it.
+// shop is a handler with a table of a given number of orders.
 type shop struct {
 	book    *sampledata.Generator
 	orders  int
 	handler http.Handler
 }
 
-// fill loads a book into a new table.
+// fill loads a dataset into a new table.
 func fill(t *testing.T, orders int) *shop {
 	t.Helper()
 	shape := sampledata.DefaultShape()
-	// One item and few events make few records. Few customers, so that each has long lists.
+	// One item and few events per order keep the number of records low. Few customers have long lists.
 	shape.Orders, shape.Customers, shape.FewestItems, shape.MostItems = orders, 10, 1, 1
 	shape.Statuses = sampledata.Weights{commerce.Pending: 1, commerce.Cancelled: 1}
 	book, err := sampledata.NewGenerator(t.Context(), shape)
@@ -213,7 +212,7 @@ func fill(t *testing.T, orders int) *shop {
 	return &shop{book, orders, handler}
 }
 
-// answered is an answer with what it cost.
+// answered is a response with its cost.
 type answered struct {
 	Data       map[string]json.RawMessage
 	Errors     []json.RawMessage
@@ -240,19 +239,19 @@ type page struct {
 	}
 }
 
-// walk reads a list from its beginning to its end. The last page, which may be short, does not
-// count for the cost unless it is the only one.
+// walk reads a list from start to end. The cost excludes the last page, which may be short, unless
+// it is the only page.
 func (s *shop) walk(t *testing.T, l list) walked {
 	t.Helper()
 	var w walked
-	last, after := "~", "" // behind all ids
+	last, after := "~", "" // sorts after all IDs
 	var cursors []string
 	for {
 		a, p, _ := s.ask(t, l, l.document, pageSize, after)
 		w.pages, w.found = w.pages+1, w.found+len(p.Nodes)
 		for _, node := range p.Nodes {
 			if node.ID >= last || len(node.Items.Nodes) != 1 {
-				t.Fatalf("%s: order %s with %d items stands behind order %s", l.name, node.ID, len(node.Items.Nodes), last)
+				t.Fatalf("%s: order %s with %d items follows order %s", l.name, node.ID, len(node.Items.Nodes), last)
 			}
 			last = node.ID
 		}
@@ -269,7 +268,7 @@ func (s *shop) walk(t *testing.T, l list) walked {
 	}
 }
 
-// ask asks for a page of n records behind a cursor, and tells how long that took.
+// ask reads a page of n records after a cursor and measures the response time.
 func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (answered, page, time.Duration) {
 	t.Helper()
 	variables := maps.Clone(l.variables)
@@ -300,7 +299,7 @@ func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (
 	return a, a.page(t, l.path), took
 }
 
-// page is the page that path leads to.
+// page returns the page at path.
 func (a answered) page(t *testing.T, path []string) page {
 	t.Helper()
 	level := a.Data

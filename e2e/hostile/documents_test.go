@@ -12,10 +12,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
-// depths are how deep things stand inside one another.
+// depths are the nesting depths of the attacks.
 var depths = []int{100, 1_000, 10_000, 100_000, 3_000_000}
 
-// repeat is what stands n times, with its number.
+// repeat concatenates one(0) to one(n-1).
 func repeat(n int, one func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -24,19 +24,19 @@ func repeat(n int, one func(i int) string) string {
 	return b.String()
 }
 
-// circle is a query that goes from a customer to the orders and back, over and over.
+// circle returns a query that selects a customer's orders and their customer, nested several times.
 func circle(times int, arguments string) string {
 	return `{ customer(id: "cust_01") ` + strings.Repeat("{ orders"+arguments+" { nodes { customer ", times) + "{ id }" + strings.Repeat(" } } }", times) + " }"
 }
 
-// doubling is a query of fragments each of which spreads the next one twice, n times.
+// doubling returns a query with n fragments. Each fragment spreads the next one twice.
 func doubling(n int, inner string) string {
 	return "query { ...F0 } " + repeat(n, func(i int) string {
 		return fmt.Sprintf("fragment F%d on Query { ...F%d ...F%d } ", i, i+1, i+1)
 	}) + fmt.Sprintf("fragment F%d on Query { %s }", n, inner)
 }
 
-// Documents that are valid GraphQL, or nearly.
+// documents sends documents that are valid GraphQL or nearly valid.
 func documents(t *testing.T, binary string) {
 	v := newVictim(t, binary)
 	run := func(name string, a attack) {
@@ -136,16 +136,16 @@ func documents(t *testing.T, binary string) {
 }
 
 func tooLarge(n int) string {
-	if n >= 10_000 { // more than 10,000 values, or than 128 KiB
+	if n >= 10_000 { // more than 10,000 values or 128 KiB
 		return "BODY_TOO_LARGE"
 	}
 	return "BAD_REQUEST"
 }
 
-// A flood of documents to remember must not fill the memory.
+// floodOfPersistedQueries registers many documents. They must not exhaust the server's memory.
 func floodOfPersistedQueries(t *testing.T, binary string) {
 	v := newVictim(t, binary)
-	for i := range longtest.Size(1_200, 2_000) { // more than the server may grow by, in 100 kB
+	for i := range longtest.Size(1_200, 2_000) { // together larger than the allowed growth
 		text := fmt.Sprintf("{ a%d: __typename } #%s", i, strings.Repeat("x", 100_000))
 		body, err := json.Marshal(map[string]any{"query": text, "extensions": map[string]any{
 			"persistedQuery": map[string]any{"version": 1, "sha256Hash": fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}}})

@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// unsized hides how long a body is, so that it goes in chunks.
+// unsized hides the length of a body, so that it is sent in chunks.
 type unsized struct{ io.Reader }
 
-// endless is a body of one byte, repeated.
+// endless returns a body of n equal bytes.
 func endless(b byte, n int) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, n)) }
 
-// What is hardly a GraphQL request, or hardly HTTP.
+// requests sends malformed GraphQL requests and unusual HTTP requests.
 func requests(t *testing.T, binary string) {
 	v := newVictim(t, binary)
 	run := func(name string, a attack) {
@@ -131,7 +131,7 @@ func requests(t *testing.T, binary string) {
 	}
 }
 
-// many are that many headers.
+// many returns n headers.
 func many(n int) http.Header {
 	h := http.Header{}
 	for i := range n {

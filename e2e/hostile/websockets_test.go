@@ -16,7 +16,7 @@ import (
 const upgrade = "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
 	"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
 
-// upgraded is a connection that has become a socket.
+// upgraded returns a connection that was upgraded to a WebSocket.
 func (v *victim) upgraded(t *testing.T) net.Conn {
 	t.Helper()
 	conn := v.dial(t)
@@ -26,7 +26,7 @@ func (v *victim) upgraded(t *testing.T) net.Conn {
 	if _, err := io.WriteString(conn, upgrade); err != nil {
 		t.Fatal(err)
 	}
-	// Nothing follows the head before the client has said something.
+	// The server sends nothing after the response headers until the client sends a message.
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatal(response, err)
@@ -34,8 +34,8 @@ func (v *victim) upgraded(t *testing.T) net.Conn {
 	return conn
 }
 
-// masked is a frame as clients send it, masked with zeros: first is its first byte, which says what
-// it is and whether more follow.
+// masked returns a client's frame, masked with zeros. The first byte has the opcode and the final
+// bit.
 func masked(first byte, text string) string {
 	switch n := len(text); {
 	case n < 126:
@@ -54,7 +54,8 @@ const (
 
 var hello = masked(wholeText, `{"type":"connection_init"}`)
 
-// What is no WebSocket, or none of this protocol, is cut.
+// brokenFrames verifies that the server closes connections that violate WebSocket or
+// graphql-transport-ws.
 func brokenFrames(t *testing.T, binary string) {
 	t.Parallel()
 	v := newVictim(t, binary, "ORDERGRAPH_INIT_TIMEOUT=1s", "ORDERGRAPH_KEEP_ALIVE=1s")
@@ -90,9 +91,9 @@ func brokenFrames(t *testing.T, binary string) {
 			t.Parallel()
 			conn := v.upgraded(t)
 			go func() { _, _ = io.WriteString(conn, sent) }() // the server may stop reading
-			// Who sends no pong is cut as well.
+			// The server also closes the connection of a client that sends no pong.
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("not cut after %v", cutBy)
+				t.Errorf("the connection is open after %v", cutBy)
 			}
 		})
 	}
@@ -107,8 +108,8 @@ func manyQueries(n int) string {
 	return all.String()
 }
 
-// 500 sockets that never say who they are, 500 that have said half of it, and upgrades that take
-// their time: others are served meanwhile, and all are cut in the end.
+// silentSockets opens 500 WebSockets without connection_init, 500 with half of it, and slow
+// upgrades. The server still responds to other clients, and finally closes all connections.
 func silentSockets(t *testing.T, binary string) {
 	t.Parallel()
 	v := newVictim(t, binary, "ORDERGRAPH_INIT_TIMEOUT=1s")
@@ -125,7 +126,7 @@ func silentSockets(t *testing.T, binary string) {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("not cut after %v", cutBy)
+			t.Fatalf("the connection is open after %v", cutBy)
 		}
 	}
 	v.well(t)
@@ -133,7 +134,8 @@ func silentSockets(t *testing.T, binary string) {
 	v.well(t)
 }
 
-// Documents and variables that subscriptions hold do not add up to gigabytes.
+// bulkySubscriptions opens many subscriptions with long documents. The documents and variables that
+// the server keeps must not add up to gigabytes.
 func bulkySubscriptions(t *testing.T, binary string) {
 	v := newVictim(t, binary, "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS=1000")
 	conn := v.upgraded(t)
@@ -147,13 +149,13 @@ func bulkySubscriptions(t *testing.T, binary string) {
 			_, err = io.WriteString(conn, masked(wholeText, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":%q}}`, i, document)))
 		}
 	}()
-	// There is room for some 20 of them. What the server has grown by is known when it has looked
-	// at the others, too.
+	// About 20 subscriptions fit. Read until the server has processed the rest, so that its memory
+	// growth is complete.
 	said, part := "", make([]byte, 64<<10)
 	for strings.Count(said, `"type":"error"`) < 450 {
 		n, err := conn.Read(part)
 		if err != nil {
-			t.Fatalf("%v, after %d refusals", err, strings.Count(said, `"type":"error"`))
+			t.Fatalf("the connection failed with %v after %d errors, want 450", err, strings.Count(said, `"type":"error"`))
 		}
 		said += string(part[:n])
 	}
