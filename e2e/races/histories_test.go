@@ -18,14 +18,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// answered is a mutation that was sent, and what came back.
+// answered is a mutation with its response.
 type answered struct {
 	shoptest.Mutation
 	answer shoptest.Answer
 }
 
-// histories makes what 2 to 4 clients do, each up to 40 mutations. A list of lists is longer than a
-// list: rapid's are mostly short.
+// histories generates the steps of 2 to 4 clients, each with up to 40 mutations. It concatenates
+// short lists, because rapid rarely generates long ones.
 func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
 	step := rapid.Custom(func(t *rapid.T) shoptest.Step {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") }
@@ -35,8 +35,8 @@ func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
 	return rapid.SliceOfN(steps, 2, 4)
 }
 
-// Whatever several clients do at once: every change that was confirmed is in the table, none is
-// there that was not confirmed, and none is there twice.
+// Several clients send random mutations concurrently. Then every confirmed change is in the table
+// exactly once, and no unconfirmed change is in the table.
 func TestHistories(t *testing.T) {
 	w := shoptest.World{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -59,11 +59,11 @@ func TestHistories(t *testing.T) {
 			checkPrices(rt, audited, log, w)
 			orders += len(audited.Orders)
 		})
-		t.Logf("%d mutations were sent, %d changes were done, %d of them new orders", steps, changes, orders)
+		t.Logf("%d mutations sent, %d changes made, %d of them new orders", steps, changes, orders)
 	})
 }
 
-// play lets each client take its steps, all clients at once, and returns what was answered.
+// play executes the steps of all clients concurrently and returns the responses.
 func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
 	c, memory := shoptest.NewClient(), shoptest.NewMemory()
 	defer c.HTTP.CloseIdleConnections()
@@ -80,7 +80,7 @@ func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
 				if step.Twice && m.Key() != "" {
 					times = 2
 				}
-				// What is sent twice is sent twice at once.
+				// The copies of a repeated mutation are sent concurrently.
 				answers := make([]answered, times)
 				var twins sync.WaitGroup
 				for n := range answers {
@@ -96,7 +96,7 @@ func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
 				}
 				twins.Wait()
 				if last := answers[times-1].answer; answers[0].answer.Done() && last.Done() && answers[0].answer.String() != last.String() {
-					t.Errorf("%s %v has two answers: %v, %v", m.Field, m.Input, answers[0].answer, last)
+					t.Errorf("%s %v has two different responses: %v, %v", m.Field, m.Input, answers[0].answer, last)
 				}
 				logs[i] = append(logs[i], answers...)
 			}
@@ -106,7 +106,7 @@ func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
 	return slices.Concat(logs...)
 }
 
-// recordOf finds the record that an answer told of.
+// recordOf returns the record of a subject: see shoptest.Subject.
 func recordOf(a *storetest.Audited, subject string) storetest.Record {
 	words := strings.Fields(subject)
 	prefix := map[string]string{"customer": "CUSTOMER#", "order": "ORDER#", "product": "PRODUCT#", "warehouse": "WAREHOUSE#", "employee": "EMPLOYEE#", "inventoryLevel": "PRODUCT#"}[words[0]]
@@ -117,9 +117,9 @@ func recordOf(a *storetest.Audited, subject string) storetest.Record {
 	return a.Records[storetest.Key{PK: prefix + words[1], SK: sk}]
 }
 
-// checkVersions checks that the versions of each record are those that answers told of, one after
-// the other: each change that was confirmed has made one, and no other has been made. It tells how
-// many changes there were. Inventory levels go by checkStock, as shipping changes them as well.
+// checkVersions verifies that each version of a record was returned in a response. So each
+// confirmed change made one version, and there were no other changes. It returns the number of
+// changes. checkStock verifies inventory levels, because shipping changes them, too.
 func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
 	told, n := map[string]map[int]bool{}, 0
 	for _, e := range log {
@@ -139,41 +139,41 @@ func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
 	for subject, versions := range told {
 		r := recordOf(a, subject)
 		if r == nil {
-			t.Errorf("%s was answered, and is not there", subject)
+			t.Errorf("a response returned %s, but it does not exist", subject)
 			continue
 		}
 		last := r.Int("version")
 		for v := range versions {
 			if v > last {
-				t.Errorf("%s: version %d was answered, it has %d", subject, v, last)
+				t.Errorf("%s: a response returned version %d, but the record has version %d", subject, v, last)
 			}
 		}
 		if strings.HasPrefix(subject, "inventoryLevel") {
 			continue
 		}
-		// Of the records that were there before, nobody was told version 1.
+		// No response returned version 1 of the records of the fixture.
 		for v := 2; v <= last; v++ {
 			if !versions[v] {
-				t.Errorf("%s has version %d, and nobody was told of version %d", subject, last, v)
+				t.Errorf("%s has version %d, but no response returned version %d", subject, last, v)
 			}
 		}
 	}
 	for _, id := range a.Orders {
 		if !told["order "+id][1] {
-			t.Errorf("order %s is there, and nobody was told that it was placed", id)
+			t.Errorf("order %s exists, but no response returned it as placed", id)
 		}
 	}
 	return n
 }
 
-// levelChange is what is known of one version of an inventory level.
+// levelChange is the known state of one version of an inventory level.
 type levelChange struct {
 	quantity, delta int
 	adjusted        bool
 }
 
-// checkStock plays back what was answered about each inventory level. Shipments leave gaps in its
-// versions, and what they took is what the orders say that were shipped from there.
+// checkStock replays the responses about each inventory level. Shipments make versions that no
+// response returns. The shipped orders determine their quantities.
 func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
 	known, shipped := map[string]map[int]levelChange{}, map[string][]int{}
 	for i := range w.Products {
@@ -205,7 +205,7 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 			}
 			before, twice := known[level][r.Version]
 			if twice && before.quantity != c.quantity {
-				t.Errorf("%s: version %d was answered with %d and with %d pieces", level, r.Version, before.quantity, c.quantity)
+				t.Errorf("%s: responses returned version %d with %d and with %d pieces", level, r.Version, before.quantity, c.quantity)
 			}
 			if !before.adjusted {
 				known[level][r.Version] = c
@@ -215,7 +215,7 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 	for level, versions := range known {
 		r := recordOf(a, level)
 		if r == nil {
-			t.Errorf("%s was answered, and is not there", level)
+			t.Errorf("a response returned %s, but it does not exist", level)
 			continue
 		}
 		var order []int
@@ -234,24 +234,25 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 			sum += c.delta
 			before := versions[order[i-1]]
 			if c.adjusted && v == order[i-1]+1 && c.quantity != before.quantity+c.delta {
-				t.Errorf("%s: %d pieces and then %+d makes %d", level, before.quantity, c.delta, c.quantity)
+				t.Errorf("%s: %d pieces adjusted by %+d became %d", level, before.quantity, c.delta, c.quantity)
 			}
 		}
 		for _, n := range shipped[level] {
 			sum -= n
 			changes++
 		}
-		// Setting a level to what it has makes no version, so that what was set cannot be counted.
+		// Setting a level to its current quantity makes no version, so the number of versions is not
+		// known.
 		if !set[level] && (r.Int("quantity") != sum || r.Int("version") != order[0]+changes) {
-			t.Errorf("%s: %d pieces in version %d, what was answered makes %d in version %d", level, r.Int("quantity"), r.Int("version"), sum, order[0]+changes)
+			t.Errorf("%s has %d pieces in version %d, but the responses add up to %d in version %d", level, r.Int("quantity"), r.Int("version"), sum, order[0]+changes)
 		}
 		if set[level] && r.Int("version") > order[0]+changes {
-			t.Errorf("%s: version %d, what was answered makes %d at most", level, r.Int("version"), order[0]+changes)
+			t.Errorf("%s has version %d, but the responses allow at most %d", level, r.Int("version"), order[0]+changes)
 		}
 	}
 }
 
-// checkPrices checks that nobody pays a price that a product never had.
+// checkPrices verifies that each line item has a price that its product once had.
 func checkPrices(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
 	had := map[string]bool{}
 	for i := range w.Products {
@@ -264,7 +265,7 @@ func checkPrices(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wo
 	}
 	for k, r := range a.Records {
 		if sku, ok := strings.CutPrefix(k.SK, "ITEM#"); ok && !had[sku+" "+r.Number("price").FloatString(2)] {
-			t.Errorf("%s %s costs %s, which the product never did", k.PK, k.SK, r.Number("price").FloatString(2))
+			t.Errorf("%s %s costs %s, but the product never had that price", k.PK, k.SK, r.Number("price").FloatString(2))
 		}
 	}
 }

@@ -27,24 +27,23 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// deed is a change of a shop, done with a caller's key.
+// deed is a mutation that a caller makes with an idempotency key.
 type deed struct {
 	name string
 	do   func(ctx context.Context, s *dynamo.Store, caller change.Caller) (any, error)
 }
 
-// as makes a deed of a method of the store.
+// as returns a deed that calls a method of the Store.
 func as[C, V any](name string, method func(*dynamo.Store, context.Context, change.Caller, C) (V, error), command C) deed {
 	return deed{name, func(ctx context.Context, s *dynamo.Store, caller change.Caller) (any, error) {
 		return method(s, ctx, caller, command)
 	}}
 }
 
-// prepared are the ids of the orders of a shop before deeds are done: pending, confirmed and
-// shipped.
+// prepared has the IDs of the orders that exist before a deed: pending, confirmed and shipped.
 type prepared struct{ pending, confirmed, shipped commerce.OrderID }
 
-// deeds are mutations of every kind, most of which have to do with the same few records.
+// deeds returns mutations of every kind. Most of them use the same few records.
 func deeds(t *testing.T, o prepared) []deed {
 	price, err := commerce.ParsePrice("7.77", "USD")
 	if err != nil {
@@ -113,7 +112,7 @@ func deeds(t *testing.T, o prepared) []deed {
 	}
 }
 
-// workshop makes shops that are all alike, to the last id.
+// workshop creates tables with equal records, including all IDs.
 type workshop struct {
 	db      *dynamodb.Client
 	records []types.WriteRequest
@@ -122,7 +121,7 @@ type workshop struct {
 	now     time.Time
 }
 
-// newWorkshop makes shops whose pending order has 2 lines and so many more.
+// newWorkshop returns a workshop whose pending order has 2 line items plus the given number.
 func newWorkshop(t *testing.T, db *dynamodb.Client, more int) *workshop {
 	t.Helper()
 	db = storetest.Undated(db)
@@ -163,7 +162,8 @@ func newWorkshop(t *testing.T, db *dynamodb.Client, more int) *workshop {
 	return w
 }
 
-// shop makes a new one. The requests of its store pass through choose.
+// shop creates a table. The requests of the Store failing meet the faults of choose; clean has no
+// faults.
 func (w *workshop) shop(t *testing.T, choose faults.Chooser) (failing, clean *dynamo.Store, table string) {
 	t.Helper()
 	table = storetest.TableName()
@@ -181,17 +181,17 @@ func (w *workshop) shop(t *testing.T, choose faults.Chooser) (failing, clean *dy
 	return failing, clean, table
 }
 
-// options are those of a store whose time stands still, and which makes other ids than those of
-// other seeds.
+// options returns the options of a Store with a fixed time. Stores with different seeds generate
+// different IDs.
 func (w *workshop) options(table string, seed byte) dynamo.Options {
 	return dynamo.Options{Table: table, Clock: func() time.Time { return w.now }, Entropy: rand.NewChaCha8([32]byte{seed})}
 }
 
 var ulids = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
 
-// text is what a shop holds and what was answered, without the ids that were made meanwhile. These
-// decide where an order is counted, so the counts are left out. The audit has compared them with
-// the orders.
+// text formats the responses and the records of a table. It replaces new IDs, and omits the order
+// counts, because the ID of an order determines its part of the counts. The audit has compared the
+// counts with the orders.
 func (w *workshop) text(a *storetest.Audited, answers ...string) string {
 	lines := slices.Clone(answers)
 	for k, r := range a.Records {
@@ -212,7 +212,7 @@ func (w *workshop) text(a *storetest.Audited, answers ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// told is what a caller is told.
+// told formats the result that a caller receives.
 func told(v any, err error) string {
 	if err != nil && !commerce.IsRefusal(err) {
 		return "FAULT " + err.Error()
@@ -227,10 +227,10 @@ func told(v any, err error) string {
 	return string(text)
 }
 
-// everyPair lets TestSomebodyIsFaster try all pairs on both engines.
-var everyPair = flag.Bool("every-pair", false, "let every mutation come between every other")
+// everyPair makes TestSomebodyIsFaster run all pairs on both engines.
+var everyPair = flag.Bool("every-pair", false, "run every mutation between the reads and the writes of every other mutation")
 
-// touched are the records that a deed reads or writes when it is done alone.
+// touched returns the records that a deed reads or writes.
 func (w *workshop) touched(t *testing.T, d deed) map[storetest.Key]bool {
 	t.Helper()
 	touched := map[storetest.Key]bool{}
@@ -248,7 +248,7 @@ func (w *workshop) touched(t *testing.T, d deed) map[storetest.Key]bool {
 	return touched
 }
 
-// collect finds the keys in a request.
+// collect adds the keys in a request to into.
 func collect(v any, into map[storetest.Key]bool) {
 	switch v := v.(type) {
 	case []any:
@@ -270,8 +270,8 @@ func collect(v any, into map[storetest.Key]bool) {
 	}
 }
 
-// Somebody else's change comes between what a change has read and what it writes: the answer and
-// every record are as if that other change had been made before.
+// A concurrent change commits between the reads and the writes of a mutation. The response and
+// every record are as if that change had committed before the mutation.
 func TestSomebodyIsFaster(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -282,7 +282,7 @@ func TestSomebodyIsFaster(t *testing.T) {
 			touched[i] = w.touched(t, d)
 		}
 		source := rand.New(rand.NewPCG(3, 3))
-		// Tables of DynamoDB Local take their time to make.
+		// DynamoDB Local creates tables slowly.
 		pairs, oneOf := 0, 20
 		if !storetest.Embedded(t) {
 			oneOf = longtest.Size(80, 20)
@@ -301,15 +301,15 @@ func TestSomebodyIsFaster(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d pairs of changes", pairs)
+		t.Logf("%d pairs of mutations", pairs)
 		if pairs < 400/oneOf {
-			t.Errorf("%d pairs of changes: the test is weaker than it says", pairs)
+			t.Errorf("only %d pairs of mutations interfered: the test covers too little", pairs)
 		}
 	})
 }
 
-// The same with an order that is a line too large to carry its items itself, with which its records
-// change their form.
+// The same as TestSomebodyIsFaster, with an order that has one item too many to embed its items.
+// Adding or removing a line item changes the form of its records.
 func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -331,15 +331,16 @@ func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d pairs of changes", pairs)
+		t.Logf("%d pairs of mutations", pairs)
 		if pairs < len(all)/2 {
-			t.Errorf("%d pairs of changes: the test is weaker than it says", pairs)
+			t.Errorf("only %d pairs of mutations interfered: the test covers too little", pairs)
 		}
 	})
 }
 
-// interfere does mine with other in between, and checks that it is as if other had been done first.
-// It reports whether there was an in between: a change that is refused at once writes nothing.
+// interfere executes mine, with other between the reads and writes of mine. It verifies that the
+// result is the same as when other runs first. It returns false if mine writes nothing, because it
+// was refused after its reads.
 func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	t.Helper()
 	me, they := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, change.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
@@ -361,7 +362,7 @@ func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	theirs = told(other.do(t.Context(), calm, they))
 	got = told(mine.do(t.Context(), calm, me))
 	if want := w.text(storetest.Clean(t, w.db, second, 1), "they: "+theirs, "I: "+got); raced != want {
-		t.Errorf("%s, with %s in between:\n%s", mine.name, other.name, difference(want, raced))
+		t.Errorf("%s, interrupted by %s:\n%s", mine.name, other.name, difference(want, raced))
 	}
 	for _, name := range []string{shop, second} {
 		if _, err := w.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
@@ -371,7 +372,7 @@ func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	return true
 }
 
-// difference are the lines in which two texts differ.
+// difference returns the lines in which two texts differ.
 func difference(want, have string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(have, "\n")
 	var out []string
@@ -382,14 +383,15 @@ func difference(want, have string) string {
 	}
 	for _, line := range b {
 		if !slices.Contains(a, line) {
-			out = append(out, "  have "+line)
+			out = append(out, "  got  "+line)
 		}
 	}
 	return strings.Join(out, "\n")
 }
 
-// The same request under the same key comes in between: both callers get one answer, and it is done
-// once. By default DynamoDB Local gets every fourth mutation.
+// A copy of a request with the same idempotency key commits first. Both callers get the same
+// response, and the mutation is executed once. By default DynamoDB Local runs every fourth
+// mutation.
 func TestATwinIsFaster(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -408,10 +410,10 @@ func TestATwinIsFaster(t *testing.T) {
 				return faults.None
 			})
 			if second := told(d.do(t.Context(), failing, caller)); second != first || first == "" {
-				t.Errorf("%s: the answers are\n%s\n%s", d.name, first, second)
+				t.Errorf("%s: the responses differ:\n%s\n%s", d.name, first, second)
 			}
 			if third := told(d.do(t.Context(), failing, caller)); third != first {
-				t.Errorf("%s: the answers are\n%s, and later\n%s", d.name, first, third)
+				t.Errorf("%s: a later response differs:\n%s\n%s", d.name, first, third)
 			}
 			raced := w.text(storetest.Clean(t, db, table, 1))
 			_, calm, once := w.shop(t, func(faults.Request) faults.Kind { return faults.None })
@@ -425,8 +427,8 @@ func TestATwinIsFaster(t *testing.T) {
 	})
 }
 
-// Somebody else's changes keep coming between: when the request's time is over it is UNAVAILABLE,
-// and nothing of it is written.
+// Other changes keep committing first. When the request's deadline passes, the request fails with
+// ErrUnavailable and writes nothing.
 func TestSomebodyIsAlwaysFaster(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newWorkshop(t, db, 0)
@@ -453,7 +455,7 @@ func TestSomebodyIsAlwaysFaster(t *testing.T) {
 		}
 		a := storetest.Clean(t, db, shop, 1)
 		if c := a.Records[storetest.Key{PK: "CUSTOMER#c0", SK: "#METADATA"}]; c.Int("version") != 1+n || c.Text("name") != fmt.Sprintf("Name %d", n) || len(a.Answers) > 0 {
-			t.Errorf("the customer has version %d and the name %s after %d changes of others", c.Int("version"), c.Text("name"), n)
+			t.Errorf("the customer has version %d and the name %s after %d changes by another caller", c.Int("version"), c.Text("name"), n)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// mix draws a mutation; those without which an order gets nowhere come more often.
+// mix draws a mutation. Mutations that advance orders are more frequent.
 func mix(pick func(n int) int) string {
 	all := append([]string{"placeOrder", "placeOrder", "confirmOrder", "placeOrder", "shipOrder", "placeOrder", "confirmOrder", "setOrderItem",
 		"adjustInventory", "shipOrder", "deliverOrder", "confirmOrder", "setOrderItem", "placeOrder", "confirmOrder", "shipOrder", "deliverOrder", "shipOrder"},
@@ -22,8 +22,8 @@ func mix(pick func(n int) int) string {
 	return all[pick(len(all))]
 }
 
-// Whatever callers are told of mutations of every kind, with keys and without, the table is
-// consistent: a change is made whole or not at all.
+// Clients send all kinds of mutations, with and without keys, while requests to DynamoDB fail. The
+// table stays consistent: each change is made completely or not at all.
 func TestFaultsInEveryMutation(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -61,13 +61,13 @@ func TestFaultsInEveryMutation(t *testing.T) {
 			}
 		})
 		for _, field := range shoptest.Fields() {
-			t.Logf("%-22s %3d done, %3d refused, %2d without an answer", field, done[field].Load(), refused[field].Load(), silent[field].Load())
+			t.Logf("%-22s %3d succeeded, %3d refused, %2d without a response", field, done[field].Load(), refused[field].Load(), silent[field].Load())
 			if done[field].Load() == 0 && n > 300 {
-				t.Errorf("no %s was done: the test is weaker than it says", field)
+				t.Errorf("no %s succeeded: the test covers too little", field)
 			}
 		}
 		a := storetest.Clean(t, db, s.table, 1)
-		t.Logf("%d records, %d orders; %v; %d transactions committed without a reply, %d replies lost on the way to the client",
+		t.Logf("%d records, %d orders; faults: %v; %d responses to committed transactions lost, %d responses to the client lost",
 			len(a.Records), len(a.Orders), s.fault.Counts(), s.fault.LostCommits(), network.lost.Load())
 	})
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// faultless is an engine without faults.
+// faultless is a Chooser without faults.
 func faultless(faults.Request) faults.Kind { return faults.None }
 
-// rush sends n orders at once, each with a client of its own, in turn to each of the servers. It
-// returns how many were placed.
+// rush sends n orders concurrently, distributed over the servers. It returns the number of placed
+// orders.
 func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) int {
 	t.Helper()
 	c := shoptest.NewClient()
@@ -44,8 +44,8 @@ func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) 
 	return placed
 }
 
-// onServers runs a test on both engines, each through one server and through two on one table. By
-// default DynamoDB Local gets two only.
+// onServers runs a test on both engines, with one server and with two servers on one table. By
+// default DynamoDB Local runs only with two servers.
 func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, urls []string)) {
 	for _, servers := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d", servers), func(t *testing.T) {
@@ -66,7 +66,7 @@ func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, u
 	}
 }
 
-// Of 80 who want one of 50 pieces, 50 get one.
+// 80 clients each order one of 50 pieces. 50 orders are placed.
 func TestMoreBuyersThanPieces(t *testing.T) {
 	const buyers, pieces = 80, 50
 	onServers(t, shoptest.World{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
@@ -76,13 +76,13 @@ func TestMoreBuyersThanPieces(t *testing.T) {
 		a := storetest.Clean(t, s.db, s.table, 1)
 		left := a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "#METADATA"}].Int("available")
 		if placed != pieces || len(a.Orders) != pieces || left != 0 {
-			t.Errorf("%d orders were answered, %d are in the table, %d pieces are left, want %d, %d and 0", placed, len(a.Orders), left, pieces, pieces)
+			t.Errorf("%d orders were placed, %d are in the table, %d pieces are left, want %d, %d and 0", placed, len(a.Orders), left, pieces, pieces)
 		}
 	})
 }
 
-// The same with one to three pieces of each of several products in one order: each gets all or
-// nothing, and those who got nothing would not have found everything.
+// Each client orders one to three pieces of several products. Each order gets all pieces or none.
+// No order is refused if all its pieces are available.
 func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 	const buyers, products = 80, 4
 	lines := func(i int) []map[string]any {
@@ -90,7 +90,7 @@ func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 		for j := range 1 + i%3 {
 			items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", (i+j)%products), "quantity": 1 + (i/3+j)%3})
 		}
-		// Orders that lock their products in different orders are in each other's way.
+		// Half of the orders list their products in reverse order, so that transactions conflict.
 		if i%2 == 0 {
 			slices.Reverse(items)
 		}
@@ -102,21 +102,21 @@ func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 		})
 		a := storetest.Clean(t, s.db, s.table, 1)
 		if len(a.Orders) != placed || placed == buyers {
-			t.Errorf("%d orders are in the table, %d were answered", len(a.Orders), placed)
+			t.Errorf("%d orders are in the table, %d were placed, want equal numbers and fewer than %d", len(a.Orders), placed, buyers)
 		}
-		// What is wanted is more than there is, so little is left of at least one product.
+		// The clients order more than is available, so few pieces are left of at least one product.
 		least := 50
 		for j := range products {
 			least = min(least, a.Records[storetest.Key{PK: fmt.Sprintf("PRODUCT#p%d", j), SK: "#METADATA"}].Int("available"))
 		}
 		if least > 2 {
-			t.Errorf("%d orders were refused, and %d pieces and more of every product are left", buyers-placed, least)
+			t.Errorf("%d orders were refused, but at least %d pieces of every product are left", buyers-placed, least)
 		}
 	})
 }
 
-// Twelve confirmed orders are shipped at once from a warehouse that has pieces for five of them:
-// five leave, and the others can still leave from another warehouse.
+// Twelve confirmed orders are shipped concurrently from a warehouse with pieces for five. Five
+// orders are shipped, and the others can be shipped from another warehouse.
 func TestMoreShipmentsThanPieces(t *testing.T) {
 	const orders, pieces = 12, 5
 	onServers(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
@@ -138,7 +138,8 @@ func TestMoreShipmentsThanPieces(t *testing.T) {
 				t.Errorf("confirm %s: %v", ids[i], a)
 			}
 		})
-		// Each is sent off twice at once, without a key: it leaves once all the same.
+		// Each order is shipped twice concurrently, without an idempotency key. Only one shipment
+		// succeeds.
 		ship := func(from string) (shipped int) {
 			answers := make([]shoptest.Answer, 2*orders)
 			inParallel(len(answers), len(answers), func(i int) {
@@ -156,7 +157,7 @@ func TestMoreShipmentsThanPieces(t *testing.T) {
 			shipped int
 		}{{"w0", pieces}, {"w1", pieces}, {"w2", orders - 2*pieces}} {
 			if n := ship(step.from); n != step.shipped {
-				t.Errorf("%d orders left from %s, want %d", n, step.from, step.shipped)
+				t.Errorf("%d orders were shipped from %s, want %d", n, step.from, step.shipped)
 			}
 			a := storetest.Clean(t, s.db, s.table, 1)
 			if left := a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "WAREHOUSE#" + step.from}].Int("quantity"); left != pieces-step.shipped {

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// script lets the first transactions meet these faults, in this order.
+// script returns a Chooser for which the first transactions meet these faults, in order.
 func script(kinds ...faults.Kind) faults.Chooser {
 	return func(r faults.Request) faults.Kind {
 		if !r.Writes() || len(kinds) == 0 {
@@ -29,7 +29,7 @@ func script(kinds ...faults.Kind) faults.Chooser {
 	}
 }
 
-// small is a shop with one of everything, with 10 pieces.
+// small is a fixture with one record of each kind and 10 pieces of the product.
 var small = shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Employees: 1, Stock: 10}
 
 func one(key string) shoptest.Mutation {
@@ -40,12 +40,12 @@ func one(key string) shoptest.Mutation {
 	return m
 }
 
-// available is how many pieces are left of a small shop's product.
+// available returns the available pieces of the product of the small fixture.
 func available(a *storetest.Audited) int {
 	return a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "#METADATA"}].Int("available")
 }
 
-// Trouble that passes within the request's time is none of the caller's.
+// The client does not see faults that end before the request's deadline.
 func TestPassingTrouble(t *testing.T) {
 	for name, kinds := range map[string][]faults.Kind{
 		"conflicts":  {faults.Conflict, faults.Conflict, faults.Conflict, faults.Conflict},
@@ -66,14 +66,15 @@ func TestPassingTrouble(t *testing.T) {
 				}
 				audited := storetest.Clean(t, db, s.table, 1)
 				if len(audited.Orders) != 1 || available(audited) != 9 || met != len(kinds) {
-					t.Errorf("%d orders after %d faults, %d pieces left, want 1 after %d, 9", len(audited.Orders), met, available(audited), len(kinds))
+					t.Errorf("%d orders after %d faults and %d pieces left, want 1 order after %d faults and 9 pieces", len(audited.Orders), met, available(audited), len(kinds))
 				}
 			})
 		})
 	}
 }
 
-// lasting lets every transaction meet a fault, and lets the request's time be over with the fourth.
+// lasting returns a Chooser for which every transaction meets a fault. With the fourth transaction
+// it calls passed, which makes the request's deadline pass.
 func lasting(kind faults.Kind, passed func()) faults.Chooser {
 	attempts := 0
 	return func(r faults.Request) faults.Kind {
@@ -87,7 +88,7 @@ func lasting(kind faults.Kind, passed func()) faults.Chooser {
 	}
 }
 
-// Trouble that stays until the request's time is over is told as such, and nothing is written.
+// A fault that lasts until the request's deadline returns ErrUnavailable, and nothing is written.
 func TestLastingTrouble(t *testing.T) {
 	for _, kind := range []faults.Kind{faults.Conflict, faults.InProgress, faults.Throughput, faults.Throttling, faults.Internal, faults.Refused} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -109,15 +110,15 @@ func TestLastingTrouble(t *testing.T) {
 				}
 				after := storetest.Clean(t, db, s.table, 1)
 				if len(after.Records) != len(before.Records) || available(after) != 10 {
-					t.Errorf("%d records and %d pieces, want %d and 10", len(after.Records), available(after), len(before.Records))
+					t.Errorf("%d records and %d available pieces, want %d and 10", len(after.Records), available(after), len(before.Records))
 				}
 			})
 		})
 	}
 }
 
-// What lasts longer than a request may take is UNAVAILABLE for the caller, with null for the
-// mutation: Send makes sure of that.
+// If a fault lasts until the deadline, the server returns UNAVAILABLE and null for the mutation.
+// Send verifies that.
 func TestLastingTroubleOverHTTP(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := open(t, db, small, faultless)
@@ -130,44 +131,44 @@ func TestLastingTroubleOverHTTP(t *testing.T) {
 		url, passed := shoptest.ServeUntil(t, store, io.Discard)
 		over = passed
 		if a, err := shoptest.NewClient().Send(t.Context(), url, one("k")); !errors.Is(err, shoptest.ErrNoAnswer) {
-			t.Errorf("the answer is %v, %v, want UNAVAILABLE", a, err)
+			t.Errorf("the server returned %v, %v, want UNAVAILABLE", a, err)
 		}
 		if a := storetest.Clean(t, db, s.table, 1); len(a.Orders) > 0 || available(a) != 10 {
-			t.Errorf("%d orders, %d pieces left, want none and 10", len(a.Orders), available(a))
+			t.Errorf("%d orders and %d pieces left, want 0 and 10", len(a.Orders), available(a))
 		}
 		if a, err := shoptest.NewClient().Send(t.Context(), s.url, one("k")); err != nil || !a.Done() {
-			t.Errorf("once the trouble is over, the answer is %v, %v", a, err)
+			t.Errorf("after the faults, the server returned %v, %v", a, err)
 		}
 	})
 }
 
-// The transaction is made, and nobody hears of it: with a key the caller's second request gets the
-// answer of the first.
+// The transaction commits, but its response is lost. With an idempotency key, the client's second
+// request gets the result of the first.
 func TestLostReplyWithKey(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		// The SDK does not repeat a request whose reply breaks off.
+		// The SDK does not repeat a request whose response is truncated.
 		s := open(t, db, small, script(faults.Cut))
 		c := shoptest.NewClient()
 		if a, err := c.Send(t.Context(), s.url, one("k")); !errors.Is(err, shoptest.ErrNoAnswer) {
-			t.Errorf("the first request is answered %v, %v, want UNAVAILABLE", a, err)
+			t.Errorf("the first request returned %v, %v, want UNAVAILABLE", a, err)
 		}
 		made := storetest.Clean(t, db, s.table, 1)
 		if len(made.Orders) != 1 || s.fault.LostCommits() != 1 {
-			t.Fatalf("%d orders, %d replies lost, want 1 and 1", len(made.Orders), s.fault.LostCommits())
+			t.Fatalf("%d orders and %d lost responses, want 1 and 1", len(made.Orders), s.fault.LostCommits())
 		}
 		for range 3 {
 			if a, err := c.Send(t.Context(), s.url, one("k")); err != nil || a.Record().ID != made.Orders[0] {
-				t.Errorf("the second request is answered %v, %v, want order %s", a, err, made.Orders[0])
+				t.Errorf("the repeated request returned %v, %v, want order %s", a, err, made.Orders[0])
 			}
 		}
 		if a := storetest.Clean(t, db, s.table, 1); len(a.Orders) != 1 || available(a) != 9 {
-			t.Errorf("%d orders, %d pieces left, want 1 and 9", len(a.Orders), available(a))
+			t.Errorf("%d orders and %d pieces left, want 1 and 9", len(a.Orders), available(a))
 		}
 	})
 }
 
-// A caller without a key has the SDK's: it sends a transaction again under the same token when the
-// connection breaks, and the engine does it once.
+// Without an idempotency key, the SDK's token protects the transaction. When the connection breaks,
+// the SDK repeats the transaction with the same token, and the engine executes it once.
 func TestLostReplyWithoutKey(t *testing.T) {
 	for _, kind := range []faults.Kind{faults.Reset, faults.Silence} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -183,15 +184,15 @@ func TestLostReplyWithoutKey(t *testing.T) {
 				}
 				a := storetest.Clean(t, db, s.table, 1)
 				if len(a.Orders) != 1 || available(a) != 14 || s.fault.LostCommits() < 2 {
-					t.Errorf("%d orders, %d pieces left after %d lost replies, want 1, 14 after 2 or more", len(a.Orders), available(a), s.fault.LostCommits())
+					t.Errorf("%d orders and %d pieces left after %d lost responses, want 1 and 14 after at least 2", len(a.Orders), available(a), s.fault.LostCommits())
 				}
 			})
 		})
 	}
 }
 
-// A refusal is worked out of what the table says: a request that is repeated while the first one is
-// under way must not be told that the last piece is gone, which it has got itself.
+// User errors depend on the records in the table. A repeated request with the same key, concurrent
+// with the first, must not fail with INSUFFICIENT_STOCK because the first one took the last piece.
 func TestTheLastPieceTwice(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const pieces = 10
@@ -201,7 +202,7 @@ func TestTheLastPieceTwice(t *testing.T) {
 		for i := range pieces {
 			key := string(rune('a' + i))
 			ids := make([]string, 4)
-			// All that is left, at once under one key.
+			// Order all remaining pieces in concurrent requests with one key.
 			inParallel(len(ids), len(ids), func(n int) {
 				m := one(key)
 				m.Input["items"] = []map[string]any{{"sku": "p0", "quantity": pieces}}
@@ -215,16 +216,16 @@ func TestTheLastPieceTwice(t *testing.T) {
 			})
 			for _, id := range ids {
 				if id != ids[0] {
-					t.Errorf("key %s has the orders %v", key, ids)
+					t.Errorf("key %s returned different orders: %v", key, ids)
 				}
 			}
 			cancel := shoptest.Mutation{Field: "cancelOrder", Input: map[string]any{"orderId": ids[0]}}
 			if a, err := c.Send(t.Context(), s.url, cancel); err != nil || !a.Done() {
-				t.Fatalf("cancel: %v, %v", a, err)
+				t.Fatalf("cancelOrder: %v, %v", a, err)
 			}
 		}
 		if a := storetest.Clean(t, db, s.table, 1); len(a.Orders) != pieces || available(a) != pieces {
-			t.Errorf("%d orders, %d pieces left, want %d and %d", len(a.Orders), available(a), pieces, pieces)
+			t.Errorf("%d orders and %d pieces left, want %d and %d", len(a.Orders), available(a), pieces, pieces)
 		}
 	})
 }

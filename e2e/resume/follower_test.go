@@ -12,32 +12,32 @@ import (
 	"github.com/coder/websocket"
 )
 
-// update is what a subscription tells.
+// update is an event that a subscription delivers.
 type update struct {
 	ID      string
 	OrderID string
 }
 
-// follower is a client of one subscription, as a careful one is written: where the connection ends
-// it connects again, and goes on behind the last update that it got.
+// follower is a careful client with one subscription. When the connection ends, it connects again
+// and resumes after the last update that it received.
 type follower struct {
 	name string
-	// field is orderUpdated or customerOrders, argument what names the order or the customer, and
-	// id its value.
+	// field is orderUpdated or customerOrders. argument is the name of the argument, and id its value:
+	// the ID of the order or the customer.
 	field, argument, id string
-	// where gives the URL of the server's GraphQL.
+	// where returns the URL of the server's GraphQL endpoint.
 	where func() string
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	// after is the id of the last update, at first that of the event to begin behind.
+	// after is the event ID to resume after: the last update, or the initial event.
 	after   string
 	updates []update
-	// foreign are the orders of updates without an id.
+	// foreign has the order IDs of updates without an event, which are changes by other software.
 	foreign []string
-	// connected is how often there was a connection that was acknowledged.
+	// connected counts the acknowledged connections.
 	connected int
-	// failed is why it gave up.
+	// failed is the error that ended the subscriber.
 	failed error
 }
 
@@ -47,10 +47,10 @@ func newFollower(name, field, argument, id, after string, where func() string) *
 	return f
 }
 
-// errFatal is an answer that no client can go on from.
-var errFatal = errors.New("the server refuses")
+// errFatal means that the client cannot resume.
+var errFatal = errors.New("the server ended the subscription")
 
-// run follows until the context ends.
+// run receives updates until the context ends.
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := f.session(ctx); errors.Is(err, errFatal) {
@@ -63,7 +63,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// message is one of graphql-transport-ws
+// message is a message of graphql-transport-ws
 // (https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md).
 type message struct {
 	ID      string          `json:"id,omitempty"`
@@ -71,7 +71,7 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// session is one connection, until it ends.
+// session runs one connection until it ends.
 func (f *follower) session(ctx context.Context) error {
 	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(f.where(), "http"), &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *follower) session(ctx context.Context) error {
 		}
 		var m message
 		if err := json.Unmarshal(text, &m); err != nil {
-			return fmt.Errorf("%w: it says %q", errFatal, text)
+			return fmt.Errorf("%w: invalid message %q", errFatal, text)
 		}
 		switch m.Type {
 		case "connection_ack":
@@ -109,11 +109,11 @@ func (f *follower) session(ctx context.Context) error {
 			err = f.next(m)
 		case "error":
 			if strings.Contains(string(m.Payload), `"UNAVAILABLE"`) {
-				return fmt.Errorf("it says %s", text)
+				return fmt.Errorf("the server sent %s", text)
 			}
-			err = fmt.Errorf("%w: it says %s", errFatal, text)
+			err = fmt.Errorf("%w: it sent %s", errFatal, text)
 		default:
-			err = fmt.Errorf("%w: it says %s", errFatal, text)
+			err = fmt.Errorf("%w: it sent %s", errFatal, text)
 		}
 		if err != nil {
 			return err
@@ -121,7 +121,8 @@ func (f *follower) session(ctx context.Context) error {
 	}
 }
 
-// subscription is what to follow, behind the last update.
+// subscription returns the payload of the subscribe message. The subscription resumes after the
+// last update.
 func (f *follower) subscription() json.RawMessage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,12 +132,12 @@ func (f *follower) subscription() json.RawMessage {
 		"variables": map[string]any{"id": f.id, "after": f.after},
 	})
 	if err != nil {
-		panic(err) // two strings in a map
+		panic(err) // strings always encode
 	}
 	return text
 }
 
-// next takes an update.
+// next stores an update.
 func (f *follower) next(m message) error {
 	var told struct {
 		Data struct {
@@ -149,11 +150,11 @@ func (f *follower) next(m message) error {
 		Errors []json.RawMessage
 	}
 	if err := json.Unmarshal(m.Payload, &told); err != nil || len(told.Errors) > 0 || told.Data.Update == nil {
-		return fmt.Errorf("%w: an update is %s", errFatal, m.Payload)
+		return fmt.Errorf("%w: invalid update %s", errFatal, m.Payload)
 	}
 	u := told.Data.Update
 	if (u.ID == nil) != (u.Event == nil) || u.ID != nil && *u.ID != u.Event.ID {
-		return fmt.Errorf("%w: id and event disagree: %s", errFatal, m.Payload)
+		return fmt.Errorf("%w: the update's id is not the event's id: %s", errFatal, m.Payload)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,9 +168,8 @@ func (f *follower) next(m message) error {
 	return nil
 }
 
-// wait waits until what is told of the follower, or it gave up, or the context ends.
-//
-// Errors: why it gave up, the context's.
+// wait waits until the condition holds. It returns an error if the subscriber has failed or the
+// context ends.
 func (f *follower) wait(ctx context.Context, until func() bool) error {
 	defer context.AfterFunc(ctx, func() {
 		f.mu.Lock()
@@ -190,7 +190,7 @@ func (f *follower) wait(ctx context.Context, until func() bool) error {
 	return nil
 }
 
-// compare tells what is wrong with what the follower was told: each event once, in that order.
+// compare verifies that the subscriber received each event once and in order.
 func (f *follower) compare(want []update) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,16 +204,16 @@ func (f *follower) compare(want []update) error {
 	var wrong []string
 	for _, u := range want {
 		if n := times[u]; n != 1 {
-			wrong = append(wrong, fmt.Sprintf("%s of order %s came %d times", u.ID, u.OrderID, n))
+			wrong = append(wrong, fmt.Sprintf("%s of order %s was delivered %d times", u.ID, u.OrderID, n))
 		}
 		delete(times, u)
 	}
 	for u := range times {
-		wrong = append(wrong, fmt.Sprintf("%s of order %s is in no timeline", u.ID, u.OrderID))
+		wrong = append(wrong, fmt.Sprintf("%s of order %s was delivered, but is in no timeline", u.ID, u.OrderID))
 	}
 	for i := 1; i < len(f.updates); i++ {
 		if f.updates[i].ID <= f.updates[i-1].ID {
-			wrong = append(wrong, fmt.Sprintf("%s came behind %s", f.updates[i].ID, f.updates[i-1].ID))
+			wrong = append(wrong, fmt.Sprintf("%s was delivered after %s", f.updates[i].ID, f.updates[i-1].ID))
 		}
 	}
 	return fmt.Errorf("%d updates, want %d: %s", len(f.updates), len(want), strings.Join(wrong[:min(len(wrong), 5)], "; "))

@@ -1,5 +1,6 @@
-// Package resume_test kills a server, again and again, while clients follow orders through it. Each
-// goes on behind the last update that it got, and is told every event once, in order.
+// Package resume_test repeatedly kills a server while clients subscribe to orders through it. Each
+// client connects again and resumes after its last update. Each client must receive every event
+// once, in order.
 package resume_test
 
 import (
@@ -30,22 +31,24 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-var changes = flag.Int("changes", longtest.Size(150, 1500), "how many changes are made while a server is killed again and again")
+var changes = flag.Int("changes", longtest.Size(150, 1500), "number of changes while a server is repeatedly killed")
 
-// The shop.
+// The size of the fixture.
 const (
 	customers = 6
-	// ordersEach is how many orders each customer has at the beginning.
+	// ordersEach is the number of initial orders of each customer.
 	ordersEach = 8
-	// clients are those who change orders, every other one through the server that is killed.
+	// clients is the number of clients that change orders. Every other client uses the server that is
+	// killed.
 	clients = 8
-	// patience ends a test that hangs.
+	// patience is the time limit of a test that hangs.
 	patience = 2 * time.Minute
-	// attempts is how often a client sends a request: every kill costs each client one or a few.
+	// attempts is the maximum number of attempts per request. Every kill costs each client one or a
+	// few.
 	attempts = 10_000
 )
 
-// shop is a table, and what the clients know of its orders.
+// shop is a table with its known orders.
 type shop struct {
 	db    *dynamodb.Client
 	table string
@@ -53,7 +56,7 @@ type shop struct {
 
 	mu     sync.Mutex
 	orders []string
-	// made counts the changes that were made, and named the requests that have a name of their own.
+	// made counts the changes. named counts the requests that contain a unique value.
 	made, named atomic.Int64
 }
 
@@ -63,7 +66,7 @@ func (s *shop) pick(source *rand.Rand) string {
 	return s.orders[source.IntN(len(s.orders))]
 }
 
-// send makes a change, however often it has to be sent. It is nil where the rules refuse it.
+// send sends a mutation until it gets a response. It returns nil for user errors.
 func (s *shop) send(t *testing.T, where func() string, field string, input map[string]any) *shoptest.Result {
 	a, _, err := s.http.Insist(context.Background(), where, shoptest.Mutation{Field: field, Input: input}, attempts)
 	if err != nil {
@@ -81,7 +84,7 @@ func (s *shop) place(t *testing.T, where func() string, customer string) *shopte
 		"customerId": customer, "items": []map[string]any{{"sku": "p0", "quantity": 1}}, "idempotencyKey": fmt.Sprintf("order-%d", s.named.Add(1)),
 	})
 	if o == nil {
-		t.Errorf("no order for customer %s", customer)
+		t.Errorf("customer %s could not place an order", customer)
 		return nil
 	}
 	s.mu.Lock()
@@ -90,15 +93,15 @@ func (s *shop) place(t *testing.T, where func() string, customer string) *shopte
 	return o
 }
 
-// address sends an order somewhere that nothing went before: every order that is not shipped takes
-// it, and sending it again is no other change.
+// address changes the shipping address of an order to a new one. Every order that is not shipped
+// allows that, and a repeated request makes no second change.
 func (s *shop) address(t *testing.T, where func() string, order string) *shoptest.Result {
 	return s.send(t, where, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
 		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.named.Add(1)), "city": "Leeds", "countryCode": "GB",
 	}})
 }
 
-// change changes an order in one of many ways.
+// change changes an order in one of several ways.
 func (s *shop) change(t *testing.T, source *rand.Rand, where func() string) *shoptest.Result {
 	order := s.pick(source)
 	with := func(name string, value any) map[string]any {
@@ -117,7 +120,8 @@ func (s *shop) change(t *testing.T, source *rand.Rand, where func() string) *sho
 	}
 }
 
-// work is one client, who makes changes until there are enough, and tells of each.
+// work simulates one client that changes orders until enough changes were made. It calls tell after
+// each change.
 func (s *shop) work(t *testing.T, number int, enough int64, where func() string, tell func()) {
 	source := rand.New(rand.NewPCG(29, uint64(number)))
 	for s.made.Load() < enough && !t.Failed() {
@@ -128,8 +132,8 @@ func (s *shop) work(t *testing.T, number int, enough int64, where func() string,
 	}
 }
 
-// timelines are the events of all orders as they stand in the table, in the order of their ids, and
-// whose the orders are.
+// timelines returns the events of all orders in the table, sorted by ID, and the customer of each
+// order.
 func (s *shop) timelines(t *testing.T) (events []update, owner map[string]string) {
 	t.Helper()
 	audited, err := storetest.Audit(t.Context(), s.db, s.table, 1)
@@ -150,7 +154,7 @@ func (s *shop) timelines(t *testing.T) (events []update, owner map[string]string
 	return events, owner
 }
 
-// expected are the events that a follower is to be told who began behind one of them.
+// expected returns the events that a subscriber must receive if it began after the event began.
 func expected(f *follower, began string, events []update, owner map[string]string) []update {
 	var want []update
 	for _, e := range events {
@@ -161,11 +165,11 @@ func expected(f *follower, began string, events []update, owner map[string]strin
 	return want
 }
 
-// Two servers on one table; orders are changed through both, while one is killed and started again
-// and again. Clients who follow orders and customers through that one, and connect again behind the
-// last update that they got, are told every event once and in order; so are those of the other
-// server, without ever connecting again. What other software changes is told as well, without an
-// id.
+// Two servers use one table, and clients change orders through both. One server is repeatedly
+// killed and restarted. Subscribers of orders and customers at that server reconnect and resume
+// after their last update. They receive every event once and in order. Subscribers at the other
+// server receive the same without reconnecting. Changes by other software are delivered, too,
+// without an event ID.
 func TestResume(t *testing.T) {
 	instance := dynamolocal.Shared(t)
 	binary := shoptest.Build(t, "../..")
@@ -201,11 +205,11 @@ func TestResume(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience+time.Duration(*changes)*100*time.Millisecond)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer func() { stop(); door.Set(steady.URL) }() // nobody is left waiting for a server
+	defer func() { stop(); door.Set(steady.URL) }() // no subscriber waits for a server
 	began := map[*follower]string{}
 	var followers []*follower
 	follow := func(server, field, argument, id, after string, where func() string) {
-		f := newFollower(fmt.Sprintf("%s(%s) through the %s server", field, id, server), field, argument, id, after, where)
+		f := newFollower(fmt.Sprintf("%s(%s) at the %s server", field, id, server), field, argument, id, after, where)
 		followers, began[f] = append(followers, f), after
 		running.Go(func() { f.run(ctx) })
 	}
@@ -230,8 +234,7 @@ func TestResume(t *testing.T) {
 	start := time.Now()
 	enough := int64(*changes)
 	var work sync.WaitGroup
-	// through has a place for every change that is made through the server that is killed, so that
-	// nobody waits to tell.
+	// through has capacity for every change at the server that is killed, so that clients never block.
 	through := make(chan struct{}, *changes+clients)
 	for i := range clients {
 		where, tell := atSteady, func() {}
@@ -243,12 +246,12 @@ func TestResume(t *testing.T) {
 	go func() { work.Wait(); close(through) }()
 	source := rand.New(rand.NewPCG(29, 1_000_000))
 	kills, byMortal, lives := 0, 0, 1+source.IntN(20)
-	// Each server lives until some changes were made through it.
+	// Each server process is killed after some changes were made through it.
 	for range through {
 		if byMortal++; byMortal < lives {
 			continue
 		}
-		// First the gate, so that nobody knocks at a door behind which there is nobody.
+		// Clear the URL first, so that clients do not connect to a dead server.
 		door.Set("")
 		mortal.Kill(t)
 		mortal = shoptest.Start(t, binary, environment)
@@ -261,11 +264,11 @@ func TestResume(t *testing.T) {
 		return
 	}
 
-	// One more change of each order that is followed: behind it, nothing of what was before can
-	// still be on its way.
+	// Change each subscribed order once more. When that event has arrived, all earlier events have
+	// arrived.
 	for _, f := range followers {
 		if f.field == "orderUpdated" && s.address(t, atSteady, f.id) == nil {
-			t.Logf("%s is finished, and ends where it is", f.id)
+			t.Logf("order %s is final and cannot change", f.id)
 		}
 	}
 	for c := range first {
@@ -280,7 +283,7 @@ func TestResume(t *testing.T) {
 			last = want[len(want)-1].ID
 		}
 		if err := f.wait(ctx, func() bool { return f.after >= last }); err != nil {
-			t.Errorf("%s waits for %s: %v", f.name, last, err)
+			t.Errorf("%s did not receive %s: %v", f.name, last, err)
 		}
 		if err := f.compare(want); err != nil {
 			t.Errorf("%s: %v", f.name, err)
@@ -289,24 +292,24 @@ func TestResume(t *testing.T) {
 		f.mu.Lock()
 		connected = max(connected, f.connected)
 		if n := f.connected; strings.Contains(f.name, "steady") && n != 1 {
-			t.Errorf("%s connected %d times", f.name, n)
+			t.Errorf("%s connected %d times, want 1", f.name, n)
 		}
 		if len(f.foreign) > 0 {
-			t.Errorf("%s was told of changes without an event: %q", f.name, f.foreign)
+			t.Errorf("%s received changes without an event: %q", f.name, f.foreign)
 		}
 		f.mu.Unlock()
 	}
-	t.Logf("%d changes in %v, %d through the server that was killed %d times; %d followers were told %d events, and connected up to %d times",
+	t.Logf("%d changes in %v, %d through the server that was killed %d times; %d subscribers received %d events and connected up to %d times",
 		s.made.Load(), took.Round(time.Millisecond), byMortal, kills, len(followers), told, connected)
 	if connected <= kills/2 || byMortal < *changes/10 {
-		t.Errorf("the test is weaker than it says")
+		t.Errorf("at most %d connections after %d kills and %d changes at the killed server: the test covers too little", connected, kills, byMortal)
 	}
 	storetest.Clean(t, s.db, s.table, 1)
 	s.others(ctx, t, followers)
 }
 
-// others lets other software change each order that is followed, and expects that all who follow it
-// are told, without an id.
+// others changes each subscribed order as other software does. It verifies that all its subscribers
+// receive an update without an event ID.
 func (s *shop) others(ctx context.Context, t *testing.T, followers []*follower) {
 	t.Helper()
 	followers = slices.DeleteFunc(followers, func(f *follower) bool { return f.field != "orderUpdated" })
@@ -323,11 +326,11 @@ func (s *shop) others(ctx context.Context, t *testing.T, followers []*follower) 
 	}
 	for _, f := range followers {
 		if err := f.wait(ctx, func() bool { return len(f.foreign) > 0 }); err != nil {
-			t.Errorf("%s waits for a change of other software: %v", f.name, err)
+			t.Errorf("%s did not receive a change by other software: %v", f.name, err)
 		}
 		f.mu.Lock()
 		if !slices.Equal(f.foreign, []string{f.id}) {
-			t.Errorf("%s was told of changes without an event: %q", f.name, f.foreign)
+			t.Errorf("%s received changes without an event: %q", f.name, f.foreign)
 		}
 		f.mu.Unlock()
 	}

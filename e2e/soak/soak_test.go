@@ -1,11 +1,11 @@
 //go:build linux
 
-// Package soak_test keeps the built server at its limit, with DynamoDB's answers replayed, and
-// looks whether it stays as large as it is: its memory has to be flat, and when its clients are
-// gone, no goroutine of theirs may be left.
+// Package soak_test keeps the built server at full load, with replayed responses of DynamoDB. The
+// server's memory must not grow. When the clients have disconnected, none of their goroutines may
+// remain.
 //
-// For some seconds it is a test like others; `go test ./e2e/soak -v -for 10m -timeout 20m` is the
-// real thing.
+// By default the test takes some seconds. For a thorough run: `go test ./e2e/soak -v -for 10m
+// -timeout 20m`.
 package soak_test
 
 import (
@@ -35,22 +35,21 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var duration = flag.Duration("for", longtest.Size(3*time.Second, 6*time.Second), "how long the server is kept busy")
+var duration = flag.Duration("for", longtest.Size(3*time.Second, 6*time.Second), "how long the server is under load")
 
 const (
-	// clients is how many requests are in flight at any time: enough that the server never waits
-	// for one.
+	// clients is the number of concurrent requests: enough to keep the server busy.
 	clients = 32
-	// distinct is how many requests there are, apart from the documents; the built-in store, which
-	// is slow, answers each once.
+	// distinct is the number of different requests, without the unique documents. The built-in store
+	// is slow and responds to each of them once.
 	distinct = 40
-	// samplePause is how far samples are apart.
+	// samplePause is the time between two samples.
 	samplePause = 200 * time.Millisecond
-	// patience catches what hangs.
+	// patience is the time limit of a step that hangs.
 	patience = time.Minute
 )
 
-// table is an endpoint of DynamoDB with a book, whose answers are replayed.
+// table is a DynamoDB endpoint with a dataset, whose responses are replayed.
 type table struct {
 	book     *sampledata.Generator
 	endpoint *httptest.Server
@@ -82,7 +81,7 @@ func newTable(t *testing.T) *table {
 	return made
 }
 
-// start starts a server on the table. The collector says in the log what it does.
+// start starts a server on the table. The server logs its garbage collections.
 func (tb *table) start(t *testing.T, binary string) *shoptest.Process {
 	t.Helper()
 	return shoptest.Start(t, binary, []string{
@@ -92,17 +91,17 @@ func (tb *table) start(t *testing.T, binary string) *shoptest.Process {
 	})
 }
 
-// request is one that is made, and what its answer has to hold.
+// request is a request with the expected start of its response.
 type request struct {
 	body   []byte
 	header http.Header
 	holds  string
-	// leave is whether the client goes away before it is answered.
+	// leave reports whether the client cancels the request.
 	leave bool
 }
 
-// request makes the n-th request. All kinds come in turn: long and short answers, documents that
-// were never seen, explained and compressed ones, mistakes, and clients that go away.
+// request returns the n-th request. The kinds of requests take turns: long and short responses, new
+// documents, explain, compression, invalid queries and cancelled requests.
 func (tb *table) request(n int) request {
 	const order = `id status total { amount } placedAt items { nodes { productId name quantity unitPrice { amount } } }`
 	header := http.Header{"Content-Type": {"application/json"}, "Accept-Encoding": {"identity"}}
@@ -118,7 +117,7 @@ func (tb *table) request(n int) request {
 	case 4:
 		query = `{ ordersByStatus(status: DELIVERED, first: 50) { nodes { ` + order + ` customer { name } } pageInfo { endCursor } } }`
 	case 5:
-		// Each text is another one, so that what is kept of documents is thrown away again.
+		// Each document is new, so the document cache must evict others.
 		query = fmt.Sprintf(`{ answer%d: customer(id: %q) { name orders(first: 2) { nodes { id } } } }`, n, tb.book.Customer(n%distinct))
 	case 6:
 		query = `{ orders(first: 20) { edges { cursor node { ` + order + ` } } } }`
@@ -131,20 +130,17 @@ func (tb *table) request(n int) request {
 	r.leave = n%97 == 0
 	var err error
 	if r.body, err = json.Marshal(map[string]any{"query": query, "variables": variables}); err != nil {
-		panic(err) // strings and maps of them
+		panic(err) // strings always encode
 	}
 	return r
 }
 
-// do makes a request.
-//
-// Errors: one that says what is wrong with the answer.
+// do sends a request. It returns an error if the response is wrong.
 func (r request) do(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if r.leave {
-		// A connection that is cut while the request is executed, before it, or behind it:
-		// whichever comes first.
+		// Cancel the request before, during or after its execution.
 		go cancel()
 	}
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(r.body))
@@ -167,7 +163,7 @@ func (r request) do(ctx context.Context, client *http.Client, url string) error 
 	case err != nil:
 		return err
 	case response.StatusCode != http.StatusOK || len(answer) == 0 || !strings.HasPrefix(string(answer), r.holds):
-		return fmt.Errorf("%s is answered %d, %.300s", r.body, response.StatusCode, answer)
+		return fmt.Errorf("%s returned status %d, %.300s", r.body, response.StatusCode, answer)
 	}
 	return nil
 }
@@ -184,18 +180,17 @@ func TestSoak(t *testing.T) {
 	log := p.Quit(t)
 
 	checkFlat(t, "resident memory", memory)
-	checkFlat(t, "heap that was in use after a collection", liveHeap(t, log))
+	checkFlat(t, "live heap", liveHeap(t, log))
 	for made, n := range goroutines(log) {
-		// Connections of clients and to DynamoDB are counted by their sockets, in leave. Their
-		// goroutines end a moment after the sockets.
+		// leave counts the connections of clients and to DynamoDB by their sockets. Their goroutines end
+		// shortly after the sockets.
 		if n > calm[made] && !strings.Contains(made, "dialConn") && !strings.HasSuffix(made, "(*Server).Serve") {
-			t.Errorf("%d goroutines that %s made are left; a server that had little to do has %d", n, made, calm[made])
+			t.Errorf("%d goroutines created by %s remain; after few requests there are %d", n, made, calm[made])
 		}
 	}
 }
 
-// calm is the log of a server that answered each request once, one after the other, and then was
-// ended.
+// calm returns the log of a server that responded to each request once, one after the other.
 func (tb *table) calm(t *testing.T, binary string) string {
 	t.Helper()
 	p := tb.start(t, binary)
@@ -221,8 +216,7 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}}
 }
 
-// load keeps a server busy for the time that is set, and returns its memory from sample to sample,
-// in bytes.
+// load keeps a server under load for the set duration. It returns samples of its memory in bytes.
 func (tb *table) load(t *testing.T, p *shoptest.Process) []int {
 	t.Helper()
 	client := newClient()
@@ -260,18 +254,19 @@ func (tb *table) load(t *testing.T, p *shoptest.Process) []int {
 	}
 	close(over)
 	running.Wait()
-	t.Logf("%d requests were answered in %v", answered.Load(), *duration)
+	t.Logf("%d responses in %v", answered.Load(), *duration)
 	return samples
 }
 
-// leave takes all connections from a server whose clients are gone, and waits until it has noticed.
+// leave closes all connections to DynamoDB and waits until the server has closed the sockets of its
+// clients.
 func (tb *table) leave(t *testing.T, pid, sockets int) {
 	t.Helper()
-	tb.endpoint.CloseClientConnections() // those that wait for the next request to DynamoDB
+	tb.endpoint.CloseClientConnections() // idle connections of the server to DynamoDB
 	deadline := time.Now().Add(patience)
 	for left := socketsOf(t, pid); left > sockets; left = socketsOf(t, pid) {
 		if time.Now().After(deadline) {
-			t.Errorf("%d sockets are open, %d were at the beginning", left, sockets)
+			t.Errorf("%d sockets are open, want %d as after the start", left, sockets)
 			return
 		}
 		runtime.Gosched()
