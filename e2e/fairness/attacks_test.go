@@ -43,7 +43,7 @@ var attacks = map[admission.ID]attack{
 	admission.Cost:               {sizes: admission.Sizes{admission.Cost: 30_000}, run: askForMuch, strangers: true},
 	admission.Answers:            {sizes: admission.Sizes{admission.Bodies: 1 << 20}, run: readSlowly, strangers: true},
 	admission.Subscriptions:      {sizes: admission.Sizes{admission.Subscriptions: 200}, run: subscribe("")},
-	admission.SubscriptionMemory: {sizes: admission.Sizes{admission.SubscriptionMemory: 2 << 20}, run: subscribe("bulky")},
+	admission.SubscriptionMemory: {sizes: admission.Sizes{admission.SubscriptionMemory: 2 << 20}, run: subscribe("long")},
 	admission.CatchUps:           {sizes: admission.Sizes{admission.CatchUps: 4}, run: subscribe("behind")},
 	admission.Events:             {sizes: admission.Sizes{admission.Cost: 40_000}, run: subscribe("busy")},
 }
@@ -254,9 +254,9 @@ func readSlowly(ctx context.Context, a *attacker) {
 	<-time.After(3 * time.Second)
 }
 
-// subscribe keeps subscriptions of a kind open. The kind "" opens as many as possible. "bulky"
-// subscriptions have long documents, "behind" ones have many events to catch up on, and "busy" ones
-// are for orders that the attacker places continuously.
+// subscribe keeps subscriptions of a kind open. The kind "" opens many. "long" subscriptions have
+// long documents, "behind" ones have many events to catch up on, and "busy" ones are for orders
+// that the attacker places continuously.
 func subscribe(kind string) func(context.Context, *attacker) {
 	return func(ctx context.Context, a *attacker) {
 		if kind == "busy" && a.n%40 == 0 {
@@ -270,7 +270,7 @@ func subscribe(kind string) func(context.Context, *attacker) {
 		for i := range 5 {
 			selection, after := "id", ""
 			switch kind {
-			case "bulky":
+			case "long":
 				for j := range 90 {
 					selection += fmt.Sprintf(" %s%d_%d_%d: orderId", strings.Repeat("a", 180), a.n, i, j)
 				}

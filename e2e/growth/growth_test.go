@@ -65,7 +65,7 @@ func lists(book *sampledata.Generator) []list {
 			end:      `{ ordersByStatus(status: PENDING, last: 100) { pageInfo { startCursor } } }`,
 		},
 		{
-			// One round over five statuses, of which two have orders, and up to two rounds over these two.
+			// One round over five statuses, two of them with orders, and up to two rounds over these two.
 			name: "orders", path: []string{"orders"}, requests: 5 + 2 + 2,
 			document: `query ($n: Int, $after: String) { orders(first: $n, after: $after) ` + page + ` }`,
 			end:      `{ orders` + end + ` }`,

@@ -85,8 +85,9 @@ func client(seed uint64) (*shoptest.Client, *forgetful) {
 	return c, f
 }
 
-// writeFaults and readFaults make about a fifth and a tenth of the requests fail. The SDK waits
-// longer after each failure of a write. At these rates it rarely waits for more than 20 ms.
+// writeFaults and readFaults make about a quarter of the writes and a tenth of the reads fail. The
+// SDK waits longer after each failure of a write. At these rates it rarely waits for more than 20
+// ms.
 func writeFaults() faults.Rates {
 	return faults.Rates{
 		faults.Throughput: 0.02, faults.Throttling: 0.02, faults.Internal: 0.02, faults.Conflict: 0.04, faults.InProgress: 0.02, faults.Refused: 0.02,

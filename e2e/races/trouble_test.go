@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// script returns a Chooser for which the first transactions meet these faults, in order.
+// script returns a Chooser with fixed faults for the first transactions, in order.
 func script(kinds ...faults.Kind) faults.Chooser {
 	return func(r faults.Request) faults.Kind {
 		if !r.Writes() || len(kinds) == 0 {
@@ -73,8 +73,8 @@ func TestPassingTrouble(t *testing.T) {
 	}
 }
 
-// lasting returns a Chooser for which every transaction meets a fault. With the fourth transaction
-// it calls passed, which makes the request's deadline pass.
+// lasting returns a Chooser with the same fault for every transaction. At the fourth transaction it
+// calls passed, which makes the request's deadline pass.
 func lasting(kind faults.Kind, passed func()) faults.Chooser {
 	attempts := 0
 	return func(r faults.Request) faults.Kind {

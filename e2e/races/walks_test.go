@@ -40,8 +40,8 @@ type movingOrders struct {
 	ids []string
 
 	mu sync.Mutex
-	// statuses are the statuses of the orders. While an order changes, it may still have its old
-	// status.
+	// statuses are the statuses of the orders. If an order is busy, its status here is the new one,
+	// which the table may not have yet.
 	statuses []string
 	busy     []bool
 	moves    int

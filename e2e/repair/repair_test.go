@@ -155,9 +155,9 @@ func TestRepairsBesideTraffic(t *testing.T) {
 				}
 			})
 		}
-		// The recounts have several durations: the default, and those of an index with little or no lag.
-		// With lower parallelism, more time passes between making the sums and comparing the last of
-		// them.
+		// The recounts have several durations: the default, and shorter ones for an index with little or
+		// no lag. With lower parallelism, more time passes between making the sums and comparing the last
+		// of them.
 		lags := []time.Duration{0, 100 * time.Millisecond, check.NoIndexLag}
 		parallel := []int{8, 1, 2, 1}
 		checks, found, unsettled := 0, 0, 0

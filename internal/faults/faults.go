@@ -129,8 +129,7 @@ type Client struct {
 // Passing returns transient faults: the same request may succeed later.
 func Passing() []Kind { return []Kind{Throughput, Internal, Reset, Throttling, Silence} }
 
-// First returns a Chooser for which the first requests of each operation meet these faults, in
-// order.
+// First returns a Chooser with fixed faults for the first requests of each operation, in order.
 func First(kinds ...Kind) Chooser {
 	met := map[string]int{}
 	return func(r Request) Kind {
