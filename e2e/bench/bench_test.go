@@ -85,13 +85,13 @@ func TestAllocations(t *testing.T) {
 				}
 			}
 			n := 0
-			made := testing.AllocsPerRun(100, func() {
+			allocations := testing.AllocsPerRun(100, func() {
 				c.do(t.Context(), bodies[n%len(bodies)])
 				n++
 			})
-			t.Logf("%.0f allocations, at most %.0f allowed", made, o.allocations)
-			if made > o.allocations {
-				t.Errorf("a request makes %.0f allocations, want at most %.0f", made, o.allocations)
+			t.Logf("%.0f allocations, at most %.0f allowed", allocations, o.allocations)
+			if allocations > o.allocations {
+				t.Errorf("a request makes %.0f allocations, want at most %.0f", allocations, o.allocations)
 			}
 		})
 	}
@@ -154,7 +154,7 @@ func TestBudgetsUnderLoad(t *testing.T) {
 // checkExplained compares the explain output of a response with the budget.
 func (o operation) checkExplained(t *testing.T, answer []byte) {
 	t.Helper()
-	var said struct {
+	var response struct {
 		Extensions struct {
 			Explain struct {
 				Totals struct {
@@ -164,11 +164,11 @@ func (o operation) checkExplained(t *testing.T, answer []byte) {
 			}
 		}
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &response); err != nil {
 		t.Error(err)
 		return
 	}
-	if totals := said.Extensions.Explain.Totals; totals.Requests != o.requests || totals.ReadUnits != o.units {
+	if totals := response.Extensions.Explain.Totals; totals.Requests != o.requests || totals.ReadUnits != o.units {
 		t.Errorf("explain reports %+v, want %d requests and %v read units", totals, o.requests, o.units)
 	}
 }
@@ -178,9 +178,9 @@ func TestCancelledRequests(t *testing.T) {
 	shop := open(t)
 	for _, o := range operations() {
 		bodies, c := o.bodies(t), shop.client()
-		gone, leave := context.WithCancel(t.Context())
-		leave()
-		if status, answer := c.do(gone, bodies[0]); o.check(status, answer) == nil {
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if status, answer := c.do(cancelled, bodies[0]); o.check(status, answer) == nil {
 			t.Errorf("%s: a cancelled request succeeded", o.name)
 		}
 		if err := o.check(c.do(t.Context(), bodies[0])); err != nil {

@@ -21,8 +21,8 @@ import (
 func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "ordergraph")
 	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program, "../..")
-	if said, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("build: %v\n%s", err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("build: %v\n%s", err, output)
 	}
 	for b.Loop() {
 		startAndAsk(b, program)
@@ -34,7 +34,7 @@ func startAndAsk(b *testing.B, program string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	process := serving(ctx, program)
-	welcome, err := process.StdoutPipe()
+	pipe, err := process.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -45,10 +45,10 @@ func startAndAsk(b *testing.B, program string) {
 		cancel()
 		_ = process.Wait() // the error is the kill signal
 	}()
-	said := bufio.NewReader(welcome)
+	stdout := bufio.NewReader(pipe)
 	var url []string
 	for url == nil {
-		line, err := said.ReadString('\n')
+		line, err := stdout.ReadString('\n')
 		if err != nil {
 			b.Fatalf("the server prints no URL: %v", err)
 		}

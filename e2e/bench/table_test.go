@@ -99,10 +99,10 @@ func TestTableAllocations(t *testing.T) {
 			}
 			const runs = 100
 			before := table.Requests()
-			made := testing.AllocsPerRun(runs, func() { _, _ = r.read(t.Context(), store) })
-			t.Logf("%.0f allocations, at most %.0f allowed", made, r.allocations)
-			if made > r.allocations {
-				t.Errorf("a read makes %.0f allocations, want at most %.0f", made, r.allocations)
+			allocations := testing.AllocsPerRun(runs, func() { _, _ = r.read(t.Context(), store) })
+			t.Logf("%.0f allocations, at most %.0f allowed", allocations, r.allocations)
+			if allocations > r.allocations {
+				t.Errorf("a read makes %.0f allocations, want at most %.0f", allocations, r.allocations)
 			}
 			if requests := table.Requests() - before; requests != (runs+1)*r.requests { // AllocsPerRun warms up with one more
 				t.Errorf("%d reads made %d requests, want %d", runs+1, requests, (runs+1)*r.requests)

@@ -82,20 +82,20 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 			return log
 		}
 		order := map[string]any{"orderId": placed.Record().ID}
-		with := func(name string, value any) map[string]any {
+		input := func(name string, value any) map[string]any {
 			return map[string]any{"orderId": order["orderId"], name: value}
 		}
 		switch source.IntN(4) {
 		case 0:
-			do("cancelOrder", with("note", "no longer wanted"))
+			do("cancelOrder", input("note", "no longer wanted"))
 		case 1:
-			do("confirmOrder", with("expectedVersion", 1))
-			ship := with("warehouseId", fmt.Sprintf("w%d", source.IntN(w.Warehouses)))
+			do("confirmOrder", input("expectedVersion", 1))
+			ship := input("warehouseId", fmt.Sprintf("w%d", source.IntN(w.Warehouses)))
 			ship["withoutAddress"] = true
 			do("shipOrder", ship)
 		case 2:
 			do("confirmOrder", order)
-			do("cancelOrder", with("expectedVersion", 2))
+			do("cancelOrder", input("expectedVersion", 2))
 		default:
 			do("adjustInventory", map[string]any{"sku": fmt.Sprintf("p%d", source.IntN(w.Products)), "warehouseId": fmt.Sprintf("w%d", source.IntN(w.Warehouses)), "delta": 1 + source.IntN(3)})
 		}

@@ -302,13 +302,13 @@ func (v *victim) subscribe(t *testing.T, after string) (delivered func(order str
 		for guard := time.After(30 * time.Second); len(missing) > 0; {
 			select {
 			case event := <-events:
-				by, _, _ := strings.Cut(event, " ")
-				if by == "the" || strings.Contains(event, `"type":"error"`) || strings.Contains(event, `"errors"`) {
+				source, _, _ := strings.Cut(event, " ")
+				if source == "the" || strings.Contains(event, `"type":"error"`) || strings.Contains(event, `"errors"`) {
 					t.Errorf("%s", event)
 					return
 				}
 				if strings.Contains(event, order) {
-					missing = slices.DeleteFunc(missing, func(name string) bool { return name == by })
+					missing = slices.DeleteFunc(missing, func(name string) bool { return name == source })
 				}
 			case <-guard:
 				t.Errorf("%v have not delivered the order", missing)

@@ -55,7 +55,7 @@ type list struct {
 	requests int
 }
 
-func lists(book *sampledata.Generator) []list {
+func lists(dataset *sampledata.Generator) []list {
 	const page = `{ nodes { id status total { amount } items { nodes { productId quantity } } } pageInfo { endCursor hasNextPage } }`
 	const end = `(last: 100) { pageInfo { startCursor } }`
 	return []list{
@@ -71,7 +71,7 @@ func lists(book *sampledata.Generator) []list {
 			end:      `{ orders` + end + ` }`,
 		},
 		{
-			name: "customer.orders", path: []string{"customer", "orders"}, requests: 2, variables: map[string]any{"id": book.Customer(0)},
+			name: "customer.orders", path: []string{"customer", "orders"}, requests: 2, variables: map[string]any{"id": dataset.Customer(0)},
 			document: `query ($n: Int, $after: String, $id: ID!) { customer(id: $id) { name orders(first: $n, after: $after) ` + page + ` } }`,
 			end:      `query ($id: ID!) { customer(id: $id) { orders` + end + ` } }`,
 		},
@@ -138,11 +138,11 @@ func compareTimes(t *testing.T, list string, pages []*timed) {
 		}
 	}
 	base := median(pages[0].took)
-	said := fmt.Sprintf("%s %v", pages[0].what, base.Round(10*time.Microsecond))
+	summary := fmt.Sprintf("%s %v", pages[0].what, base.Round(10*time.Microsecond))
 	for _, p := range pages[1:] {
-		said += fmt.Sprintf(", %s %.2f times that", p.what, float64(median(p.took))/float64(base))
+		summary += fmt.Sprintf(", %s %.2f times that", p.what, float64(median(p.took))/float64(base))
 	}
-	t.Logf("%-15s median time of %d: %s", list, rounds, said)
+	t.Logf("%-15s median time of %d: %s", list, rounds, summary)
 }
 
 // lastPage returns the cursor before the last page without its first record. It returns "" if the
@@ -164,8 +164,8 @@ func (w walked) String() string {
 		w.found, w.pages, slices.Min(w.requests), slices.Max(w.requests), slices.Min(w.units), slices.Max(w.units), median(w.units))
 }
 
-func median[T int | float64 | time.Duration](of []T) T {
-	sorted := slices.Sorted(slices.Values(of))
+func median[T int | float64 | time.Duration](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 
@@ -183,25 +183,25 @@ func fill(t *testing.T, orders int) *shop {
 	// One item and few events per order keep the number of records low. Few customers have long lists.
 	shape.Orders, shape.Customers, shape.FewestItems, shape.MostItems = orders, 10, 1, 1
 	shape.Statuses = sampledata.Weights{commerce.Pending: 1, commerce.Cancelled: 1}
-	book, err := sampledata.NewGenerator(t.Context(), shape)
+	dataset, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := storetest.NewTable(t, dynamolocal.Shared(t).Client(), dynamo.Options{})
-	began, told := time.Now(), time.Now()
-	if _, err := store.LoadAll(t.Context(), book.Stock(), nil); err != nil {
+	began, lastLog := time.Now(), time.Now()
+	if _, err := store.LoadAll(t.Context(), dataset.Stock(), nil); err != nil {
 		t.Fatal(err)
 	}
-	done, err := store.LoadAll(t.Context(), book.Orders(0), func(l bulk.Loaded) {
-		if time.Since(told) > 15*time.Second {
-			told = time.Now()
+	loaded, err := store.LoadAll(t.Context(), dataset.Orders(0), func(l bulk.Loaded) {
+		if time.Since(lastLog) > 15*time.Second {
+			lastLog = time.Now()
 			t.Logf("%d of %d orders, %d records", l.Orders, orders, l.Records)
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d orders, %d records loaded in %v", done.Orders, done.Records, time.Since(began).Round(time.Second))
+	t.Logf("%d orders, %d records loaded in %v", loaded.Orders, loaded.Records, time.Since(began).Round(time.Second))
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key of sixteen bytes or more"))},
 		Log:   slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -209,7 +209,7 @@ func fill(t *testing.T, orders int) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shop{book, orders, handler}
+	return &shop{dataset, orders, handler}
 }
 
 // answered is a response with its cost.

@@ -16,10 +16,10 @@ import (
 var depths = []int{100, 1_000, 10_000, 100_000, 3_000_000}
 
 // repeat concatenates one(0) to one(n-1).
-func repeat(n int, one func(i int) string) string {
+func repeat(n int, text func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
-		b.WriteString(one(i))
+		b.WriteString(text(i))
 	}
 	return b.String()
 }

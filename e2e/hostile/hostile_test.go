@@ -219,24 +219,24 @@ func (v *victim) judge(t *testing.T, a attack, response *http.Response, answer [
 	if byNetHTTP(status) || a.method == http.MethodHead {
 		return
 	}
-	var told struct {
+	var parsed struct {
 		Data   json.RawMessage
 		Errors []struct {
 			Message    string
 			Extensions struct{ Code string }
 		}
 	}
-	if err := json.Unmarshal(answer, &told); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		t.Errorf("status %d, %v: %.300s", status, err, answer)
 		return
 	}
-	if len(told.Errors) == 0 {
+	if len(parsed.Errors) == 0 {
 		if !a.fine {
 			t.Errorf("status %d without an error: %.300s", status, answer)
 		}
 		return
 	}
-	for _, e := range told.Errors {
+	for _, e := range parsed.Errors {
 		switch {
 		case e.Message == "" || e.Extensions.Code == "" || e.Extensions.Code == "INTERNAL":
 			t.Errorf("status %d: %.300s", status, answer)

@@ -151,13 +151,13 @@ func bulkySubscriptions(t *testing.T, binary string) {
 	}()
 	// About 20 subscriptions fit. Read until the server has processed the rest, so that its memory
 	// growth is complete.
-	said, part := "", make([]byte, 64<<10)
-	for strings.Count(said, `"type":"error"`) < 450 {
+	received, part := "", make([]byte, 64<<10)
+	for strings.Count(received, `"type":"error"`) < 450 {
 		n, err := conn.Read(part)
 		if err != nil {
-			t.Fatalf("the connection failed with %v after %d errors, want 450", err, strings.Count(said, `"type":"error"`))
+			t.Fatalf("the connection failed with %v after %d errors, want 450", err, strings.Count(received, `"type":"error"`))
 		}
-		said += string(part[:n])
+		received += string(part[:n])
 	}
 	v.well(t)
 }

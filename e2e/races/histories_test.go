@@ -82,9 +82,9 @@ func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
 				}
 				// The copies of a repeated mutation are sent concurrently.
 				answers := make([]answered, times)
-				var twins sync.WaitGroup
+				var copies sync.WaitGroup
 				for n := range answers {
-					twins.Go(func() {
+					copies.Go(func() {
 						a, err := c.Send(context.Background(), url, m)
 						if err != nil {
 							t.Errorf("%s %v: %v", m.Field, m.Input, err)
@@ -94,7 +94,7 @@ func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
 						answers[n] = answered{m, a}
 					})
 				}
-				twins.Wait()
+				copies.Wait()
 				if last := answers[times-1].answer; answers[0].answer.Done() && last.Done() && answers[0].answer.String() != last.String() {
 					t.Errorf("%s %v has two different responses: %v, %v", m.Field, m.Input, answers[0].answer, last)
 				}
@@ -121,22 +121,22 @@ func recordOf(a *storetest.Audited, subject string) storetest.Record {
 // confirmed change made one version, and there were no other changes. It returns the number of
 // changes. checkStock verifies inventory levels, because shipping changes them, too.
 func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
-	told, n := map[string]map[int]bool{}, 0
+	returned, n := map[string]map[int]bool{}, 0
 	for _, e := range log {
 		if !e.answer.Done() {
 			continue
 		}
 		r := e.answer.Record()
 		subject := shoptest.Subject(e.Field, e.Input, r)
-		if told[subject] == nil {
-			told[subject] = map[int]bool{}
+		if returned[subject] == nil {
+			returned[subject] = map[int]bool{}
 		}
-		if !told[subject][r.Version] {
+		if !returned[subject][r.Version] {
 			n++
 		}
-		told[subject][r.Version] = true
+		returned[subject][r.Version] = true
 	}
-	for subject, versions := range told {
+	for subject, versions := range returned {
 		r := recordOf(a, subject)
 		if r == nil {
 			t.Errorf("a response returned %s, but it does not exist", subject)
@@ -159,7 +159,7 @@ func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
 		}
 	}
 	for _, id := range a.Orders {
-		if !told["order "+id][1] {
+		if !returned["order "+id][1] {
 			t.Errorf("order %s exists, but no response returned it as placed", id)
 		}
 	}
@@ -181,13 +181,13 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 			known[fmt.Sprintf("inventoryLevel p%d w%d", i, j)] = map[int]levelChange{1: {quantity: w.Stock}}
 		}
 	}
-	gone, set := map[string]bool{}, map[string]bool{}
+	shippedOrders, set := map[string]bool{}, map[string]bool{}
 	for _, e := range log {
 		r := e.answer.Record()
 		switch {
 		case !e.answer.Done():
-		case e.Field == "shipOrder" && !gone[r.ID]:
-			gone[r.ID] = true
+		case e.Field == "shipOrder" && !shippedOrders[r.ID]:
+			shippedOrders[r.ID] = true
 			for _, item := range r.Items.Nodes {
 				level := fmt.Sprintf("inventoryLevel %s %s", item.ProductID, e.Input["warehouseId"])
 				shipped[level] = append(shipped[level], item.Quantity)

@@ -173,8 +173,8 @@ func (w *workshop) shop(t *testing.T, choose faults.Chooser) (failing, clean *dy
 			t.Fatal(err)
 		}
 	}
-	between, _ := faults.Between(w.db, choose)
-	failing, err := dynamo.New(between, w.options(table, 3))
+	faulty, _ := faults.Between(w.db, choose)
+	failing, err := dynamo.New(faulty, w.options(table, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,25 +343,25 @@ func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 // was refused after its reads.
 func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	t.Helper()
-	me, they := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, change.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
+	caller, otherCaller := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, change.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
 	var clean *dynamo.Store
-	theirs := ""
+	otherResult := ""
 	failing, clean, shop := w.shop(t, func(r faults.Request) faults.Kind {
-		if r.Writes() && theirs == "" {
-			theirs = told(other.do(t.Context(), clean, they))
+		if r.Writes() && otherResult == "" {
+			otherResult = told(other.do(t.Context(), clean, otherCaller))
 		}
 		return faults.None
 	})
-	got := told(mine.do(t.Context(), failing, me))
-	if theirs == "" {
+	got := told(mine.do(t.Context(), failing, caller))
+	if otherResult == "" {
 		return false
 	}
-	raced := w.text(storetest.Clean(t, w.db, shop, 1), "they: "+theirs, "I: "+got)
+	raced := w.text(storetest.Clean(t, w.db, shop, 1), "they: "+otherResult, "I: "+got)
 
-	_, calm, second := w.shop(t, func(faults.Request) faults.Kind { return faults.None })
-	theirs = told(other.do(t.Context(), calm, they))
-	got = told(mine.do(t.Context(), calm, me))
-	if want := w.text(storetest.Clean(t, w.db, second, 1), "they: "+theirs, "I: "+got); raced != want {
+	_, sequential, second := w.shop(t, func(faults.Request) faults.Kind { return faults.None })
+	otherResult = told(other.do(t.Context(), sequential, otherCaller))
+	got = told(mine.do(t.Context(), sequential, caller))
+	if want := w.text(storetest.Clean(t, w.db, second, 1), "they: "+otherResult, "I: "+got); raced != want {
 		t.Errorf("%s, interrupted by %s:\n%s", mine.name, other.name, difference(want, raced))
 	}
 	for _, name := range []string{shop, second} {
@@ -373,8 +373,8 @@ func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 }
 
 // difference returns the lines in which two texts differ.
-func difference(want, have string) string {
-	a, b := strings.Split(want, "\n"), strings.Split(have, "\n")
+func difference(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	var out []string
 	for _, line := range a {
 		if !slices.Contains(b, line) {
@@ -416,8 +416,8 @@ func TestATwinIsFaster(t *testing.T) {
 				t.Errorf("%s: a later response differs:\n%s\n%s", d.name, first, third)
 			}
 			raced := w.text(storetest.Clean(t, db, table, 1))
-			_, calm, once := w.shop(t, func(faults.Request) faults.Kind { return faults.None })
-			if _, err := d.do(t.Context(), calm, caller); err != nil {
+			_, sequential, once := w.shop(t, func(faults.Request) faults.Kind { return faults.None })
+			if _, err := d.do(t.Context(), sequential, caller); err != nil {
 				t.Errorf("%s: %v", d.name, err)
 			}
 			if want := w.text(storetest.Clean(t, db, once, 1)); raced != want {

@@ -35,9 +35,9 @@ func TestFaultsInEveryMutation(t *testing.T) {
 		s := open(t, db, w, randomFaults(11))
 		c, network := client(11)
 		memory := shoptest.NewMemory()
-		done, refused, silent := map[string]*atomic.Int64{}, map[string]*atomic.Int64{}, map[string]*atomic.Int64{}
+		succeeded, refused, unanswered := map[string]*atomic.Int64{}, map[string]*atomic.Int64{}, map[string]*atomic.Int64{}
 		for _, field := range shoptest.Fields() {
-			done[field], refused[field], silent[field] = &atomic.Int64{}, &atomic.Int64{}, &atomic.Int64{}
+			succeeded[field], refused[field], unanswered[field] = &atomic.Int64{}, &atomic.Int64{}, &atomic.Int64{}
 		}
 		inParallel(n, 8, func(i int) {
 			source := rand.New(rand.NewPCG(11, uint64(i)))
@@ -50,19 +50,19 @@ func TestFaultsInEveryMutation(t *testing.T) {
 			a, _, err := c.Insist(t.Context(), func() string { return s.url }, m, tries)
 			switch {
 			case err == nil && a.Done():
-				done[m.Field].Add(1)
+				succeeded[m.Field].Add(1)
 				memory.Learn(m, a)
 			case err == nil:
 				refused[m.Field].Add(1)
 			case errors.Is(err, shoptest.ErrNoAnswer) && m.Key() == "":
-				silent[m.Field].Add(1)
+				unanswered[m.Field].Add(1)
 			default:
 				t.Errorf("%s %v: %v", m.Field, m.Input, err)
 			}
 		})
 		for _, field := range shoptest.Fields() {
-			t.Logf("%-22s %3d succeeded, %3d refused, %2d without a response", field, done[field].Load(), refused[field].Load(), silent[field].Load())
-			if done[field].Load() == 0 && n > 300 {
+			t.Logf("%-22s %3d succeeded, %3d refused, %2d without a response", field, succeeded[field].Load(), refused[field].Load(), unanswered[field].Load())
+			if succeeded[field].Load() == 0 && n > 300 {
 				t.Errorf("no %s succeeded: the test covers too little", field)
 			}
 		}

@@ -136,7 +136,7 @@ func TestOneOrderForEachKey(t *testing.T) {
 		s := open(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
 		c, network := client(7)
 		answers := make([]shoptest.Answer, orders)
-		var sent, twins atomic.Int64
+		var sent, doubled atomic.Int64
 		send := func(m shoptest.Mutation) shoptest.Answer {
 			a, n, err := c.Insist(t.Context(), func() string { return s.url }, m, attempts)
 			sent.Add(int64(n))
@@ -153,16 +153,16 @@ func TestOneOrderForEachKey(t *testing.T) {
 				answers[i] = send(m)
 				return
 			}
-			twin := make(chan shoptest.Answer)
-			twins.Add(1)
-			go func() { twin <- send(m) }()
+			second := make(chan shoptest.Answer)
+			doubled.Add(1)
+			go func() { second <- send(m) }()
 			answers[i] = send(m)
-			if other := <-twin; other.String() != answers[i].String() {
+			if other := <-second; other.String() != answers[i].String() {
 				t.Errorf("%s: two different responses: %v, %v", m.Key(), answers[i], other)
 			}
 		})
 		t.Logf("%d orders, %d of them sent twice concurrently, %d attempts, %d responses to the client lost; faults: %v; %d responses to committed transactions lost",
-			orders, twins.Load(), sent.Load(), network.lost.Load(), s.fault.Counts(), s.fault.LostCommits())
+			orders, doubled.Load(), sent.Load(), network.lost.Load(), s.fault.Counts(), s.fault.LostCommits())
 		for kind := range writeFaults() {
 			if s.fault.Counts()[kind] == 0 {
 				t.Errorf("no request met %s: the test covers too little", kind)

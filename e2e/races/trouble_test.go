@@ -122,14 +122,14 @@ func TestLastingTrouble(t *testing.T) {
 func TestLastingTroubleOverHTTP(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := open(t, db, small, faultless)
-		over := func() {}
-		failing, _ := faults.Between(db, lasting(faults.Conflict, func() { over() }))
+		expire := func() {}
+		failing, _ := faults.Between(db, lasting(faults.Conflict, func() { expire() }))
 		store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 		if err != nil {
 			t.Fatal(err)
 		}
 		url, passed := shoptest.ServeUntil(t, store, io.Discard)
-		over = passed
+		expire = passed
 		if a, err := shoptest.NewClient().Send(t.Context(), url, one("k")); !errors.Is(err, shoptest.ErrNoAnswer) {
 			t.Errorf("the server returned %v, %v, want UNAVAILABLE", a, err)
 		}

@@ -139,7 +139,7 @@ func (f *follower) subscription() json.RawMessage {
 
 // next stores an update.
 func (f *follower) next(m message) error {
-	var told struct {
+	var payload struct {
 		Data struct {
 			Update *struct {
 				ID      *string
@@ -149,10 +149,10 @@ func (f *follower) next(m message) error {
 		}
 		Errors []json.RawMessage
 	}
-	if err := json.Unmarshal(m.Payload, &told); err != nil || len(told.Errors) > 0 || told.Data.Update == nil {
+	if err := json.Unmarshal(m.Payload, &payload); err != nil || len(payload.Errors) > 0 || payload.Data.Update == nil {
 		return fmt.Errorf("%w: invalid update %s", errFatal, m.Payload)
 	}
-	u := told.Data.Update
+	u := payload.Data.Update
 	if (u.ID == nil) != (u.Event == nil) || u.ID != nil && *u.ID != u.Event.ID {
 		return fmt.Errorf("%w: the update's id is not the event's id: %s", errFatal, m.Payload)
 	}
@@ -170,7 +170,7 @@ func (f *follower) next(m message) error {
 
 // wait waits until the condition holds. It returns an error if the subscriber has failed or the
 // context ends.
-func (f *follower) wait(ctx context.Context, until func() bool) error {
+func (f *follower) wait(ctx context.Context, done func() bool) error {
 	defer context.AfterFunc(ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -178,7 +178,7 @@ func (f *follower) wait(ctx context.Context, until func() bool) error {
 	})()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for !until() {
+	for !done() {
 		if f.failed != nil {
 			return f.failed
 		}
@@ -201,20 +201,20 @@ func (f *follower) compare(want []update) error {
 	for _, u := range f.updates {
 		times[u]++
 	}
-	var wrong []string
+	var problems []string
 	for _, u := range want {
 		if n := times[u]; n != 1 {
-			wrong = append(wrong, fmt.Sprintf("%s of order %s was delivered %d times", u.ID, u.OrderID, n))
+			problems = append(problems, fmt.Sprintf("%s of order %s was delivered %d times", u.ID, u.OrderID, n))
 		}
 		delete(times, u)
 	}
 	for u := range times {
-		wrong = append(wrong, fmt.Sprintf("%s of order %s was delivered, but is in no timeline", u.ID, u.OrderID))
+		problems = append(problems, fmt.Sprintf("%s of order %s was delivered, but is in no timeline", u.ID, u.OrderID))
 	}
 	for i := 1; i < len(f.updates); i++ {
 		if f.updates[i].ID <= f.updates[i-1].ID {
-			wrong = append(wrong, fmt.Sprintf("%s was delivered after %s", f.updates[i].ID, f.updates[i-1].ID))
+			problems = append(problems, fmt.Sprintf("%s was delivered after %s", f.updates[i].ID, f.updates[i-1].ID))
 		}
 	}
-	return fmt.Errorf("%d updates, want %d: %s", len(f.updates), len(want), strings.Join(wrong[:min(len(wrong), 5)], "; "))
+	return fmt.Errorf("%d updates, want %d: %s", len(f.updates), len(want), strings.Join(problems[:min(len(problems), 5)], "; "))
 }

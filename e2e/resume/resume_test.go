@@ -67,8 +67,8 @@ func (s *shop) pick(source *rand.Rand) string {
 }
 
 // send sends a mutation until it gets a response. It returns nil for user errors.
-func (s *shop) send(t *testing.T, where func() string, field string, input map[string]any) *shoptest.Result {
-	a, _, err := s.http.Insist(context.Background(), where, shoptest.Mutation{Field: field, Input: input}, attempts)
+func (s *shop) send(t *testing.T, serverURL func() string, field string, input map[string]any) *shoptest.Result {
+	a, _, err := s.http.Insist(context.Background(), serverURL, shoptest.Mutation{Field: field, Input: input}, attempts)
 	if err != nil {
 		t.Errorf("%s %v: %v", field, input, err)
 	}
@@ -79,8 +79,8 @@ func (s *shop) send(t *testing.T, where func() string, field string, input map[s
 	return &record
 }
 
-func (s *shop) place(t *testing.T, where func() string, customer string) *shoptest.Result {
-	o := s.send(t, where, "placeOrder", map[string]any{
+func (s *shop) place(t *testing.T, serverURL func() string, customer string) *shoptest.Result {
+	o := s.send(t, serverURL, "placeOrder", map[string]any{
 		"customerId": customer, "items": []map[string]any{{"sku": "p0", "quantity": 1}}, "idempotencyKey": fmt.Sprintf("order-%d", s.named.Add(1)),
 	})
 	if o == nil {
@@ -95,39 +95,39 @@ func (s *shop) place(t *testing.T, where func() string, customer string) *shopte
 
 // address changes the shipping address of an order to a new one. Every order that is not shipped
 // allows that, and a repeated request makes no second change.
-func (s *shop) address(t *testing.T, where func() string, order string) *shoptest.Result {
-	return s.send(t, where, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
+func (s *shop) address(t *testing.T, serverURL func() string, order string) *shoptest.Result {
+	return s.send(t, serverURL, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
 		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.named.Add(1)), "city": "Leeds", "countryCode": "GB",
 	}})
 }
 
 // change changes an order in one of several ways.
-func (s *shop) change(t *testing.T, source *rand.Rand, where func() string) *shoptest.Result {
+func (s *shop) change(t *testing.T, source *rand.Rand, serverURL func() string) *shoptest.Result {
 	order := s.pick(source)
-	with := func(name string, value any) map[string]any {
+	input := func(name string, value any) map[string]any {
 		return map[string]any{"orderId": order, name: value}
 	}
 	switch n := source.IntN(100); {
 	case n < 1:
-		return s.place(t, where, fmt.Sprintf("c%d", source.IntN(customers)))
+		return s.place(t, serverURL, fmt.Sprintf("c%d", source.IntN(customers)))
 	case n < 11:
-		return s.send(t, where, "setOrderItem", map[string]any{"orderId": order, "sku": "p1", "quantity": 1 + source.IntN(1000)})
+		return s.send(t, serverURL, "setOrderItem", map[string]any{"orderId": order, "sku": "p1", "quantity": 1 + source.IntN(1000)})
 	case n < 12:
 		field := []string{"confirmOrder", "deliverOrder", "cancelOrder"}[source.IntN(3)]
-		return s.send(t, where, field, with("idempotencyKey", fmt.Sprintf("move-%d", s.named.Add(1))))
+		return s.send(t, serverURL, field, input("idempotencyKey", fmt.Sprintf("move-%d", s.named.Add(1))))
 	default:
-		return s.address(t, where, order)
+		return s.address(t, serverURL, order)
 	}
 }
 
-// work simulates one client that changes orders until enough changes were made. It calls tell after
-// each change.
-func (s *shop) work(t *testing.T, number int, enough int64, where func() string, tell func()) {
+// work simulates one client that changes orders until total changes were made. It calls notify
+// after each change.
+func (s *shop) work(t *testing.T, number int, total int64, serverURL func() string, notify func()) {
 	source := rand.New(rand.NewPCG(29, uint64(number)))
-	for s.made.Load() < enough && !t.Failed() {
-		if s.change(t, source, where) != nil {
+	for s.made.Load() < total && !t.Failed() {
+		if s.change(t, source, serverURL) != nil {
 			s.made.Add(1)
-			tell()
+			notify()
 		}
 	}
 }
@@ -187,14 +187,14 @@ func TestResume(t *testing.T) {
 	)
 	steady := shoptest.Start(t, binary, environment)
 	defer func() { steady.Kill(t) }()
-	mortal, door := shoptest.Start(t, binary, environment), shoptest.NewGate()
-	defer func() { mortal.Kill(t) }()
-	door.Set(mortal.URL)
-	atSteady := func() string { return steady.URL }
+	killed, killedAddress := shoptest.Start(t, binary, environment), shoptest.NewGate()
+	defer func() { killed.Kill(t) }()
+	killedAddress.Set(killed.URL)
+	steadyURL := func() string { return steady.URL }
 
 	for range ordersEach {
 		for c := range customers {
-			s.place(t, atSteady, fmt.Sprintf("c%d", c))
+			s.place(t, steadyURL, fmt.Sprintf("c%d", c))
 		}
 	}
 	placed, owner := s.timelines(t)
@@ -205,11 +205,11 @@ func TestResume(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience+time.Duration(*changes)*100*time.Millisecond)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer func() { stop(); door.Set(steady.URL) }() // no subscriber waits for a server
+	defer func() { stop(); killedAddress.Set(steady.URL) }() // no subscriber waits for a server
 	began := map[*follower]string{}
 	var followers []*follower
-	follow := func(server, field, argument, id, after string, where func() string) {
-		f := newFollower(fmt.Sprintf("%s(%s) at the %s server", field, id, server), field, argument, id, after, where)
+	follow := func(server, field, argument, id, after string, serverURL func() string) {
+		f := newFollower(fmt.Sprintf("%s(%s) at the %s server", field, id, server), field, argument, id, after, serverURL)
 		followers, began[f] = append(followers, f), after
 		running.Go(func() { f.run(ctx) })
 	}
@@ -220,44 +220,45 @@ func TestResume(t *testing.T) {
 		}
 		switch {
 		case i%3 == 0:
-			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, door.Where)
+			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, killedAddress.Where)
 		case i%12 == 1:
-			follow("steady", "orderUpdated", "id", e.OrderID, e.ID, atSteady)
+			follow("steady", "orderUpdated", "id", e.OrderID, e.ID, steadyURL)
 		}
 	}
 	for c, id := range first {
-		follow("killed", "customerOrders", "customerId", c, id, door.Where)
-		follow("killed", "customerOrders", "customerId", c, id, door.Where)
-		follow("steady", "customerOrders", "customerId", c, id, atSteady)
+		follow("killed", "customerOrders", "customerId", c, id, killedAddress.Where)
+		follow("killed", "customerOrders", "customerId", c, id, killedAddress.Where)
+		follow("steady", "customerOrders", "customerId", c, id, steadyURL)
 	}
 
 	start := time.Now()
-	enough := int64(*changes)
+	total := int64(*changes)
 	var work sync.WaitGroup
-	// through has capacity for every change at the server that is killed, so that clients never block.
-	through := make(chan struct{}, *changes+clients)
+	// killedChanges has capacity for every change at the server that is killed, so that clients never
+	// block.
+	killedChanges := make(chan struct{}, *changes+clients)
 	for i := range clients {
-		where, tell := atSteady, func() {}
+		serverURL, notify := steadyURL, func() {}
 		if i%2 == 1 {
-			where, tell = door.Where, func() { through <- struct{}{} }
+			serverURL, notify = killedAddress.Where, func() { killedChanges <- struct{}{} }
 		}
-		work.Go(func() { s.work(t, i, enough, where, tell) })
+		work.Go(func() { s.work(t, i, total, serverURL, notify) })
 	}
-	go func() { work.Wait(); close(through) }()
+	go func() { work.Wait(); close(killedChanges) }()
 	source := rand.New(rand.NewPCG(29, 1_000_000))
-	kills, byMortal, lives := 0, 0, 1+source.IntN(20)
+	kills, changesAtKilled, nextKill := 0, 0, 1+source.IntN(20)
 	// Each server process is killed after some changes were made through it.
-	for range through {
-		if byMortal++; byMortal < lives {
+	for range killedChanges {
+		if changesAtKilled++; changesAtKilled < nextKill {
 			continue
 		}
 		// Clear the URL first, so that clients do not connect to a dead server.
-		door.Set("")
-		mortal.Kill(t)
-		mortal = shoptest.Start(t, binary, environment)
-		door.Set(mortal.URL)
+		killedAddress.Set("")
+		killed.Kill(t)
+		killed = shoptest.Start(t, binary, environment)
+		killedAddress.Set(killed.URL)
 		kills++
-		lives = byMortal + 1 + source.IntN(20)
+		nextKill = changesAtKilled + 1 + source.IntN(20)
 	}
 	took := time.Since(start)
 	if t.Failed() {
@@ -267,15 +268,15 @@ func TestResume(t *testing.T) {
 	// Change each subscribed order once more. When that event has arrived, all earlier events have
 	// arrived.
 	for _, f := range followers {
-		if f.field == "orderUpdated" && s.address(t, atSteady, f.id) == nil {
+		if f.field == "orderUpdated" && s.address(t, steadyURL, f.id) == nil {
 			t.Logf("order %s is final and cannot change", f.id)
 		}
 	}
 	for c := range first {
-		s.place(t, door.Where, c)
+		s.place(t, killedAddress.Where, c)
 	}
 	events, owner := s.timelines(t)
-	told, connected := 0, 0
+	delivered, connected := 0, 0
 	for _, f := range followers {
 		want := expected(f, began[f], events, owner)
 		last := began[f]
@@ -288,7 +289,7 @@ func TestResume(t *testing.T) {
 		if err := f.compare(want); err != nil {
 			t.Errorf("%s: %v", f.name, err)
 		}
-		told += len(want)
+		delivered += len(want)
 		f.mu.Lock()
 		connected = max(connected, f.connected)
 		if n := f.connected; strings.Contains(f.name, "steady") && n != 1 {
@@ -300,9 +301,9 @@ func TestResume(t *testing.T) {
 		f.mu.Unlock()
 	}
 	t.Logf("%d changes in %v, %d through the server that was killed %d times; %d subscribers received %d events and connected up to %d times",
-		s.made.Load(), took.Round(time.Millisecond), byMortal, kills, len(followers), told, connected)
-	if connected <= kills/2 || byMortal < *changes/10 {
-		t.Errorf("at most %d connections after %d kills and %d changes at the killed server: the test covers too little", connected, kills, byMortal)
+		s.made.Load(), took.Round(time.Millisecond), changesAtKilled, kills, len(followers), delivered, connected)
+	if connected <= kills/2 || changesAtKilled < *changes/10 {
+		t.Errorf("at most %d connections after %d kills and %d changes at the killed server: the test covers too little", connected, kills, changesAtKilled)
 	}
 	storetest.Clean(t, s.db, s.table, 1)
 	s.others(ctx, t, followers)

@@ -75,27 +75,27 @@ func goroutines(log string) map[string]int {
 
 // checkFlat fails the test if memory grew. It ignores the first third of the samples, because the
 // server is not warm yet. It compares the two halves of the other samples.
-func checkFlat(t *testing.T, what string, samples []int) {
+func checkFlat(t *testing.T, name string, samples []int) {
 	t.Helper()
 	warm := samples[len(samples)/3:]
 	if len(warm) < 6 {
-		t.Errorf("%s: %d samples are too few", what, len(samples))
+		t.Errorf("%s: %d samples are too few", name, len(samples))
 		return
 	}
 	early, late := median(warm[:len(warm)/2]), median(warm[len(warm)/2:])
-	t.Logf("%s: %d samples, %s in the first half, %s in the second half, maximum %s", what, len(samples), megabytes(early), megabytes(late), megabytes(slices.Max(samples)))
+	t.Logf("%s: %d samples, %s in the first half, %s in the second half, maximum %s", name, len(samples), megabytes(early), megabytes(late), megabytes(slices.Max(samples)))
 	var parts []string
 	for part := range slices.Chunk(samples, (len(samples)+9)/10) {
 		parts = append(parts, megabytes(median(part)))
 	}
-	t.Logf("%s by tenth of the time: %s", what, strings.Join(parts, ", "))
+	t.Logf("%s by tenth of the time: %s", name, strings.Join(parts, ", "))
 	if grown := late - early; grown > slack+int(share*float64(early)) {
-		t.Errorf("%s grew by %s", what, megabytes(grown))
+		t.Errorf("%s grew by %s", name, megabytes(grown))
 	}
 }
 
-func median(of []int) int {
-	sorted := slices.Sorted(slices.Values(of))
+func median(values []int) int {
+	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 

@@ -61,24 +61,24 @@ func newTable(t *testing.T) *table {
 	t.Helper()
 	shape := sampledata.DefaultShape()
 	shape.Customers, shape.Products, shape.Orders, shape.FewestItems, shape.MostItems = distinct, 40, 400, 3, 3
-	book, err := sampledata.NewGenerator(t.Context(), shape)
+	dataset, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	db, replayed := replay.Between(embedded.New().Client())
-	made := &table{book: book, replayed: replayed, name: storetest.TableName()}
-	store := storetest.NewTable(t, db, dynamo.Options{Table: made.name})
+	created := &table{book: dataset, replayed: replayed, name: storetest.TableName()}
+	store := storetest.NewTable(t, db, dynamo.Options{Table: created.name})
 	for _, parts := range []func() (bulk.Loaded, error){
-		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), book.Stock(), nil) },
-		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), book.Orders(0), nil) },
+		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.Stock(), nil) },
+		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.Orders(0), nil) },
 	} {
 		if _, err := parts(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	made.endpoint = httptest.NewServer(replayed)
-	t.Cleanup(made.endpoint.Close)
-	return made
+	created.endpoint = httptest.NewServer(replayed)
+	t.Cleanup(created.endpoint.Close)
+	return created
 }
 
 // start starts a server on the table. The server logs its garbage collections.
@@ -171,7 +171,7 @@ func (r request) do(ctx context.Context, client *http.Client, url string) error 
 func TestSoak(t *testing.T) {
 	binary := shoptest.Build(t, "../..")
 	tb := newTable(t)
-	calm := goroutines(tb.calm(t, binary))
+	baseline := goroutines(tb.calm(t, binary))
 
 	p := tb.start(t, binary)
 	sockets := socketsOf(t, p.PID())
@@ -184,8 +184,8 @@ func TestSoak(t *testing.T) {
 	for made, n := range goroutines(log) {
 		// leave counts the connections of clients and to DynamoDB by their sockets. Their goroutines end
 		// shortly after the sockets.
-		if n > calm[made] && !strings.Contains(made, "dialConn") && !strings.HasSuffix(made, "(*Server).Serve") {
-			t.Errorf("%d goroutines created by %s remain; after few requests there are %d", n, made, calm[made])
+		if n > baseline[made] && !strings.Contains(made, "dialConn") && !strings.HasSuffix(made, "(*Server).Serve") {
+			t.Errorf("%d goroutines created by %s remain; after few requests there are %d", n, made, baseline[made])
 		}
 	}
 }
@@ -221,14 +221,14 @@ func (tb *table) load(t *testing.T, p *shoptest.Process) []int {
 	t.Helper()
 	client := newClient()
 	defer client.CloseIdleConnections()
-	over := make(chan struct{})
+	stop := make(chan struct{})
 	var answered atomic.Int64
 	var running sync.WaitGroup
 	for i := range clients {
 		running.Go(func() {
 			for n := i; ; n += clients {
 				select {
-				case <-over:
+				case <-stop:
 					return
 				default:
 				}
@@ -252,7 +252,7 @@ func (tb *table) load(t *testing.T, p *shoptest.Process) []int {
 		}
 		break
 	}
-	close(over)
+	close(stop)
 	running.Wait()
 	t.Logf("%d responses in %v", answered.Load(), *duration)
 	return samples

@@ -37,9 +37,9 @@ func TestMain(m *testing.M) {
 }
 
 // victim starts a child process, prints its process ID and waits to be killed.
-func victim(how string) {
+func victim(variant string) {
 	var pid int
-	switch how {
+	switch variant {
 	case "instance":
 		inst, err := Start(context.Background())
 		if err != nil {
@@ -63,7 +63,7 @@ func victim(how string) {
 	case "shell", "panic":
 		cmd := exec.Command("sleep", "600")
 		start := startWithShell
-		if how == "panic" {
+		if variant == "panic" {
 			start = startGuarded
 		}
 		if _, err := start(cmd); err != nil {
@@ -73,7 +73,7 @@ func victim(how string) {
 		pid = cmd.Process.Pid
 	}
 	fmt.Println(pid)
-	if how == "panic" {
+	if variant == "panic" {
 		// Wait until the parent has read the line. It then closes our standard input.
 		_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		panic("as a failing test would")
@@ -83,15 +83,15 @@ func victim(how string) {
 
 func TestChildEndsWithThisProcess(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"instance", "shell", "panic"} {
-		t.Run(how, func(t *testing.T) {
+	for _, variant := range []string{"instance", "shell", "panic"} {
+		t.Run(variant, func(t *testing.T) {
 			t.Parallel()
-			if how == "instance" {
+			if variant == "instance" {
 				Shared(t) // skips or fails if DynamoDB Local is not available
 			}
 			cmd := exec.Command(os.Args[0])
 			// A killed process leaves its log. Put the log where the test cleans up.
-			cmd.Env = append(os.Environ(), victimEnv+"="+how, "TMPDIR="+t.TempDir())
+			cmd.Env = append(os.Environ(), victimEnv+"="+variant, "TMPDIR="+t.TempDir())
 			stderr := new(strings.Builder)
 			cmd.Stderr = stderr
 			stdin, err := cmd.StdinPipe()
@@ -106,7 +106,7 @@ func TestChildEndsWithThisProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			line, readErr := bufio.NewReader(stdout).ReadString('\n')
-			if how == "panic" {
+			if variant == "panic" {
 				stdin.Close()
 			} else if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)

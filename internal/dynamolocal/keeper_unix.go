@@ -39,11 +39,11 @@ func join(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := lock(ctx, lib+".joining") // only one process starts a keeper
+	unlock, err := lock(ctx, lib+".joining") // only one process starts a keeper
 	if err != nil {
 		return nil, fmt.Errorf("join DynamoDB Local: wait for another process: %w", err)
 	}
-	defer done()
+	defer unlock()
 	users := lib + ".users"
 	leave, err := wait(ctx, users, syscall.LOCK_SH)
 	if err != nil {

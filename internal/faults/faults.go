@@ -131,10 +131,10 @@ func Passing() []Kind { return []Kind{Throughput, Internal, Reset, Throttling, S
 
 // First returns a Chooser with fixed faults for the first requests of each operation, in order.
 func First(kinds ...Kind) Chooser {
-	met := map[string]int{}
+	counts := map[string]int{}
 	return func(r Request) Kind {
-		if n := met[r.Operation]; n < len(kinds) {
-			met[r.Operation]++
+		if n := counts[r.Operation]; n < len(kinds) {
+			counts[r.Operation]++
 			return kinds[n]
 		}
 		return None
@@ -201,8 +201,8 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.Body.Close()
-	asked := Request{Operation: operation, Body: body}
-	kind := c.pick(asked)
+	request := Request{Operation: operation, Body: body}
+	kind := c.pick(request)
 	switch kind {
 	case None:
 		return c.send(r, body)
@@ -214,7 +214,7 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	case Internal:
 		return answer(r, http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError", "Internal server error")
 	case Conflict:
-		if asked.writesOne() {
+		if request.writesOne() {
 			return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "Transaction is ongoing for the item")
 		}
 		return conflict(r, body)
@@ -230,9 +230,9 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	case Refused:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	case Unprocessed:
-		return c.half(r, asked)
+		return c.half(r, request)
 	default:
-		return c.lose(r, asked, kind)
+		return c.lose(r, request, kind)
 	}
 }
 
@@ -254,15 +254,15 @@ func (c *Client) pick(r Request) Kind {
 
 // send sends the request to the engine with the given body.
 func (c *Client) send(r *http.Request, body []byte) (*http.Response, error) {
-	again := r.Clone(r.Context())
-	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	return c.next.Do(again)
+	copied := r.Clone(r.Context())
+	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	copied.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return c.next.Do(copied)
 }
 
 // lose lets the engine execute the request and loses the response.
-func (c *Client) lose(r *http.Request, asked Request, kind Kind) (*http.Response, error) {
-	response, err := c.send(r, asked.Body)
+func (c *Client) lose(r *http.Request, request Request, kind Kind) (*http.Response, error) {
+	response, err := c.send(r, request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func (c *Client) lose(r *http.Request, asked Request, kind Kind) (*http.Response
 	if err != nil {
 		return nil, err
 	}
-	if asked.Writes() && response.StatusCode == http.StatusOK {
+	if request.Writes() && response.StatusCode == http.StatusOK {
 		c.mu.Lock()
 		c.lost++
 		c.mu.Unlock()

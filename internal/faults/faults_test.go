@@ -77,7 +77,7 @@ func TestKinds(t *testing.T) {
 			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				table := storetest.TableName()
 				storetest.NewTable(t, db, dynamo.Options{Table: table})
-				client, between := failing(db, c.kind)
+				client, faultClient := failing(db, c.kind)
 				put := func(i int) types.TransactWriteItem {
 					return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key(i)}}
 				}
@@ -92,8 +92,8 @@ func TestKinds(t *testing.T) {
 				if c.kind == faults.Reset || c.kind == faults.Silence || c.kind == faults.Cut {
 					lost = 1
 				}
-				if between.LostCommits() != lost {
-					t.Errorf("%d commits were lost, want %d", between.LostCommits(), lost)
+				if faultClient.LostCommits() != lost {
+					t.Errorf("%d commits were lost, want %d", faultClient.LostCommits(), lost)
 				}
 			})
 		})
@@ -121,28 +121,28 @@ func TestUnprocessed(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		storetest.NewTable(t, db, dynamo.Options{Table: table})
-		client, between := failing(db, faults.Unprocessed)
+		client, faultClient := failing(db, faults.Unprocessed)
 		var puts []types.WriteRequest
 		var keys []map[string]types.AttributeValue
 		for i := range 5 {
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: key(i)}})
 			keys = append(keys, key(i))
 		}
-		wrote, err := client.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}})
-		if err != nil || len(wrote.UnprocessedItems[table]) != 3 || written(t, db, table) != 2 {
-			t.Fatalf("%v, %v, %d records", wrote, err, written(t, db, table))
+		output, err := client.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}})
+		if err != nil || len(output.UnprocessedItems[table]) != 3 || written(t, db, table) != 2 {
+			t.Fatalf("%v, %v, %d records", output, err, written(t, db, table))
 		}
-		if _, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: wrote.UnprocessedItems}); err != nil {
+		if _, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: output.UnprocessedItems}); err != nil {
 			t.Fatal(err)
 		}
 		read, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {Keys: keys, ConsistentRead: aws.Bool(true)}}})
 		if err != nil || len(read.Responses[table]) != 2 || len(read.UnprocessedKeys[table].Keys) != 3 || !aws.ToBool(read.UnprocessedKeys[table].ConsistentRead) {
 			t.Errorf("%v, %v", read, err)
 		}
-		if n := between.Counts()[faults.Unprocessed]; n != 2 {
+		if n := faultClient.Counts()[faults.Unprocessed]; n != 2 {
 			t.Errorf("%d faults are counted, want 2", n)
 		}
-		between.Heal()
+		faultClient.Heal()
 		if read, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: read.UnprocessedKeys}); err != nil || len(read.Responses[table]) != 3 {
 			t.Errorf("after Heal: %v, %v", read, err)
 		}

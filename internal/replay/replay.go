@@ -102,48 +102,48 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	asked := requests.Get().(*request)
-	defer requests.Put(asked)
-	asked.body.Reset()
+	buffered := requests.Get().(*request)
+	defer requests.Put(buffered)
+	buffered.body.Reset()
 	if r.Body != nil {
-		_, err := asked.body.ReadFrom(r.Body)
+		_, err := buffered.body.ReadFrom(r.Body)
 		r.Body.Close()
 		if err != nil {
 			return nil, fmt.Errorf("replay: read the request: %w", err)
 		}
 	}
 	target := r.Header.Get("X-Amz-Target")
-	key, ok := c.key(target, asked)
+	key, ok := c.key(target, buffered)
 	if !ok {
 		if changes(target) {
 			defer c.forget()
 		}
-		return c.forward(r, asked.body.Bytes())
+		return c.forward(r, buffered.body.Bytes())
 	}
 	c.mu.RLock()
-	kept := c.kept[key]
+	stored := c.kept[key]
 	c.mu.RUnlock()
-	if kept == nil {
-		response, err := c.forward(r, asked.body.Bytes())
+	if stored == nil {
+		response, err := c.forward(r, buffered.body.Bytes())
 		if err != nil || response.StatusCode != http.StatusOK && !(c.recording.Load() && changes(target)) {
 			return response, err
 		}
-		if kept, err = keep(response); err != nil {
+		if stored, err = keep(response); err != nil {
 			return nil, err
 		}
 		c.mu.Lock()
-		c.kept[key] = kept
+		c.kept[key] = stored
 		c.mu.Unlock()
 	}
-	return kept.response(r), nil
+	return stored.response(r), nil
 }
 
 // key returns the key of a request's kept response. It returns false for a request that always goes
 // to the engine.
-func (c *Client) key(target string, asked *request) (uint64, bool) {
+func (c *Client) key(target string, buffered *request) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
-		key, ok := asked.fingerprint(target)
+		key, ok := buffered.fingerprint(target)
 		return mix(key, c.transaction.Load()), ok // a read after a transaction has another response
 	case "DynamoDB_20120810.TransactWriteItems":
 		if c.recording.Load() {
@@ -173,9 +173,9 @@ func (c *Client) forget() {
 
 // forward sends the request to the engine with a copy of body.
 func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
-	again := r.Clone(r.Context())
-	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(bytes.Clone(body))), int64(len(body))
-	return c.engine.Do(again)
+	copied := r.Clone(r.Context())
+	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(bytes.Clone(body))), int64(len(body))
+	return c.engine.Do(copied)
 }
 
 // keep reads a response and gives it DynamoDB's headers, except Date: its value would soon be

@@ -65,7 +65,7 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 	store, replayed, engine := book(t)
 	ctx := context.Background()
 	first := customer(ctx, t, store)
-	asked, made := engine.requests.Load(), replayed.Requests()
+	engineRequests, clientRequests := engine.requests.Load(), replayed.Requests()
 
 	var clients sync.WaitGroup
 	for range 4 {
@@ -79,11 +79,11 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if now := engine.requests.Load(); now != asked {
-		t.Errorf("the engine got %d requests whose responses were kept", now-asked)
+	if now := engine.requests.Load(); now != engineRequests {
+		t.Errorf("the engine got %d requests whose responses were kept", now-engineRequests)
 	}
-	if now := replayed.Requests(); now != made+100 {
-		t.Errorf("%d requests were counted, want 100", now-made)
+	if now := replayed.Requests(); now != clientRequests+100 {
+		t.Errorf("%d requests were counted, want 100", now-clientRequests)
 	}
 }
 
@@ -119,14 +119,14 @@ func TestRecordedTransactionsAreRepeated(t *testing.T) {
 	if first[1] != first[0]+" II" || refused == nil {
 		t.Fatalf("the customer has the names %q and %q; the second transaction returns %v", first[0], first[1], refused)
 	}
-	asked := engine.requests.Load()
+	engineRequests := engine.requests.Load()
 	for range 2 {
 		replayed.Repeat()
 		if again, err := execute(); again != first || err == nil || err.Error() != refused.Error() {
 			t.Errorf("repeated: %q and %v, want %q and %v", again, err, first, refused)
 		}
 	}
-	if more := engine.requests.Load() - asked; more > 0 {
+	if more := engine.requests.Load() - engineRequests; more > 0 {
 		t.Errorf("the engine got %d repeated requests, want 0", more)
 	}
 }
@@ -151,8 +151,8 @@ func TestTransactionsAreReplayed(t *testing.T) {
 	if len(orders) != 3 {
 		t.Errorf("3 transactions placed %d orders", len(orders))
 	}
-	asked := engine.requests.Load()
-	if after := customer(ctx, t, store); *after.OrderCount != *before.OrderCount || engine.requests.Load() != asked {
+	engineRequests := engine.requests.Load()
+	if after := customer(ctx, t, store); *after.OrderCount != *before.OrderCount || engine.requests.Load() != engineRequests {
 		t.Errorf("the customer has %d orders, want the replayed %d", *after.OrderCount, *before.OrderCount)
 	}
 	// A read that was not kept before reads the engine.

@@ -59,8 +59,8 @@ var UserErrors = func() map[string][]string {
 // of name may be lower case.
 func Details(name string) string {
 	var fields []string
-	of := schema.Types[strings.ToUpper(name[:1])+name[1:]]
-	for _, f := range of.Fields {
+	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]
+	for _, f := range definition.Fields {
 		typ := schema.Types[f.Type.Name()]
 		switch {
 		case len(f.Arguments) > 0:
@@ -172,20 +172,20 @@ func (c *Client) Send(ctx context.Context, url string, m Mutation) (Answer, erro
 
 // read decodes a GraphQL response.
 func read(m Mutation, status int, text []byte) (Answer, error) {
-	var got struct {
+	var response struct {
 		Data   map[string]*json.RawMessage
 		Errors []struct {
 			Message    string
 			Extensions struct{ Code string }
 		}
 	}
-	if err := json.Unmarshal(text, &got); err != nil || status != http.StatusOK {
+	if err := json.Unmarshal(text, &response); err != nil || status != http.StatusOK {
 		return Answer{}, fmt.Errorf("%w: status %d: %s", ErrFault, status, text)
 	}
-	data, there := got.Data[m.Field]
-	if len(got.Errors) > 0 {
-		if data == nil && there && len(got.Errors) == 1 && slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, got.Errors[0].Extensions.Code) {
-			return Answer{}, fmt.Errorf("%w: %s", ErrNoAnswer, got.Errors[0].Message)
+	data, present := response.Data[m.Field]
+	if len(response.Errors) > 0 {
+		if data == nil && present && len(response.Errors) == 1 && slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, response.Errors[0].Extensions.Code) {
+			return Answer{}, fmt.Errorf("%w: %s", ErrNoAnswer, response.Errors[0].Message)
 		}
 		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
 	}

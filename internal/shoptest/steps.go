@@ -47,7 +47,7 @@ type Steps struct {
 	Int func(n int) int
 }
 
-func (s Steps) one(of ...string) string { return of[s.Int(len(of))] }
+func (s Steps) one(choices ...string) string { return choices[s.Int(len(choices))] }
 
 // likely returns true in n-1 of n cases. Small random numbers stand for the usual cases, because
 // generators that shrink prefer small numbers.
@@ -276,34 +276,34 @@ func Subject(field string, in map[string]any, r Result) string {
 func (m *Memory) Now(s Step) Mutation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := Mutation{Field: s.Field, Input: maps.Clone(s.Input)}
+	mutation := Mutation{Field: s.Field, Input: maps.Clone(s.Input)}
 	if s.Order >= 0 {
 		o := m.pick(s)
-		out.Input["orderId"] = o.ID
+		mutation.Input["orderId"] = o.ID
 		if s.Fitting && s.Field == "removeOrderItem" && len(o.Items.Nodes) > 0 {
-			out.Input["sku"] = o.Items.Nodes[0].ProductID
+			mutation.Input["sku"] = o.Items.Nodes[0].ProductID
 		}
 	}
 	switch s.Expect {
 	case Known:
-		if v, ok := m.versions[Subject(s.Field, out.Input, Result{})]; ok {
-			out.Input["expectedVersion"] = v
+		if v, ok := m.versions[Subject(s.Field, mutation.Input, Result{})]; ok {
+			mutation.Input["expectedVersion"] = v
 		}
 	case Wrong:
-		out.Input["expectedVersion"] = 1_000_000
+		mutation.Input["expectedVersion"] = 1_000_000
 	}
-	return out
+	return mutation
 }
 
 // Learn updates the state from a response.
-func (m *Memory) Learn(asked Mutation, a Answer) {
+func (m *Memory) Learn(sent Mutation, a Answer) {
 	if a.Result == "null" || a.Result == "" {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := a.Record()
-	if Yields[asked.Field] == "order" {
+	if Yields[sent.Field] == "order" {
 		before, known := m.latest[r.ID]
 		if !known {
 			m.orders = append(m.orders, r.ID)
@@ -312,6 +312,6 @@ func (m *Memory) Learn(asked Mutation, a Answer) {
 			m.latest[r.ID] = r
 		}
 	}
-	subject := Subject(asked.Field, asked.Input, r)
+	subject := Subject(sent.Field, sent.Input, r)
 	m.versions[subject] = max(m.versions[subject], r.Version)
 }

@@ -202,9 +202,9 @@ func (a *audit) problem(k Key, format string, args ...any) {
 	a.Problems = append(a.Problems, k.PK+" "+k.SK+": "+fmt.Sprintf(format, args...))
 }
 
-func (a *audit) expect(k Key, what string, want, have any) {
-	if fmt.Sprint(want) != fmt.Sprint(have) {
-		a.problem(k, "%s is %v, want %v", what, have, want)
+func (a *audit) expect(k Key, subject string, want, got any) {
+	if fmt.Sprint(want) != fmt.Sprint(got) {
+		a.problem(k, "%s is %v, want %v", subject, got, want)
 	}
 }
 
@@ -212,15 +212,15 @@ func (a *audit) expect(k Key, what string, want, have any) {
 var keyNames = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 
 // agree compares all attributes of two records, except the attributes in except.
-func (a *audit) agree(k Key, with string, one, other Record, except ...string) {
+func (a *audit) agree(k Key, otherName string, one, other Record, except ...string) {
 	for name, v := range one {
 		if !slices.Contains(except, name) && !Equal(v, other[name]) {
-			a.problem(k, "%s is %s, in %s it is %s", name, Show(v), with, Show(other[name]))
+			a.problem(k, "%s is %s, in %s it is %s", name, Show(v), otherName, Show(other[name]))
 		}
 	}
 	for name, v := range other {
 		if !slices.Contains(except, name) && one[name] == nil {
-			a.problem(k, "has no %s, in %s it is %s", name, with, Show(v))
+			a.problem(k, "has no %s, in %s it is %s", name, otherName, Show(v))
 		}
 	}
 }
@@ -257,7 +257,7 @@ func Equal(a, b types.AttributeValue) bool {
 
 // sort adds a record of an order to the records of the same order.
 func (a *audit) sort(k Key, r Record) {
-	of := func(id string) *auditedOrder {
+	orderOf := func(id string) *auditedOrder {
 		if a.orders[id] == nil {
 			a.orders[id] = &auditedOrder{items: map[string]Record{}, events: map[string]Record{}}
 		}
@@ -267,13 +267,13 @@ func (a *audit) sort(k Key, r Record) {
 	rest, inCustomer := strings.CutPrefix(k.SK, "ORDER#")
 	switch {
 	case ofOrder && k.SK == "#METADATA":
-		of(id).own = r
+		orderOf(id).own = r
 	case ofOrder && strings.HasPrefix(k.SK, "ITEM#"):
-		of(id).items[strings.TrimPrefix(k.SK, "ITEM#")] = r
+		orderOf(id).items[strings.TrimPrefix(k.SK, "ITEM#")] = r
 	case ofOrder && strings.HasPrefix(k.SK, "EVENT#"):
-		of(id).events[strings.TrimPrefix(k.SK, "EVENT#")] = r
+		orderOf(id).events[strings.TrimPrefix(k.SK, "EVENT#")] = r
 	case inCustomer && strings.HasPrefix(k.PK, "CUSTOMER#"):
-		o := of(rest)
+		o := orderOf(rest)
 		if o.copied != nil {
 			a.problem(k, "is the second copy of the order; the first is in %s", o.copyKey.PK)
 		}
@@ -332,20 +332,20 @@ func filled(e *model.Entity, t model.Template, r Record) string {
 func (a *audit) edges(k Key, e *model.Entity, r Record) {
 	values := e.KeyValues(model.Keys{PK: k.PK, SK: k.SK})
 	for _, edge := range e.Edges() {
-		at := edge.KeyWith(values)
+		edgeKey := edge.KeyWith(values)
 		if i := slices.IndexFunc(edge.ListedBy(), func(name string) bool { return !r.Has(name) }); i < 0 {
-			a.refer(k, at.PK, at.SK)
-		} else if a.Records[Key{at.PK, at.SK}] != nil {
-			a.problem(k, "has no attribute %s, but has the edge %s", edge.ListedBy()[i], at.SK)
+			a.refer(k, edgeKey.PK, edgeKey.SK)
+		} else if a.Records[Key{edgeKey.PK, edgeKey.SK}] != nil {
+			a.problem(k, "has no attribute %s, but has the edge %s", edge.ListedBy()[i], edgeKey.SK)
 		}
 	}
 }
 
 // edge verifies that the attributes of an edge equal the attributes of its record.
 func (a *audit) edge(k Key, e *model.Entity, r Record) {
-	at := e.EdgeOf.KeyWith(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
-	if own := a.refer(k, at.PK, at.SK); own != nil {
-		a.agree(k, "the "+e.EdgeOf.What, r, own, slices.Concat(e.Lacks, keyNames)...)
+	recordKey := e.EdgeOf.KeyWith(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
+	if record := a.refer(k, recordKey.PK, recordKey.SK); record != nil {
+		a.agree(k, "the "+e.EdgeOf.What, r, record, slices.Concat(e.Lacks, keyNames)...)
 	}
 }
 
@@ -461,11 +461,11 @@ func (a *audit) order(id string, o *auditedOrder) {
 func (a *audit) items(k Key, o *auditedOrder) {
 	total := new(big.Rat)
 	for sku, item := range o.items {
-		ik := Key{k.PK, "ITEM#" + sku}
-		a.expect(ik, "customerId and currency", o.own.Text("customerId")+" "+o.own.Text("currency"), item.Text("customerId")+" "+item.Text("currency"))
-		a.refer(ik, "PRODUCT#"+sku, metadata)
+		itemKey := Key{k.PK, "ITEM#" + sku}
+		a.expect(itemKey, "customerId and currency", o.own.Text("customerId")+" "+o.own.Text("currency"), item.Text("customerId")+" "+item.Text("currency"))
+		a.refer(itemKey, "PRODUCT#"+sku, metadata)
 		if item.Int("qty") < 1 || item.Number("price") == nil {
-			a.problem(ik, "has a quantity of %s and a price of %s", Show(item["qty"]), Show(item["price"]))
+			a.problem(itemKey, "has a quantity of %s and a price of %s", Show(item["qty"]), Show(item["price"]))
 			continue
 		}
 		total.Add(total, new(big.Rat).Mul(item.Number("qty"), item.Number("price")))
@@ -474,12 +474,12 @@ func (a *audit) items(k Key, o *auditedOrder) {
 		a.problem(k, "has no items")
 	}
 	a.expect(k, "itemCount", len(o.items), o.own.Int("itemCount"))
-	if have := o.own.Number("total"); have == nil || have.Cmp(total) != 0 {
+	if got := o.own.Number("total"); got == nil || got.Cmp(total) != 0 {
 		a.problem(k, "total is %s, its items add up to %s", Show(o.own["total"]), total.FloatString(4))
 	}
-	embedded, embeds := o.own["items"].(*types.AttributeValueMemberL)
-	a.expect(k, "whether it embeds its items", len(o.items) <= maxEmbedded, embeds)
-	if !embeds {
+	embedded, isEmbedded := o.own["items"].(*types.AttributeValueMemberL)
+	a.expect(k, "whether it embeds its items", len(o.items) <= maxEmbedded, isEmbedded)
+	if !isEmbedded {
 		return
 	}
 	a.expect(k, "the number of embedded items", len(o.items), len(embedded.Value))
@@ -489,13 +489,13 @@ func (a *audit) items(k Key, o *auditedOrder) {
 			a.problem(k, "embeds an item that is not a map: %s", Show(e))
 			continue
 		}
-		line := Record(m.Value)
-		own := o.items[line.Text("productId")]
-		if own == nil {
-			a.problem(k, "embeds item %s, which has no record", line.Text("productId"))
+		embeddedItem := Record(m.Value)
+		itemRecord := o.items[embeddedItem.Text("productId")]
+		if itemRecord == nil {
+			a.problem(k, "embeds item %s, which has no record", embeddedItem.Text("productId"))
 			continue
 		}
-		a.agree(k, "the item's record", line, own, append([]string{"orderId", "customerId", "currency"}, keyNames...)...)
+		a.agree(k, "the item's record", embeddedItem, itemRecord, append([]string{"orderId", "customerId", "currency"}, keyNames...)...)
 	}
 }
 
@@ -519,35 +519,35 @@ func (a *audit) events(k Key, id string, o *auditedOrder) {
 	placed := len(ids) > 0 && o.events[ids[0]].Text("type") == "placed"
 	for i, eventID := range ids {
 		e := o.events[eventID]
-		ek := Key{k.PK, "EVENT#" + eventID}
+		eventKey := Key{k.PK, "EVENT#" + eventID}
 		at := momentOf(eventID)
-		a.expect(ek, "createdAt", at, e.Text("createdAt"))
+		a.expect(eventKey, "createdAt", at, e.Text("createdAt"))
 		if at <= last {
-			a.problem(ek, "is not later than the event before it, at %s", last)
+			a.problem(eventKey, "is not later than the event before it, at %s", last)
 		}
 		last = at
-		kind := e.Text("type")
+		eventType := e.Text("type")
 		switch {
-		case i == 0 && (kind == "placed" || kind == "imported"):
-			a.expect(ek, "from", "", e.Text("from"))
+		case i == 0 && (eventType == "placed" || eventType == "imported"):
+			a.expect(eventKey, "from", "", e.Text("from"))
 			status = e.Text("to")
-			if kind == "placed" {
-				a.expect(ek, "to", "pending", status)
+			if eventType == "placed" {
+				a.expect(eventKey, "to", "pending", status)
 			}
-			a.expect(ek, "the order's createdAt", at, o.own.Text("createdAt"))
-		case moves[kind] != nil:
-			a.expect(ek, "from", status, e.Text("from"))
-			a.expect(ek, "to", kind, e.Text("to"))
-			if !slices.Contains(moves[kind], status) {
-				a.problem(ek, "changes the status to %s, which %s does not allow", kind, status)
+			a.expect(eventKey, "the order's createdAt", at, o.own.Text("createdAt"))
+		case moves[eventType] != nil:
+			a.expect(eventKey, "from", status, e.Text("from"))
+			a.expect(eventKey, "to", eventType, e.Text("to"))
+			if !slices.Contains(moves[eventType], status) {
+				a.problem(eventKey, "changes the status to %s, which %s does not allow", eventType, status)
 			}
-			status = kind
-		case stays[kind] != nil:
-			if !slices.Contains(stays[kind], status) {
-				a.problem(ek, "has type %s, which the status %s does not allow", kind, status)
+			status = eventType
+		case stays[eventType] != nil:
+			if !slices.Contains(stays[eventType], status) {
+				a.problem(eventKey, "has type %s, which the status %s does not allow", eventType, status)
 			}
 		default:
-			a.problem(ek, "has type %q, which is not allowed at position %d", kind, i)
+			a.problem(eventKey, "has type %q, which is not allowed at position %d", eventType, i)
 		}
 	}
 	if len(ids) == 0 {
@@ -574,25 +574,25 @@ func momentOf(id string) string {
 
 // spending compares the stored spending of customers with the cost of their orders.
 func (a *audit) spending(spent map[Key]*big.Rat) {
-	added := func(k Key) bool {
+	isComplete := func(k Key) bool {
 		v, ok := a.Records[Key{k.PK, metadata}]["spendingComplete"].(*types.AttributeValueMemberBOOL)
 		return ok && v.Value
 	}
 	for k, want := range spent {
-		if added(k) && a.Records[k] == nil {
+		if isComplete(k) && a.Records[k] == nil {
 			a.problem(k, "is missing, but the orders cost %s", want.FloatString(2))
 		}
 	}
 	for k, r := range a.Records {
-		if !strings.HasPrefix(k.SK, "SPENDING#") || !added(k) {
+		if !strings.HasPrefix(k.SK, "SPENDING#") || !isComplete(k) {
 			continue
 		}
 		want := spent[k]
 		if want == nil {
 			want = new(big.Rat)
 		}
-		if have := r.Number("spent"); have == nil || have.Cmp(want) != 0 {
-			a.problem(k, "spent is %v, but the orders cost %s", have, want.FloatString(2))
+		if got := r.Number("spent"); got == nil || got.Cmp(want) != 0 {
+			a.problem(k, "spent is %v, but the orders cost %s", got, want.FloatString(2))
 		}
 	}
 }

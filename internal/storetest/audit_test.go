@@ -113,9 +113,9 @@ func TestAudit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, shards := range []int{1, 3} {
 			table := lived(t, db, shards)
-			whole := storetest.Clean(t, db, table, shards)
-			if len(whole.Orders) != 4 || len(whole.Answers) != 4 {
-				t.Fatalf("%d orders and %d keys, want 4 of each", len(whole.Orders), len(whole.Answers))
+			before := storetest.Clean(t, db, table, shards)
+			if len(before.Orders) != 4 || len(before.Answers) != 4 {
+				t.Fatalf("%d orders and %d keys, want 4 of each", len(before.Orders), len(before.Answers))
 			}
 			put := func(r storetest.Record) {
 				if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {
@@ -126,7 +126,7 @@ func TestAudit(t *testing.T) {
 				if !storetest.Every(t, 4, i) {
 					continue
 				}
-				k, before := find(t, whole, d)
+				k, before := find(t, before, d)
 				if d.change == nil {
 					if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey(k.PK, k.SK)}); err != nil {
 						t.Fatal(err)

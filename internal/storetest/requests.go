@@ -24,13 +24,13 @@ type HTTPFunc func(*http.Request) (*http.Response, error)
 // Do calls the function.
 func (do HTTPFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// Watched returns a client of db's engine that calls see with the input of every request before
-// sending it. If see returns an error, the request fails with that error.
-func Watched(db *dynamodb.Client, see func(ctx context.Context, in any) error) *dynamodb.Client {
+// Watched returns a client of db's engine that calls hook with the input of every request before
+// sending it. If hook returns an error, the request fails with that error.
+func Watched(db *dynamodb.Client, hook func(ctx context.Context, in any) error) *dynamodb.Client {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-				if err := see(ctx, in.Parameters); err != nil {
+				if err := hook(ctx, in.Parameters); err != nil {
 					return middleware.InitializeOutput{}, middleware.Metadata{}, err
 				}
 				return next.HandleInitialize(ctx, in)
@@ -92,7 +92,7 @@ func (r RawTable) Among(before func(operation string, earlier int, body string) 
 		next = http.DefaultClient
 	}
 	var mu sync.Mutex
-	seen := map[string]int{}
+	requests := map[string]int{}
 	client := dynamodb.New(r.DB.Options(), func(opts *dynamodb.Options) {
 		opts.Retryer = aws.NopRetryer{}
 		opts.HTTPClient = HTTPFunc(func(request *http.Request) (*http.Response, error) {
@@ -103,8 +103,8 @@ func (r RawTable) Among(before func(operation string, earlier int, body string) 
 			request.Body = io.NopCloser(bytes.NewReader(body))
 			_, operation, _ := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
 			mu.Lock()
-			earlier := seen[operation]
-			seen[operation]++
+			earlier := requests[operation]
+			requests[operation]++
 			response := before(operation, earlier, string(body))
 			mu.Unlock()
 			if response != nil {

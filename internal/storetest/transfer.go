@@ -30,12 +30,12 @@ func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 // Import imports lines into the store's table and returns the result.
 func Import(t testing.TB, store *dynamo.Store, lines string, opts bulk.ImportOptions) bulk.Imported {
 	t.Helper()
-	done, err := store.Import(t.Context(), strings.NewReader(lines), opts)
+	imported, err := store.Import(t.Context(), strings.NewReader(lines), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Offset != opts.From.Offset+int64(len(lines)) {
-		t.Errorf("the import ended at offset %d, want %d", done.Offset, opts.From.Offset+int64(len(lines)))
+	if imported.Offset != opts.From.Offset+int64(len(lines)) {
+		t.Errorf("the import ended at offset %d, want %d", imported.Offset, opts.From.Offset+int64(len(lines)))
 	}
-	return done
+	return imported
 }

@@ -52,8 +52,8 @@ func Witnessed(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *Witness) 
 type action struct{ Item, Key map[string]map[string]any }
 
 func (a action) text(name string) string {
-	for _, of := range []map[string]map[string]any{a.Item, a.Key} {
-		if s, ok := of[name]["S"].(string); ok {
+	for _, attributes := range []map[string]map[string]any{a.Item, a.Key} {
+		if s, ok := attributes[name]["S"].(string); ok {
 			return s
 		}
 	}
@@ -70,15 +70,15 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.Body.Close()
-	var asked struct{ TransactItems []map[string]action }
-	if err := json.Unmarshal(body, &asked); err != nil {
+	var request struct{ TransactItems []map[string]action }
+	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, err
 	}
-	var ks []string
+	var keys []string
 	customer, event := "", ""
-	for _, item := range asked.TransactItems {
+	for _, item := range request.TransactItems {
 		for _, a := range item {
-			ks = append(ks, a.text("pk")+" "+a.text("sk"))
+			keys = append(keys, a.text("pk")+" "+a.text("sk"))
 			if a.text("sk") == "LAST_EVENT" {
 				customer = model.KeyValue(model.EntityLastEvent.PK, a.text("pk"))
 			}
@@ -91,14 +91,14 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 	case !w.conflict:
 		w.turn.Lock()
 		defer w.turn.Unlock()
-	case !w.enter(ks):
-		return conflicted(r, len(ks))
+	case !w.enter(keys):
+		return conflicted(r, len(keys))
 	default:
-		defer w.leave(ks)
+		defer w.leave(keys)
 	}
-	again := r.Clone(r.Context())
-	again.Body = io.NopCloser(bytes.NewReader(body))
-	response, err := w.next.Do(again)
+	copied := r.Clone(r.Context())
+	copied.Body = io.NopCloser(bytes.NewReader(body))
+	response, err := w.next.Do(copied)
 	if err != nil {
 		return nil, err
 	}
@@ -121,27 +121,27 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 
 // enter locks the records of a transaction. It returns false if another transaction has locked one
 // of them.
-func (w *Witness) enter(ks []string) bool {
+func (w *Witness) enter(keys []string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, k := range ks {
-		if w.busy[k] {
+	for _, key := range keys {
+		if w.busy[key] {
 			w.Attempts++
 			w.Cancelled["conflict"]++
 			return false
 		}
 	}
-	for _, k := range ks {
-		w.busy[k] = true
+	for _, key := range keys {
+		w.busy[key] = true
 	}
 	return true
 }
 
-func (w *Witness) leave(ks []string) {
+func (w *Witness) leave(keys []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, k := range ks {
-		delete(w.busy, k)
+	for _, key := range keys {
+		delete(w.busy, key)
 	}
 }
 
