@@ -15,23 +15,23 @@ import (
 
 // BenchmarkHandler measures sequential requests, from the HTTP request to the written response.
 func BenchmarkHandler(b *testing.B) {
-	shop := open(b)
+	api := newTestServer(b)
 	for _, o := range operations() {
 		b.Run(o.name, func(b *testing.B) {
-			bodies, c := o.bodies(b), shop.client()
+			bodies, c := o.bodies(b), api.client()
 			for _, body := range bodies { // fill all caches
 				if err := o.check(c.do(b.Context(), body)); err != nil {
 					b.Fatal(err)
 				}
 			}
-			before, n := shop.table.Requests(), 0
+			before, n := api.table.Requests(), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				c.do(b.Context(), bodies[n%len(bodies)])
 				n++
 			}
-			b.ReportMetric(float64(shop.table.Requests()-before)/float64(n), "dynamodb-requests/op")
-			if err := o.check(c.answer.status, c.answer.body.Bytes()); err != nil {
+			b.ReportMetric(float64(api.table.Requests()-before)/float64(n), "dynamodb-requests/op")
+			if err := o.check(c.response.status, c.response.body.Bytes()); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -41,10 +41,10 @@ func BenchmarkHandler(b *testing.B) {
 // BenchmarkHandlerParallel measures concurrent requests with enough clients to keep a server busy.
 // It shows waiting for locks.
 func BenchmarkHandlerParallel(b *testing.B) {
-	shop := open(b)
+	api := newTestServer(b)
 	for _, o := range operations() {
 		b.Run(o.name, func(b *testing.B) {
-			bodies, first := o.bodies(b), shop.client()
+			bodies, first := o.bodies(b), api.client()
 			for _, body := range bodies {
 				if err := o.check(first.do(b.Context(), body)); err != nil {
 					b.Fatal(err)
@@ -54,14 +54,14 @@ func BenchmarkHandlerParallel(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
-				c, n := shop.client(), 0
+				c, n := api.client(), 0
 				for ; pb.Next(); n++ {
 					c.do(b.Context(), bodies[n%len(bodies)])
 				}
 				if n == 0 {
 					return
 				}
-				if err := o.check(c.answer.status, c.answer.body.Bytes()); err != nil {
+				if err := o.check(c.response.status, c.response.body.Bytes()); err != nil {
 					b.Error(err)
 				}
 			})
@@ -75,10 +75,10 @@ func TestAllocations(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
 		t.Skip("skipped: the race detector and coverage allocate more")
 	}
-	shop := open(t)
+	api := newTestServer(t)
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
-			bodies, c := o.bodies(t), shop.client()
+			bodies, c := o.bodies(t), api.client()
 			for _, body := range bodies {
 				if err := o.check(c.do(t.Context(), body)); err != nil {
 					t.Fatal(err)
@@ -99,15 +99,15 @@ func TestAllocations(t *testing.T) {
 
 // Each of many concurrent operations makes the requests of its budget. explain reports the same
 // requests and read units.
-func TestBudgetsUnderLoad(t *testing.T) {
-	shop := open(t)
+func TestRequestBudgetsUnderLoad(t *testing.T) {
+	api := newTestServer(t)
 	const clients = 32
 	each := longtest.Size(5, 15)
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
 			bodies := o.bodies(t)
 			// The first client reads everything once. From then on, responses are replayed.
-			first := shop.client()
+			first := api.client()
 			for _, explained := range []string{"false", "true"} {
 				first.template.Header.Set(server.ExplainHeader, explained)
 				for _, body := range bodies {
@@ -116,11 +116,11 @@ func TestBudgetsUnderLoad(t *testing.T) {
 					}
 				}
 			}
-			before := shop.table.Requests()
+			before := api.table.Requests()
 			var running sync.WaitGroup
 			for i := range clients {
 				running.Go(func() {
-					c := shop.client()
+					c := api.client()
 					// Every second client requests explain.
 					explained := i%2 == 0
 					if explained {
@@ -144,7 +144,7 @@ func TestBudgetsUnderLoad(t *testing.T) {
 				})
 			}
 			running.Wait()
-			if made := shop.table.Requests() - before; made != clients*each*o.requests {
+			if made := api.table.Requests() - before; made != clients*each*o.requests {
 				t.Errorf("%d operations made %d requests to DynamoDB, want %d", clients*each, made, clients*each*o.requests)
 			}
 		})
@@ -168,16 +168,16 @@ func (o operation) checkExplained(t *testing.T, answer []byte) {
 		t.Error(err)
 		return
 	}
-	if totals := response.Extensions.Explain.Totals; totals.Requests != o.requests || totals.ReadUnits != o.units {
-		t.Errorf("explain reports %+v, want %d requests and %v read units", totals, o.requests, o.units)
+	if totals := response.Extensions.Explain.Totals; totals.Requests != o.requests || totals.ReadUnits != o.readUnits {
+		t.Errorf("explain reports %+v, want %d requests and %v read units", totals, o.requests, o.readUnits)
 	}
 }
 
 // A cancelled request does not affect the next request.
 func TestCancelledRequests(t *testing.T) {
-	shop := open(t)
+	api := newTestServer(t)
 	for _, o := range operations() {
-		bodies, c := o.bodies(t), shop.client()
+		bodies, c := o.bodies(t), api.client()
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		if status, answer := c.do(cancelled, bodies[0]); o.check(status, answer) == nil {

@@ -20,15 +20,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// partOfCounts matches the key of a part of the order counts in a request.
-var partOfCounts = regexp.MustCompile(`PART#[0-9]+`)
+// countsPartPattern matches the key of a part of the order counts in a request.
+var countsPartPattern = regexp.MustCompile(`PART#[0-9]+`)
 
-// BenchmarkConflictsOfCounts places 50 orders a second. Each order is then confirmed, shipped and
+// BenchmarkOrderCountConflicts places 50 orders a second. Each order is then confirmed, shipped and
 // delivered. The benchmark reports the transactions per second that DynamoDB would cancel, because
 // a concurrent transaction writes the same part of the order counts. It assumes that a transaction
 // holds its records for 10 ms. An order fails if its transaction is cancelled 50 times. With one
 // part, one record counts all orders.
-func BenchmarkConflictsOfCounts(b *testing.B) {
+func BenchmarkOrderCountConflicts(b *testing.B) {
 	const hold, every = 10 * time.Millisecond, 20 * time.Millisecond
 	for _, spread := range []bool{true, false} {
 		name := "parts=32"
@@ -43,7 +43,7 @@ func BenchmarkConflictsOfCounts(b *testing.B) {
 				}
 				part, now := "", time.Now()
 				if spread {
-					part = string(partOfCounts.Find(r.Body))
+					part = string(countsPartPattern.Find(r.Body))
 				}
 				if transactions++; now.Before(held[part]) {
 					conflicts++

@@ -25,15 +25,15 @@ func BenchmarkStart(b *testing.B) {
 		b.Fatalf("build: %v\n%s", err, output)
 	}
 	for b.Loop() {
-		startAndAsk(b, program)
+		startAndQuery(b, program)
 	}
 }
 
-// startAndAsk starts the program, sends one request and ends the program.
-func startAndAsk(b *testing.B, program string) {
+// startAndQuery starts the program, sends one request and ends the program.
+func startAndQuery(b *testing.B, program string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
-	process := serving(ctx, program)
+	process := serverCommand(ctx, program)
 	pipe, err := process.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -52,12 +52,12 @@ func startAndAsk(b *testing.B, program string) {
 		if err != nil {
 			b.Fatalf("the server prints no URL: %v", err)
 		}
-		url = address.FindStringSubmatch(line)
+		url = addressPattern.FindStringSubmatch(line)
 	}
-	ask(b, url[1])
+	query(b, url[1])
 }
 
-func serving(ctx context.Context, program string) *exec.Cmd {
+func serverCommand(ctx context.Context, program string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, "-addr", "127.0.0.1:0")
 	// Ignore the settings of the developer's own table.
 	for _, variable := range os.Environ() {
@@ -68,10 +68,10 @@ func serving(ctx context.Context, program string) *exec.Cmd {
 	return c
 }
 
-var address = regexp.MustCompile(`GraphQL +(http://\S+)` + server.PathGraphQL)
+var addressPattern = regexp.MustCompile(`GraphQL +(http://\S+)` + server.PathGraphQL)
 
-// ask sends one request on a new connection.
-func ask(b *testing.B, url string) {
+// query sends one request on a new connection.
+func query(b *testing.B, url string) {
 	b.Helper()
 	const query = `{"query":"{ customer(id: \"cust_01\") { name } }"}`
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -62,7 +62,7 @@ func table(t testing.TB) (*dynamo.Store, *replay.Client) {
 	t.Helper()
 	db, table := replay.Between(embedded.New().Client())
 	store := storetest.NewTable(t, db, dynamo.Options{})
-	storetest.Load(t, store, book(t))
+	storetest.Load(t, store, newDataset(t))
 	return store, table
 }
 
@@ -111,10 +111,10 @@ func TestTableAllocations(t *testing.T) {
 	}
 }
 
-// swallowing is an engine that accepts every batch and stores nothing.
-type swallowing struct{}
+// discardingEngine is an engine that accepts every batch and stores nothing.
+type discardingEngine struct{}
 
-func (swallowing) Do(r *http.Request) (*http.Response, error) {
+func (discardingEngine) Do(r *http.Request) (*http.Response, error) {
 	_, err := io.Copy(io.Discard, r.Body)
 	r.Body.Close()
 	const empty = `{"UnprocessedItems":{}}`
@@ -124,15 +124,15 @@ func (swallowing) Do(r *http.Request) (*http.Response, error) {
 // BenchmarkEncode measures the encoding of orders as records and requests. Each iteration encodes
 // 600 orders with 3 items.
 func BenchmarkEncode(b *testing.B) {
-	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = swallowing{} })
+	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = discardingEngine{} })
 	store, err := dynamo.New(db, dynamo.Options{Table: "none"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	orders := commerce.Book{Orders: book(b).Orders}
+	orders := commerce.Book{Orders: newDataset(b).Orders}
 	b.ReportAllocs()
 	for b.Loop() {
-		if n, err := store.Load(b.Context(), orders); err != nil || n != len(orders.Orders)*(2+itemsOfEach) {
+		if n, err := store.Load(b.Context(), orders); err != nil || n != len(orders.Orders)*(2+itemsPerOrder) {
 			b.Fatal(fmt.Errorf("%d records: %w", n, err))
 		}
 	}

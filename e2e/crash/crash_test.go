@@ -23,22 +23,22 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// request is a mutation with its first response.
-type request struct {
+// answeredMutation is a mutation with its first response.
+type answeredMutation struct {
 	shoptest.Mutation
-	answer shoptest.Answer
+	response shoptest.Response
 }
 
-// load simulates clients that place, confirm, ship and cancel orders and adjust stock. Each request
-// has its own idempotency key. The clients run until closed is set.
-type load struct {
-	gate   *shoptest.Gate
-	client *shoptest.Client
+// clientLoad simulates clients that place, confirm, ship and cancel orders and adjust stock. Each
+// request has its own idempotency key. The clients run until closed is set.
+type clientLoad struct {
+	address *shoptest.ServerAddress
+	client  *shoptest.Client
 	// closed makes clients start no new mutation.
 	closed atomic.Bool
-	// answered counts the responses.
-	answered atomic.Int64
-	sent     atomic.Int64
+	// responses counts the responses.
+	responses atomic.Int64
+	sent      atomic.Int64
 	// repeated counts the requests that were sent more than once.
 	repeated atomic.Int64
 }
@@ -47,13 +47,13 @@ type load struct {
 // few.
 const attempts = 10_000
 
-func (l *load) send(t *testing.T, m shoptest.Mutation) shoptest.Answer {
-	a, n, err := l.client.Insist(context.Background(), l.gate.Where, m, attempts)
+func (l *clientLoad) send(t *testing.T, m shoptest.Mutation) shoptest.Response {
+	a, n, err := l.client.SendWithRetries(context.Background(), l.address.WaitURL, m, attempts)
 	if err != nil {
 		t.Errorf("%s %v: %v", m.Field, m.Input, err)
 	}
 	l.sent.Add(int64(n))
-	l.answered.Add(1)
+	l.responses.Add(1)
 	if n > 1 {
 		l.repeated.Add(1)
 	}
@@ -61,14 +61,14 @@ func (l *load) send(t *testing.T, m shoptest.Mutation) shoptest.Answer {
 }
 
 // run simulates one client.
-func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
-	var log []request
+func (l *clientLoad) run(t *testing.T, number int, w shoptest.World) []answeredMutation {
+	var log []answeredMutation
 	source := rand.New(rand.NewPCG(23, uint64(number)))
-	do := func(field string, input map[string]any) shoptest.Answer {
+	do := func(field string, input map[string]any) shoptest.Response {
 		input["idempotencyKey"] = fmt.Sprintf("client-%d-request-%d", number, len(log))
 		m := shoptest.Mutation{Field: field, Input: input}
 		a := l.send(t, m)
-		log = append(log, request{m, a})
+		log = append(log, answeredMutation{m, a})
 		return a
 	}
 	for !l.closed.Load() {
@@ -77,7 +77,7 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 			items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", source.IntN(w.Products)), "quantity": 1 + source.IntN(3)})
 		}
 		placed := do("placeOrder", map[string]any{"customerId": fmt.Sprintf("c%d", source.IntN(w.Customers)), "items": items})
-		if !placed.Done() {
+		if !placed.Succeeded() {
 			t.Errorf("placeOrder returned user errors: %v", placed)
 			return log
 		}
@@ -105,10 +105,10 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 
 // The server is killed again and again under load. Each idempotency key creates one order, and
 // always returns its first response.
-func TestKill(t *testing.T) {
+func TestServerKilledUnderLoad(t *testing.T) {
 	kills := longtest.Size(6, 100)
 	instance := dynamolocal.Shared(t)
-	binary := shoptest.Build(t, "../..")
+	binary := shoptest.BuildServer(t, "../..")
 	db, table := instance.Client(), "crash"
 	w := shoptest.World{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
 	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Book(t))
@@ -118,9 +118,9 @@ func TestKill(t *testing.T) {
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
 	)
 
-	l := &load{gate: shoptest.NewGate(), client: shoptest.NewClient()}
+	l := &clientLoad{address: shoptest.NewServerAddress(), client: shoptest.NewClient()}
 	const clients = 8
-	logs := make([][]request, clients)
+	logs := make([][]answeredMutation, clients)
 	var wg sync.WaitGroup
 	for i := range clients {
 		wg.Go(func() { logs[i] = l.run(t, i, w) })
@@ -129,27 +129,27 @@ func TestKill(t *testing.T) {
 	var starting time.Duration
 	for range kills {
 		before := time.Now()
-		p := shoptest.Start(t, binary, environment)
+		p := shoptest.StartServer(t, binary, environment)
 		starting += time.Since(before)
-		until := l.answered.Load() + source.Int64N(30)
-		l.gate.Set(p.URL)
-		for l.answered.Load() < until && !t.Failed() {
+		until := l.responses.Load() + source.Int64N(30)
+		l.address.Set(p.URL)
+		for l.responses.Load() < until && !t.Failed() {
 			runtime.Gosched()
 		}
 		for range source.IntN(2000) {
 			runtime.Gosched()
 		}
 		// Clear the URL first, so that clients do not connect to a dead server.
-		l.gate.Set("")
+		l.address.Set("")
 		p.Kill(t)
 	}
-	last := shoptest.Start(t, binary, environment)
+	last := shoptest.StartServer(t, binary, environment)
 	defer last.Kill(t)
 	l.closed.Store(true)
-	l.gate.Set(last.URL)
+	l.address.Set(last.URL)
 	wg.Wait()
 	t.Logf("%d kills, %d responses, %d requests sent more than once, %d attempts; a start takes %v",
-		kills, l.answered.Load(), l.repeated.Load(), l.sent.Load(), starting/time.Duration(kills))
+		kills, l.responses.Load(), l.repeated.Load(), l.sent.Load(), starting/time.Duration(kills))
 	if l.repeated.Load() < int64(kills)/2 {
 		t.Errorf("only %d requests were interrupted by %d kills: the test does not cover kills", l.repeated.Load(), kills)
 	}
@@ -157,12 +157,12 @@ func TestKill(t *testing.T) {
 	orders, done := map[string]string{}, 0
 	for _, log := range logs {
 		for _, r := range log {
-			if !r.answer.Done() {
+			if !r.response.Succeeded() {
 				// No mutation may fail: the warehouses are full, and only one client changes an order.
-				t.Errorf("%s %v returned user errors: %v", r.Field, r.Input, r.answer)
+				t.Errorf("%s %v returned user errors: %v", r.Field, r.Input, r.response)
 			}
 			done++
-			if id := r.answer.Record().ID; r.Field == "placeOrder" {
+			if id := r.response.Record().ID; r.Field == "placeOrder" {
 				if other := orders[id]; other != "" {
 					t.Errorf("order %s is the result of the keys %s and %s", id, other, r.Key())
 				}
@@ -184,8 +184,8 @@ func TestKill(t *testing.T) {
 		wg.Go(func() {
 			for _, r := range logs[i] {
 				again, err := l.client.Send(context.Background(), last.URL, r.Mutation)
-				if err != nil || again.String() != r.answer.String() {
-					t.Errorf("%s %s: the first response was %v, the repeated response is %v, %v", r.Field, r.Key(), r.answer, again, err)
+				if err != nil || again.String() != r.response.String() {
+					t.Errorf("%s %s: the first response was %v, the repeated response is %v, %v", r.Field, r.Key(), r.response, again, err)
 				}
 			}
 		})

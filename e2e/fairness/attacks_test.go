@@ -19,8 +19,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// attackers is the number of connections of an attacker.
-const attackers = 400
+// attackerConnections is the number of connections of an attacker.
+const attackerConnections = 400
 
 // attack is an attack of a hostile or faulty client on a pool.
 type attack struct {
@@ -28,20 +28,20 @@ type attack struct {
 	sizes admission.Sizes
 	// run is called repeatedly by each connection of the attacker.
 	run func(ctx context.Context, a *attacker)
-	// strangers reports whether an anonymous caller can attack the pool.
-	strangers bool
+	// anonymous reports whether an anonymous caller can attack the pool.
+	anonymous bool
 }
 
 // attacks has an attack on each pool.
 var attacks = map[admission.ID]attack{
-	admission.Connections:        {sizes: admission.Sizes{admission.Connections: attackers}, run: keepOpen, strangers: true},
-	admission.Sockets:            {sizes: admission.Sizes{admission.Connections: attackers}, run: keepSocket, strangers: true},
-	admission.Verifications:      {run: forgeTokens, strangers: true},
-	admission.Bodies:             {sizes: admission.Sizes{admission.Bodies: 4 << 20}, run: sendSlowly, strangers: true},
-	admission.Requests:           {sizes: admission.Sizes{admission.Requests: 32}, run: askForMuch, strangers: true},
-	admission.Preparations:       {run: sendExpensiveDocuments, strangers: true},
-	admission.Cost:               {sizes: admission.Sizes{admission.Cost: 30_000}, run: askForMuch, strangers: true},
-	admission.Answers:            {sizes: admission.Sizes{admission.Bodies: 1 << 20}, run: readSlowly, strangers: true},
+	admission.Connections:        {sizes: admission.Sizes{admission.Connections: attackerConnections}, run: keepOpen, anonymous: true},
+	admission.Sockets:            {sizes: admission.Sizes{admission.Connections: attackerConnections}, run: keepSocket, anonymous: true},
+	admission.Verifications:      {run: forgeTokens, anonymous: true},
+	admission.Bodies:             {sizes: admission.Sizes{admission.Bodies: 4 << 20}, run: sendSlowly, anonymous: true},
+	admission.Requests:           {sizes: admission.Sizes{admission.Requests: 32}, run: sendExpensiveQueries, anonymous: true},
+	admission.Preparations:       {run: sendExpensiveDocuments, anonymous: true},
+	admission.Cost:               {sizes: admission.Sizes{admission.Cost: 30_000}, run: sendExpensiveQueries, anonymous: true},
+	admission.Answers:            {sizes: admission.Sizes{admission.Bodies: 1 << 20}, run: readSlowly, anonymous: true},
 	admission.Subscriptions:      {sizes: admission.Sizes{admission.Subscriptions: 200}, run: subscribe("")},
 	admission.SubscriptionMemory: {sizes: admission.Sizes{admission.SubscriptionMemory: 2 << 20}, run: subscribe("long")},
 	admission.CatchUps:           {sizes: admission.Sizes{admission.CatchUps: 4}, run: subscribe("behind")},
@@ -59,7 +59,7 @@ type attacker struct {
 func runAttack(id admission.ID) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(os.Getenv("ATTACK_FROM"))}}
 	var all sync.WaitGroup
-	for n := range attackers {
+	for n := range attackerConnections {
 		a := &attacker{n: n, address: os.Getenv("ATTACK_ADDRESS"), token: os.Getenv("ATTACK_TOKEN"), first: os.Getenv("ATTACK_FIRST_EVENT"), from: os.Getenv("ATTACK_FROM")}
 		a.client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: dialer.DialContext}}
 		all.Go(func() {
@@ -71,8 +71,8 @@ func runAttack(id admission.ID) {
 	all.Wait()
 }
 
-// post sends a body and drops the response.
-func (a *attacker) post(ctx context.Context, body io.Reader, header ...string) {
+// send sends a body and drops the response.
+func (a *attacker) send(ctx context.Context, body io.Reader, header ...string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.address+"/graphql", body)
 	if err != nil {
 		panic(err)
@@ -86,17 +86,17 @@ func (a *attacker) post(ctx context.Context, body io.Reader, header ...string) {
 	}
 	response, err := a.client.Do(r)
 	if err != nil {
-		pause() // the server closed or refused the connection
+		waitBeforeRetry() // the server closed or refused the connection
 		return
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
 }
 
-// pause waits before the next attempt to connect.
-func pause() { <-time.After(10 * time.Millisecond) }
+// waitBeforeRetry waits before the next attempt to connect.
+func waitBeforeRetry() { <-time.After(10 * time.Millisecond) }
 
-func request(query string) io.Reader {
+func queryBody(query string) io.Reader {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
 		panic(err)
@@ -108,7 +108,7 @@ func request(query string) io.Reader {
 func keepOpen(ctx context.Context, a *attacker) {
 	conn, err := a.dial(ctx)
 	if err != nil {
-		pause()
+		waitBeforeRetry()
 		return
 	}
 	defer func() { _ = conn.Close() }()
@@ -136,7 +136,7 @@ func (a *attacker) socket(ctx context.Context) *websocket.Conn {
 		if response != nil && response.Body != nil {
 			_ = response.Body.Close()
 		}
-		pause()
+		waitBeforeRetry()
 		return nil
 	}
 	if a.token != "" {
@@ -146,7 +146,7 @@ func (a *attacker) socket(ctx context.Context) *websocket.Conn {
 		}
 		if _, _, err := conn.Read(ctx); err != nil {
 			_ = conn.CloseNow()
-			pause()
+			waitBeforeRetry()
 			return nil
 		}
 	}
@@ -178,7 +178,7 @@ func drain(ctx context.Context, conn *websocket.Conn) {
 func forgeTokens(ctx context.Context, a *attacker) {
 	forged := os.Getenv("ATTACK_FORGED")
 	end := len(forged) - 20
-	a.post(ctx, request(`{ __typename }`), "Authorization", fmt.Sprintf("Bearer %s%020d", forged[:end], rand.Uint64()))
+	a.send(ctx, queryBody(`{ __typename }`), "Authorization", fmt.Sprintf("Bearer %s%020d", forged[:end], rand.Uint64()))
 }
 
 // sendSlowly sends a part of a long body and waits until the server closes the connection.
@@ -191,27 +191,27 @@ func sendSlowly(ctx context.Context, a *attacker) {
 		<-ctx.Done()
 		_ = slow.Close()
 	}()
-	a.post(ctx, body)
+	a.send(ctx, body)
 }
 
-// askForMuch sends a query that costs some thousand points.
-func askForMuch(ctx context.Context, a *attacker) {
+// sendExpensiveQueries sends a query that costs some thousand points.
+func sendExpensiveQueries(ctx context.Context, a *attacker) {
 	var fields strings.Builder
 	for i := range 60 {
 		fmt.Fprintf(&fields, "a%d: __typename ", i)
 	}
 	if a.token == "" {
-		a.post(ctx, request(`{ products(first: 100) { nodes { `+fields.String()+` } } }`))
+		a.send(ctx, queryBody(`{ products(first: 100) { nodes { `+fields.String()+` } } }`))
 		return
 	}
-	a.post(ctx, request(`{ customer(id: "c1") { orders(first: 100) { nodes { `+fields.String()+` } } } }`))
+	a.send(ctx, queryBody(`{ customer(id: "c1") { orders(first: 100) { nodes { `+fields.String()+` } } } }`))
 }
 
 // sendExpensiveDocuments sends new documents that are invalid and expensive to validate, and bodies
 // that are not JSON.
 func sendExpensiveDocuments(ctx context.Context, a *attacker) {
 	if a.n%4 == 0 {
-		a.post(ctx, strings.NewReader(`{"query":"`+strings.Repeat("x", 100<<10)))
+		a.send(ctx, strings.NewReader(`{"query":"`+strings.Repeat("x", 100<<10)))
 		return
 	}
 	var b strings.Builder
@@ -221,14 +221,14 @@ func sendExpensiveDocuments(ctx context.Context, a *attacker) {
 		fmt.Fprintf(&b, "fragment F%d on Query { ...F%d ...F%d } ", i, i+1, i+1)
 	}
 	fmt.Fprintf(&b, "fragment F%d on Query { a: nothing b: nothing }", depth)
-	a.post(ctx, request(b.String()))
+	a.send(ctx, queryBody(b.String()))
 }
 
 // readSlowly requests a long response and reads only its first byte.
 func readSlowly(ctx context.Context, a *attacker) {
 	conn, err := a.dial(ctx)
 	if err != nil {
-		pause()
+		waitBeforeRetry()
 		return
 	}
 	defer func() { _ = conn.Close() }()
@@ -238,7 +238,7 @@ func readSlowly(ctx context.Context, a *attacker) {
 		fmt.Fprintf(&fields, "%s%02d: name ", strings.Repeat("a", 190), i)
 	}
 	query := `{ products(first: 10) { nodes { ` + fields.String() + ` } } }`
-	body, err := io.ReadAll(request(query))
+	body, err := io.ReadAll(queryBody(query))
 	if err != nil {
 		panic(err)
 	}
@@ -248,7 +248,7 @@ func readSlowly(ctx context.Context, a *attacker) {
 	}
 	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", authorization, len(body), body)
 	if _, err := bufio.NewReaderSize(conn, 16).ReadByte(); err != nil {
-		pause()
+		waitBeforeRetry()
 		return
 	}
 	<-time.After(3 * time.Second)
@@ -260,7 +260,7 @@ func readSlowly(ctx context.Context, a *attacker) {
 func subscribe(kind string) func(context.Context, *attacker) {
 	return func(ctx context.Context, a *attacker) {
 		if kind == "busy" && a.n%40 == 0 {
-			a.post(ctx, request(`mutation { placeOrder(input: {customerId: "c1", items: [{sku: "p1", quantity: 1}]}) { order { id } userErrors { message } } }`))
+			a.send(ctx, queryBody(`mutation { placeOrder(input: {customerId: "c1", items: [{sku: "p1", quantity: 1}]}) { order { id } userErrors { message } } }`))
 			return
 		}
 		conn := a.socket(ctx)

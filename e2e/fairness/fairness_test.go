@@ -56,8 +56,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// usual has the pools that the default run attacks.
-var usual = []admission.ID{admission.Connections, admission.Requests}
+// defaultPools has the pools that the default run attacks.
+var defaultPools = []admission.ID{admission.Connections, admission.Requests}
 
 // While a caller with or without a token attacks a pool, other callers' requests succeed. Their
 // subscriptions stay open, and health checks succeed.
@@ -68,12 +68,12 @@ func TestAttacksOnPools(t *testing.T) {
 			t.Errorf("the pool %s has no attack", pool.Name)
 			continue
 		}
-		if !longtest.Enabled() && !slices.Contains(usual, admission.ID(id)) {
+		if !longtest.Enabled() && !slices.Contains(defaultPools, admission.ID(id)) {
 			continue
 		}
-		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).suffer(t, admission.ID(id), false) })
-		if a.strangers {
-			t.Run(pool.Name+" by anonymous callers", func(t *testing.T) { newVictim(t, a.sizes).suffer(t, admission.ID(id), true) })
+		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.ID(id), false) })
+		if a.anonymous {
+			t.Run(pool.Name+" by anonymous callers", func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.ID(id), true) })
 		}
 	}
 }
@@ -152,8 +152,8 @@ func (v *victim) token(t *testing.T, customer string) string {
 	return v.key.Token(t, authtest.Claims(time.Now(), authtest.Object{"role": "CUSTOMER", "sub": customer, "customer_id": customer, "jti": fmt.Sprint(v.serial)}), nil)
 }
 
-// ask sends a request, decodes the data into to, and returns the response time.
-func (v *victim) ask(t *testing.T, token, query string, to any) time.Duration {
+// query sends a request, decodes the data into to, and returns the response time.
+func (v *victim) query(t *testing.T, token, query string, to any) time.Duration {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -185,11 +185,11 @@ func (v *victim) ask(t *testing.T, token, query string, to any) time.Duration {
 	return took
 }
 
-// honest is the victim's query.
-const honest = `{ customer(id: "c0") { name orders(first: 5) { nodes { id items(first: 5) { nodes { name } } } } } }`
+// victimQuery is the victim's query.
+const victimQuery = `{ customer(id: "c0") { name orders(first: 5) { nodes { id items(first: 5) { nodes { name } } } } } }`
 
-// requests sends requests one after the other and returns their median time.
-func (v *victim) requests(t *testing.T, n int, pause time.Duration, newToken bool) time.Duration {
+// medianTime sends requests one after the other and returns their median time.
+func (v *victim) medianTime(t *testing.T, n int, pause time.Duration, newToken bool) time.Duration {
 	t.Helper()
 	token := v.token(t, "c0")
 	var took []time.Duration
@@ -200,7 +200,7 @@ func (v *victim) requests(t *testing.T, n int, pause time.Duration, newToken boo
 		if i%3 == 0 {
 			v.client.CloseIdleConnections() // the next request uses a new connection
 		}
-		took = append(took, v.ask(t, token, honest, nil))
+		took = append(took, v.query(t, token, victimQuery, nil))
 		health, err := v.client.Get("http://" + v.address + server.PathHealth)
 		if err != nil {
 			t.Errorf("a health check: %v", err)
@@ -213,13 +213,13 @@ func (v *victim) requests(t *testing.T, n int, pause time.Duration, newToken boo
 	return took[len(took)/2]
 }
 
-// place places an order of a customer and returns the order's ID.
-func (v *victim) place(t *testing.T, customer string) string {
+// placeOrder places an order of a customer and returns the order's ID.
+func (v *victim) placeOrder(t *testing.T, customer string) string {
 	t.Helper()
 	var data struct {
 		PlaceOrder struct{ Order struct{ ID string } }
 	}
-	v.ask(t, v.token(t, customer), fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "p0", quantity: 1}]}) { order { id } } }`, customer), &data)
+	v.query(t, v.token(t, customer), fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "p0", quantity: 1}]}) { order { id } } }`, customer), &data)
 	return data.PlaceOrder.Order.ID
 }
 
@@ -231,7 +231,7 @@ func (v *victim) firstEvent(t *testing.T, customer, order string) string {
 			Timeline struct{ Nodes []struct{ ID string } }
 		}
 	}
-	v.ask(t, v.token(t, customer), fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { id } } } }`, order), &data)
+	v.query(t, v.token(t, customer), fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { id } } } }`, order), &data)
 	return data.Order.Timeline.Nodes[0].ID
 }
 
@@ -318,20 +318,20 @@ func (v *victim) subscribe(t *testing.T, after string) (delivered func(order str
 	}
 }
 
-// suffer measures the victim on an idle server and during an attack on a pool.
-func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
+// measureAttack measures the victim on an idle server and during an attack on a pool.
+func (v *victim) measureAttack(t *testing.T, id admission.ID, byStrangers bool) {
 	t.Helper()
 	for range 4 {
-		v.place(t, "c0")
+		v.placeOrder(t, "c0")
 	}
-	delivered := v.subscribe(t, v.firstEvent(t, "c0", v.place(t, "c0")))
-	delivered(v.place(t, "c0"))
+	delivered := v.subscribe(t, v.firstEvent(t, "c0", v.placeOrder(t, "c0")))
+	delivered(v.placeOrder(t, "c0"))
 	newTokens := id == admission.Verifications
-	idle := v.requests(t, 15, 0, newTokens)
+	idle := v.medianTime(t, 15, 0, newTokens)
 
-	firstEvent := v.firstEvent(t, "c1", v.place(t, "c1"))
+	firstEvent := v.firstEvent(t, "c1", v.placeOrder(t, "c1"))
 	for range 10 {
-		v.place(t, "c1")
+		v.placeOrder(t, "c1")
 	}
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	token, forged := v.token(t, "c1"), authtest.NewKey(t, "key", "ES512").Token(t, authtest.Claims(time.Now(), nil), nil)
@@ -361,11 +361,11 @@ func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	attacked := v.requests(t, *requests, *interval, newTokens)
-	delivered(v.place(t, "c0"))
+	attacked := v.medianTime(t, *requests, *interval, newTokens)
+	delivered(v.placeOrder(t, "c0"))
 	connections := v.pools[admission.Connections].Used()
 	_ = command.Process.Kill()
-	after := v.requests(t, 15, 0, newTokens)
-	t.Logf("%d connections of %d; median time of %d requests: %v, on an idle server: %v (factor %.1f), after the attack: %v", connections, attackers,
+	after := v.medianTime(t, 15, 0, newTokens)
+	t.Logf("%d connections of %d; median time of %d requests: %v, on an idle server: %v (factor %.1f), after the attack: %v", connections, attackerConnections,
 		*requests, attacked.Round(10*time.Microsecond), idle.Round(10*time.Microsecond), float64(attacked)/float64(idle), after.Round(10*time.Microsecond))
 }

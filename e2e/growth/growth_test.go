@@ -78,90 +78,91 @@ func lists(dataset *sampledata.Generator) []list {
 	}
 }
 
-// walked has the costs of the full pages of a list.
-type walked struct {
-	pages, found int
-	// middle is the cursor before the middle page.
-	middle   string
-	requests []int
-	units    []float64
+// pageCosts has the costs of the full pages of a list.
+type pageCosts struct {
+	pages, orders int
+	// middleCursor is the cursor before the middle page.
+	middleCursor string
+	requests     []int
+	units        []float64
 }
 
-func TestPagesCostTheSameHoweverDeep(t *testing.T) {
-	smaller, larger := fill(t, *orders/100), fill(t, *orders)
-	for i, inLarger := range lists(larger.book) {
-		inSmaller := lists(smaller.book)[i]
-		small, large := smaller.walk(t, inSmaller), larger.walk(t, inLarger)
+func TestPageCostIsIndependentOfDepth(t *testing.T) {
+	smaller, larger := newDatasetServer(t, *orders/100), newDatasetServer(t, *orders)
+	for i, inLarger := range lists(larger.dataset) {
+		inSmaller := lists(smaller.dataset)[i]
+		small, large := smaller.readAll(t, inSmaller), larger.readAll(t, inLarger)
 		t.Logf("%-15s of %7d orders: %s", inSmaller.name, smaller.orders, small)
 		t.Logf("%-15s of %7d orders: %s", inLarger.name, larger.orders, large)
-		if inLarger.name == "orders" && (small.found != smaller.orders || large.found != larger.orders) {
-			t.Errorf("the tables have %d and %d orders, but the lists have %d and %d", smaller.orders, larger.orders, small.found, large.found)
+		if inLarger.name == "orders" && (small.orders != smaller.orders || large.orders != larger.orders) {
+			t.Errorf("the tables have %d and %d orders, but the lists have %d and %d", smaller.orders, larger.orders, small.orders, large.orders)
 		}
 		if most := max(slices.Max(small.requests), slices.Max(large.requests)); most > inLarger.requests {
 			t.Errorf("%s: a page took %d requests, want at most %d", inLarger.name, most, inLarger.requests)
 		}
 		// The records of pages differ slightly in size. A read of 4 KB costs half a unit.
-		if a, b := median(small.units), median(large.units); small.found >= pageSize && (a-b > 1 || b-a > 1) {
+		if a, b := median(small.units), median(large.units); small.orders >= pageSize && (a-b > 1 || b-a > 1) {
 			t.Errorf("%s: a page takes %v read units in the smaller dataset, but %v in the larger one", inLarger.name, a, b)
 		}
-		first, last := large.ends()
+		first, last := large.firstAndLastTenth()
 		if a, b := median(large.units[:first]), median(large.units[last:]); a-b > 1 || b-a > 1 {
 			t.Errorf("%s: a page takes %v read units at the beginning, but %v at the end", inLarger.name, a, b)
 		}
-		compareTimes(t, inLarger.name, []*timed{
-			{shop: smaller, list: inSmaller, what: fmt.Sprintf("first page of %d orders", smaller.orders)},
-			{shop: larger, list: inLarger, what: fmt.Sprintf("first page of %d", larger.orders)},
-			{shop: larger, list: inLarger, what: "middle page", after: large.middle},
-			{shop: larger, list: inLarger, what: "last page", after: larger.lastPage(t, inLarger)},
+		compareTimes(t, inLarger.name, []*timedPage{
+			{server: smaller, list: inSmaller, name: fmt.Sprintf("first page of %d orders", smaller.orders)},
+			{server: larger, list: inLarger, name: fmt.Sprintf("first page of %d", larger.orders)},
+			{server: larger, list: inLarger, name: "middle page", after: large.middleCursor},
+			{server: larger, list: inLarger, name: "last page", after: larger.lastPage(t, inLarger)},
 		})
 	}
 }
 
-// timed is a page whose response time is measured.
-type timed struct {
-	what  string
-	shop  *shop
-	list  list
-	after string
-	took  []time.Duration
+// timedPage is a page whose response time is measured.
+type timedPage struct {
+	name   string
+	server *datasetServer
+	list   list
+	after  string
+	took   []time.Duration
 }
 
 // compareTimes reads pages in turn, so that other load on the machine affects all pages equally. It
 // logs their response times as ratios to the first page.
-func compareTimes(t *testing.T, list string, pages []*timed) {
+func compareTimes(t *testing.T, list string, pages []*timedPage) {
 	t.Helper()
 	rounds := longtest.Size(3, 60)
 	for range rounds {
 		for _, p := range pages {
-			_, _, took := p.shop.ask(t, p.list, p.list.document, pageSize-1, p.after)
+			_, _, took := p.server.readPage(t, p.list, p.list.document, pageSize-1, p.after)
 			p.took = append(p.took, took)
 		}
 	}
 	base := median(pages[0].took)
-	summary := fmt.Sprintf("%s %v", pages[0].what, base.Round(10*time.Microsecond))
+	summary := fmt.Sprintf("%s %v", pages[0].name, base.Round(10*time.Microsecond))
 	for _, p := range pages[1:] {
-		summary += fmt.Sprintf(", %s %.2f times that", p.what, float64(median(p.took))/float64(base))
+		summary += fmt.Sprintf(", %s %.2f times that", p.name, float64(median(p.took))/float64(base))
 	}
 	t.Logf("%-15s median time of %d: %s", list, rounds, summary)
 }
 
 // lastPage returns the cursor before the last page without its first record. It returns "" if the
 // list has only one page.
-func (s *shop) lastPage(t *testing.T, l list) string {
+func (s *datasetServer) lastPage(t *testing.T, l list) string {
 	t.Helper()
-	_, p, _ := s.ask(t, l, l.end, 0, "")
+	_, p, _ := s.readPage(t, l, l.end, 0, "")
 	return p.PageInfo.StartCursor
 }
 
-// ends returns the end of the first tenth of the pages and the start of the last tenth.
-func (w walked) ends() (int, int) {
+// firstAndLastTenth returns the end of the first tenth of the pages and the start of the last
+// tenth.
+func (w pageCosts) firstAndLastTenth() (int, int) {
 	tenth := max(1, len(w.units)/10)
 	return tenth, len(w.units) - tenth
 }
 
-func (w walked) String() string {
+func (w pageCosts) String() string {
 	return fmt.Sprintf("%d orders on %d pages; requests for each %d to %d; read units %v to %v, median %v",
-		w.found, w.pages, slices.Min(w.requests), slices.Max(w.requests), slices.Min(w.units), slices.Max(w.units), median(w.units))
+		w.orders, w.pages, slices.Min(w.requests), slices.Max(w.requests), slices.Min(w.units), slices.Max(w.units), median(w.units))
 }
 
 func median[T int | float64 | time.Duration](values []T) T {
@@ -169,15 +170,15 @@ func median[T int | float64 | time.Duration](values []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// shop is a handler with a table of a given number of orders.
-type shop struct {
-	book    *sampledata.Generator
+// datasetServer is a handler with a table of a given number of orders.
+type datasetServer struct {
+	dataset *sampledata.Generator
 	orders  int
 	handler http.Handler
 }
 
-// fill loads a dataset into a new table.
-func fill(t *testing.T, orders int) *shop {
+// newDatasetServer loads a dataset into a new table.
+func newDatasetServer(t *testing.T, orders int) *datasetServer {
 	t.Helper()
 	shape := sampledata.DefaultShape()
 	// One item and few events per order keep the number of records low. Few customers have long lists.
@@ -209,11 +210,11 @@ func fill(t *testing.T, orders int) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shop{dataset, orders, handler}
+	return &datasetServer{dataset, orders, handler}
 }
 
-// answered is a response with its cost.
-type answered struct {
+// response is a response with its cost.
+type response struct {
 	Data       map[string]json.RawMessage
 	Errors     []json.RawMessage
 	Extensions struct {
@@ -239,16 +240,16 @@ type page struct {
 	}
 }
 
-// walk reads a list from start to end. The cost excludes the last page, which may be short, unless
-// it is the only page.
-func (s *shop) walk(t *testing.T, l list) walked {
+// readAll reads a list from start to end. The cost excludes the last page, which may be short,
+// unless it is the only page.
+func (s *datasetServer) readAll(t *testing.T, l list) pageCosts {
 	t.Helper()
-	var w walked
+	var w pageCosts
 	last, after := "~", "" // sorts after all IDs
 	var cursors []string
 	for {
-		a, p, _ := s.ask(t, l, l.document, pageSize, after)
-		w.pages, w.found = w.pages+1, w.found+len(p.Nodes)
+		a, p, _ := s.readPage(t, l, l.document, pageSize, after)
+		w.pages, w.orders = w.pages+1, w.orders+len(p.Nodes)
 		for _, node := range p.Nodes {
 			if node.ID >= last || len(node.Items.Nodes) != 1 {
 				t.Fatalf("%s: order %s with %d items follows order %s", l.name, node.ID, len(node.Items.Nodes), last)
@@ -261,15 +262,15 @@ func (s *shop) walk(t *testing.T, l list) walked {
 		}
 		cursors = append(cursors, after)
 		if !p.PageInfo.HasNextPage {
-			w.middle = cursors[len(cursors)/2]
+			w.middleCursor = cursors[len(cursors)/2]
 			return w
 		}
 		after = p.PageInfo.EndCursor
 	}
 }
 
-// ask reads a page of n records after a cursor and measures the response time.
-func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (answered, page, time.Duration) {
+// readPage reads a page of n records after a cursor and measures the response time.
+func (s *datasetServer) readPage(t *testing.T, l list, document string, n int, after string) (response, page, time.Duration) {
 	t.Helper()
 	variables := maps.Clone(l.variables)
 	if variables == nil {
@@ -292,7 +293,7 @@ func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (
 	began := time.Now()
 	s.handler.ServeHTTP(recorder, r)
 	took := time.Since(began)
-	var a answered
+	var a response
 	if err := json.Unmarshal(recorder.Body.Bytes(), &a); err != nil || len(a.Errors) > 0 {
 		t.Fatalf("%s: %v, %.300s", l.name, err, recorder.Body)
 	}
@@ -300,7 +301,7 @@ func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (
 }
 
 // page returns the page at path.
-func (a answered) page(t *testing.T, path []string) page {
+func (a response) page(t *testing.T, path []string) page {
 	t.Helper()
 	level := a.Data
 	for _, name := range path[:len(path)-1] {

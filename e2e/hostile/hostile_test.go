@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// soon is the time limit for a response or a closed connection. The server needs milliseconds; the
-	// limit detects a hang.
-	soon = 10 * time.Second
-	// growth is the maximum growth of the server's memory, in bytes.
-	growth = 100 << 20
+	// timeLimit is the time limit for a response or a closed connection. The server needs
+	// milliseconds; the limit detects a hang.
+	timeLimit = 10 * time.Second
+	// maxGrowth is the maximum growth of the server's memory, in bytes.
+	maxGrowth = 100 << 20
 )
 
 func TestMain(m *testing.M) {
@@ -44,14 +44,14 @@ func TestMain(m *testing.M) {
 // Each part starts its own server. The parts are subtests, so the binary is built once. Parts that
 // mostly wait are parallel: they run after the others.
 func TestHostile(t *testing.T) {
-	binary := shoptest.Build(t, "../..")
+	binary := shoptest.BuildServer(t, "../..")
 	for _, part := range []struct {
 		name string
 		run  func(t *testing.T, binary string)
 	}{
-		{"documents", documents}, {"persisted queries", floodOfPersistedQueries}, {"requests", requests}, {"slow senders", slowSenders},
+		{"documents", invalidDocuments}, {"persisted queries", floodOfPersistedQueries}, {"requests", malformedRequests}, {"slow senders", slowSenders},
 		{"many sockets", manySockets}, {"malformed HTTP", malformedHTTP}, {"overload", overload}, {"broken frames", brokenFrames}, {"silent sockets", silentSockets},
-		{"large subscriptions", bulkySubscriptions},
+		{"large subscriptions", largeSubscriptions},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(t, binary) })
 	}
@@ -61,9 +61,9 @@ func TestHostile(t *testing.T) {
 type victim struct {
 	*shoptest.Process
 	client *http.Client
-	// calm is the server's memory before the first attack, in bytes. It is 0 if the system does not
-	// report it.
-	calm int
+	// initialMemory is the server's memory before the first attack, in bytes. It is 0 if the system
+	// does not report it.
+	initialMemory int
 }
 
 // newVictim starts a server with the embedded store.
@@ -71,12 +71,12 @@ func newVictim(t *testing.T, binary string, environment ...string) *victim {
 	t.Helper()
 	environment = append([]string{"ORDERGRAPH_STORE=embedded", "ORDERGRAPH_HEADER_TIMEOUT=1s", "ORDERGRAPH_BODY_TIMEOUT=1s"}, environment...)
 	v := &victim{
-		Process: shoptest.Start(t, binary, environment),
-		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, Timeout: soon},
+		Process: shoptest.StartServer(t, binary, environment),
+		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, Timeout: timeLimit},
 	}
 	t.Cleanup(func() {
-		if v.calm > 0 {
-			t.Logf("the server has grown by %d MB", (v.peak(t)-v.calm)>>20)
+		if v.initialMemory > 0 {
+			t.Logf("the server has grown by %d MB", (v.peak(t)-v.initialMemory)>>20)
 		}
 		for line := range strings.Lines(v.Kill(t)) {
 			// A fatal error or an unrecovered panic writes lines that are not JSON.
@@ -85,8 +85,8 @@ func newVictim(t *testing.T, binary string, environment ...string) *victim {
 			}
 		}
 	})
-	v.well(t)
-	v.calm = v.peak(t)
+	v.checkHealthy(t)
+	v.initialMemory = v.peak(t)
 	return v
 }
 
@@ -118,16 +118,16 @@ func (v *victim) memory(t *testing.T, field string) int {
 func (v *victim) peak(t *testing.T) int { return v.memory(t, "VmHWM") }
 
 const (
-	honest       = `{"query":"{ customer(id: \"cust_01\") { name orders { nodes { status } } } }"}`
+	honestQuery  = `{"query":"{ customer(id: \"cust_01\") { name orders { nodes { status } } } }"}`
 	honestAnswer = `"name":"Alice Chen"`
 )
 
-// well verifies that the server responds to an honest query and has not grown too much.
-func (v *victim) well(t *testing.T) {
+// checkHealthy verifies that the server responds to an honest query and has not grown too much.
+func (v *victim) checkHealthy(t *testing.T) {
 	t.Helper()
 	// Use a new connection, as a new client does.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: soon}
-	response, err := client.Post(v.URL, "application/json", strings.NewReader(honest))
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: timeLimit}
+	response, err := client.Post(v.URL, "application/json", strings.NewReader(honestQuery))
 	if err != nil {
 		t.Fatalf("the next honest query failed: %v", err)
 	}
@@ -136,9 +136,9 @@ func (v *victim) well(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(answer), honestAnswer) {
 		t.Errorf("the next honest query returned status %d, %s, %v", response.StatusCode, answer, err)
 	}
-	if v.calm > 0 {
-		if grown := v.peak(t) - v.calm; grown > growth {
-			t.Errorf("the server has grown by %d MB, want at most %d", grown>>20, growth>>20)
+	if v.initialMemory > 0 {
+		if grown := v.peak(t) - v.initialMemory; grown > maxGrowth {
+			t.Errorf("the server has grown by %d MB, want at most %d", grown>>20, maxGrowth>>20)
 		}
 	}
 }
@@ -148,12 +148,12 @@ type attack struct {
 	method, target string
 	header         http.Header
 	body           io.Reader
-	// want is the expected status. If it is 0, any error status or a 200 with errors is correct.
-	want int
-	// code is the expected extensions.code. If it is empty, any code is correct.
-	code string
-	// fine reports whether a response without errors is correct, too.
-	fine bool
+	// wantStatus is the expected status. If it is 0, any error status or a 200 with errors is correct.
+	wantStatus int
+	// wantCode is the expected extensions.code. If it is empty, any code is correct.
+	wantCode string
+	// maySucceed reports whether a response without errors is correct, too.
+	maySucceed bool
 }
 
 // check sends an attack and verifies the response.
@@ -162,7 +162,7 @@ func (v *victim) check(t *testing.T, a attack) {
 	if a.method == "" {
 		a.method = http.MethodPost
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, a.method, v.URL+a.target, a.body)
 	if err != nil {
@@ -175,23 +175,23 @@ func (v *victim) check(t *testing.T, a attack) {
 	response, err := v.client.Do(request)
 	if err != nil {
 		// The server may close the connection before it has read a rejected body.
-		if ctx.Err() != nil || !isCut(err) {
+		if ctx.Err() != nil || !isConnectionClosed(err) {
 			t.Errorf("no response, and the connection is not closed: %v", err)
 		}
-		v.well(t)
+		v.checkHealthy(t)
 		return
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 32<<20))
-	if err != nil && !isCut(err) {
+	if err != nil && !isConnectionClosed(err) {
 		t.Errorf("the response does not end: %v", err)
 	}
-	v.judge(t, a, response, answer)
-	v.well(t)
+	v.checkResponse(t, a, response, answer)
+	v.checkHealthy(t)
 }
 
-// isCut reports whether an error means that the server closed the connection.
-func isCut(err error) bool {
+// isConnectionClosed reports whether an error means that the server closed the connection.
+func isConnectionClosed(err error) bool {
 	var network *net.OpError
 	switch text := err.Error(); {
 	case strings.Contains(text, "EOF"), strings.Contains(text, "connection reset"), strings.Contains(text, "broken pipe"):
@@ -201,22 +201,22 @@ func isCut(err error) bool {
 	}
 }
 
-func (v *victim) judge(t *testing.T, a attack, response *http.Response, answer []byte) {
+func (v *victim) checkResponse(t *testing.T, a attack, response *http.Response, answer []byte) {
 	t.Helper()
 	status := response.StatusCode
-	if a.want != 0 && status != a.want {
-		t.Errorf("status %d, want %d: %.300s", status, a.want, answer)
+	if a.wantStatus != 0 && status != a.wantStatus {
+		t.Errorf("status %d, want %d: %.300s", status, a.wantStatus, answer)
 	}
 	if status >= 500 && status != http.StatusServiceUnavailable {
 		t.Errorf("status %d: %.300s", status, answer)
 	}
-	if response.Header.Get("X-Request-Id") == "" && !byNetHTTP(status) {
+	if response.Header.Get("X-Request-Id") == "" && !answeredByNetHTTP(status) {
 		t.Errorf("the response with status %d has no request ID", status)
 	}
 	if len(answer) > 4<<20 {
 		t.Errorf("the response has %d bytes", len(answer))
 	}
-	if byNetHTTP(status) || a.method == http.MethodHead {
+	if answeredByNetHTTP(status) || a.method == http.MethodHead {
 		return
 	}
 	var parsed struct {
@@ -231,7 +231,7 @@ func (v *victim) judge(t *testing.T, a attack, response *http.Response, answer [
 		return
 	}
 	if len(parsed.Errors) == 0 {
-		if !a.fine {
+		if !a.maySucceed {
 			t.Errorf("status %d without an error: %.300s", status, answer)
 		}
 		return
@@ -240,20 +240,20 @@ func (v *victim) judge(t *testing.T, a attack, response *http.Response, answer [
 		switch {
 		case e.Message == "" || e.Extensions.Code == "" || e.Extensions.Code == "INTERNAL":
 			t.Errorf("status %d: %.300s", status, answer)
-		case a.code != "" && e.Extensions.Code != a.code:
-			t.Errorf("code %s, want %s: %.300s", e.Extensions.Code, a.code, answer)
+		case a.wantCode != "" && e.Extensions.Code != a.wantCode:
+			t.Errorf("code %s, want %s: %.300s", e.Extensions.Code, a.wantCode, answer)
 		case len(e.Message) > 2000:
 			t.Errorf("an error message has %d bytes: %.300s", len(e.Message), e.Message)
 		}
 	}
 }
 
-// byNetHTTP reports whether net/http responds with a status before it calls a handler. Such
+// answeredByNetHTTP reports whether net/http responds with a status before it calls a handler. Such
 // responses are plain text.
-func byNetHTTP(status int) bool { return status == http.StatusRequestHeaderFieldsTooLarge }
+func answeredByNetHTTP(status int) bool { return status == http.StatusRequestHeaderFieldsTooLarge }
 
-// query returns a request body with a query and variables.
-func query(text string, variables map[string]any) io.Reader {
+// queryBody returns a request body with a query and variables.
+func queryBody(text string, variables map[string]any) io.Reader {
 	body, err := json.Marshal(map[string]any{"query": text, "variables": variables})
 	if err != nil {
 		panic(err) // strings and numbers always encode
@@ -261,5 +261,5 @@ func query(text string, variables map[string]any) io.Reader {
 	return bytes.NewReader(body)
 }
 
-// get returns the query part of a URL for a GraphQL query.
-func get(text string) string { return "?" + url.Values{"query": {text}}.Encode() }
+// queryParameter returns the query part of a URL for a GraphQL query.
+func queryParameter(text string) string { return "?" + url.Values{"query": {text}}.Encode() }

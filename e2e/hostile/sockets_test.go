@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// cutBy is the time limit for closing the connection of a slow sender. The server's timeouts are
-// one second each.
-const cutBy = 10 * time.Second
+// closeLimit is the time limit for closing the connection of a slow sender. The server's timeouts
+// are one second each.
+const closeLimit = 10 * time.Second
 
 func (v *victim) dial(t *testing.T) net.Conn {
 	t.Helper()
@@ -34,11 +34,11 @@ func (v *victim) dial(t *testing.T) net.Conn {
 	return conn
 }
 
-// drip sends a text slowly, byte by byte, until the server responds or closes the connection. It
-// returns the response.
-func drip(t *testing.T, conn net.Conn, begin, rest string) string {
+// sendBytewise sends a text slowly, byte by byte, until the server responds or closes the
+// connection. It returns the response.
+func sendBytewise(t *testing.T, conn net.Conn, begin, rest string) string {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(cutBy)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(closeLimit)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,7 +58,7 @@ func drip(t *testing.T, conn net.Conn, begin, rest string) string {
 	}()
 	answer, err := io.ReadAll(conn)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the connection is open after %v; the response is %q", cutBy, answer)
+		t.Errorf("the connection is open after %v; the response is %q", closeLimit, answer)
 	}
 	return string(answer)
 }
@@ -81,13 +81,13 @@ func slowSenders(t *testing.T, binary string) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer := drip(t, v.dial(t), c.begin, c.rest)
+			answer := sendBytewise(t, v.dial(t), c.begin, c.rest)
 			if answer != "" && !strings.HasPrefix(answer, "HTTP/1.1 4") && !strings.HasPrefix(answer, "HTTP/1.0 4") {
 				t.Errorf("unexpected response: %.200q", answer)
 			}
 		})
 	}
-	t.Cleanup(func() { v.well(t) })
+	t.Cleanup(func() { v.checkHealthy(t) })
 }
 
 // manySockets opens 500 connections that are idle or have begun a request. The server still
@@ -105,16 +105,16 @@ func manySockets(t *testing.T, binary string) {
 				}
 				conns = append(conns, conn)
 			}
-			v.well(t)
+			v.checkHealthy(t)
 			for _, conn := range conns {
-				if err := conn.SetReadDeadline(time.Now().Add(cutBy)); err != nil {
+				if err := conn.SetReadDeadline(time.Now().Add(closeLimit)); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Fatalf("the connection is open after %v", cutBy)
+					t.Fatalf("the connection is open after %v", closeLimit)
 				}
 			}
-			v.well(t)
+			v.checkHealthy(t)
 		})
 	}
 }
@@ -140,7 +140,7 @@ func malformedHTTP(t *testing.T, binary string) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := v.dial(t)
-			if err := conn.SetDeadline(time.Now().Add(cutBy)); err != nil {
+			if err := conn.SetDeadline(time.Now().Add(closeLimit)); err != nil {
 				t.Fatal(err)
 			}
 			go func() { _, _ = io.WriteString(conn, request) }() // the server may stop reading
@@ -155,7 +155,7 @@ func malformedHTTP(t *testing.T, binary string) {
 					t.Errorf("status %d", response.StatusCode)
 				}
 			}
-			v.well(t)
+			v.checkHealthy(t)
 		})
 	}
 }
@@ -170,9 +170,9 @@ func overload(t *testing.T, binary string) {
 	statuses := map[int]int{}
 	for range 50 {
 		wg.Go(func() {
-			client := &http.Client{Timeout: cutBy}
+			client := &http.Client{Timeout: closeLimit}
 			for range 10 {
-				response, err := client.Post(v.URL, "application/json", query(heavy, nil))
+				response, err := client.Post(v.URL, "application/json", queryBody(heavy, nil))
 				if err != nil {
 					t.Errorf("no response: %v", err)
 					return
@@ -194,5 +194,5 @@ func overload(t *testing.T, binary string) {
 	if statuses[http.StatusOK] == 0 || statuses[http.StatusOK]+statuses[http.StatusServiceUnavailable] != 500 {
 		t.Errorf("responses by status: %v", statuses)
 	}
-	v.well(t)
+	v.checkHealthy(t)
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// answered is a mutation with its response.
-type answered struct {
+// sentMutation is a mutation with its response.
+type sentMutation struct {
 	shoptest.Mutation
-	answer shoptest.Answer
+	response shoptest.Response
 }
 
 // histories generates the steps of 2 to 4 clients, each with up to 40 mutations. It concatenates
@@ -29,7 +29,7 @@ type answered struct {
 func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
 	step := rapid.Custom(func(t *rapid.T) shoptest.Step {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") }
-		return shoptest.Steps{World: w, Int: pick}.Next(mix(pick), "own")
+		return shoptest.StepGenerator{Fixture: w, IntN: pick}.Next(drawMutation(pick), "own")
 	})
 	steps := rapid.Map(rapid.SliceOfN(rapid.SliceOfN(step, 0, 10), 4, 4), func(parts [][]shoptest.Step) []shoptest.Step { return slices.Concat(parts...) })
 	return rapid.SliceOfN(steps, 2, 4)
@@ -51,7 +51,7 @@ func TestHistories(t *testing.T) {
 			}()
 			storetest.Load(t, store, book)
 			url := shoptest.Serve(t, store, io.Discard)
-			log := play(rt, url, clients)
+			log := runClients(rt, url, clients)
 			steps += len(log)
 			audited := storetest.Clean(rt, db, table, 1)
 			changes += checkVersions(rt, audited, log)
@@ -63,40 +63,40 @@ func TestHistories(t *testing.T) {
 	})
 }
 
-// play executes the steps of all clients concurrently and returns the responses.
-func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
-	c, memory := shoptest.NewClient(), shoptest.NewMemory()
+// runClients executes the steps of all clients concurrently and returns the responses.
+func runClients(t *rapid.T, url string, clients [][]shoptest.Step) []sentMutation {
+	c, memory := shoptest.NewClient(), shoptest.NewClientState()
 	defer c.HTTP.CloseIdleConnections()
-	logs := make([][]answered, len(clients))
+	logs := make([][]sentMutation, len(clients))
 	var wg sync.WaitGroup
 	for i, steps := range clients {
 		wg.Go(func() {
 			for j, step := range steps {
-				m := memory.Now(step)
+				m := memory.Mutation(step)
 				if m.Key() == "own" {
 					m.Input["idempotencyKey"] = fmt.Sprintf("client-%d-step-%d", i, j)
 				}
 				times := 1
-				if step.Twice && m.Key() != "" {
+				if step.SendTwice && m.Key() != "" {
 					times = 2
 				}
 				// The copies of a repeated mutation are sent concurrently.
-				answers := make([]answered, times)
+				answers := make([]sentMutation, times)
 				var copies sync.WaitGroup
 				for n := range answers {
 					copies.Go(func() {
 						a, err := c.Send(context.Background(), url, m)
 						if err != nil {
 							t.Errorf("%s %v: %v", m.Field, m.Input, err)
-							a.Refusals = []string{"FAULT"}
+							a.UserErrorCodes = []string{"FAULT"}
 						}
-						memory.Learn(m, a)
-						answers[n] = answered{m, a}
+						memory.Update(m, a)
+						answers[n] = sentMutation{m, a}
 					})
 				}
 				copies.Wait()
-				if last := answers[times-1].answer; answers[0].answer.Done() && last.Done() && answers[0].answer.String() != last.String() {
-					t.Errorf("%s %v has two different responses: %v, %v", m.Field, m.Input, answers[0].answer, last)
+				if last := answers[times-1].response; answers[0].response.Succeeded() && last.Succeeded() && answers[0].response.String() != last.String() {
+					t.Errorf("%s %v has two different responses: %v, %v", m.Field, m.Input, answers[0].response, last)
 				}
 				logs[i] = append(logs[i], answers...)
 			}
@@ -106,7 +106,7 @@ func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
 	return slices.Concat(logs...)
 }
 
-// recordOf returns the record of a subject: see shoptest.Subject.
+// recordOf returns the record of a subject: see shoptest.RecordName.
 func recordOf(a *storetest.Audited, subject string) storetest.Record {
 	words := strings.Fields(subject)
 	prefix := map[string]string{"customer": "CUSTOMER#", "order": "ORDER#", "product": "PRODUCT#", "warehouse": "WAREHOUSE#", "employee": "EMPLOYEE#", "inventoryLevel": "PRODUCT#"}[words[0]]
@@ -120,14 +120,14 @@ func recordOf(a *storetest.Audited, subject string) storetest.Record {
 // checkVersions verifies that each version of a record was returned in a response. So each
 // confirmed change made one version, and there were no other changes. It returns the number of
 // changes. checkStock verifies inventory levels, because shipping changes them, too.
-func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
+func checkVersions(t *rapid.T, a *storetest.Audited, log []sentMutation) int {
 	returned, n := map[string]map[int]bool{}, 0
 	for _, e := range log {
-		if !e.answer.Done() {
+		if !e.response.Succeeded() {
 			continue
 		}
-		r := e.answer.Record()
-		subject := shoptest.Subject(e.Field, e.Input, r)
+		r := e.response.Record()
+		subject := shoptest.RecordName(e.Field, e.Input, r)
 		if returned[subject] == nil {
 			returned[subject] = map[int]bool{}
 		}
@@ -174,7 +174,7 @@ type levelChange struct {
 
 // checkStock replays the responses about each inventory level. Shipments make versions that no
 // response returns. The shipped orders determine their quantities.
-func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
+func checkStock(t *rapid.T, a *storetest.Audited, log []sentMutation, w shoptest.World) {
 	known, shipped := map[string]map[int]levelChange{}, map[string][]int{}
 	for i := range w.Products {
 		for j := range w.Warehouses {
@@ -183,9 +183,9 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 	}
 	shippedOrders, set := map[string]bool{}, map[string]bool{}
 	for _, e := range log {
-		r := e.answer.Record()
+		r := e.response.Record()
 		switch {
-		case !e.answer.Done():
+		case !e.response.Succeeded():
 		case e.Field == "shipOrder" && !shippedOrders[r.ID]:
 			shippedOrders[r.ID] = true
 			for _, item := range r.Items.Nodes {
@@ -193,7 +193,7 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 				shipped[level] = append(shipped[level], item.Quantity)
 			}
 		case e.Field == "adjustInventory" || e.Field == "setInventoryLevel":
-			level := shoptest.Subject(e.Field, e.Input, r)
+			level := shoptest.RecordName(e.Field, e.Input, r)
 			if known[level] == nil {
 				known[level] = map[int]levelChange{0: {}}
 			}
@@ -253,13 +253,13 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 }
 
 // checkPrices verifies that each line item has a price that its product once had.
-func checkPrices(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
+func checkPrices(t *rapid.T, a *storetest.Audited, log []sentMutation, w shoptest.World) {
 	had := map[string]bool{}
 	for i := range w.Products {
 		had[fmt.Sprintf("p%d %d.50", i, i+1)] = true
 	}
 	for _, e := range log {
-		if price, ok := e.Input["unitPrice"].(map[string]any); ok && e.answer.Done() {
+		if price, ok := e.Input["unitPrice"].(map[string]any); ok && e.response.Succeeded() {
 			had[fmt.Sprintf("%v %v", e.Input["sku"], price["amount"])] = true
 		}
 	}

@@ -18,25 +18,25 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// shop is a server and a table whose engine can fail.
-type shop struct {
-	db    *dynamodb.Client
-	table string
-	url   string
-	fault *faults.Client
+// faultyServer is a server and a table whose engine can fail.
+type faultyServer struct {
+	db     *dynamodb.Client
+	table  string
+	url    string
+	faults *faults.Client
 }
 
-// open loads a fixture into a new table and starts a server.
-func open(t testing.TB, db *dynamodb.Client, w shoptest.World, choose faults.Chooser) shop {
+// newFaultyServer loads a fixture into a new table and starts a server.
+func newFaultyServer(t testing.TB, db *dynamodb.Client, w shoptest.World, choose faults.Chooser) faultyServer {
 	t.Helper()
-	s := shop{db: db, table: storetest.TableName()}
+	s := faultyServer{db: db, table: storetest.TableName()}
 	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: s.table}), w.Book(t))
-	s.url, s.fault = s.another(t, choose)
+	s.url, s.faults = s.startServer(t, choose)
 	return s
 }
 
-// another starts another server on the same table.
-func (s shop) another(t testing.TB, choose faults.Chooser) (string, *faults.Client) {
+// startServer starts another server on the same table.
+func (s faultyServer) startServer(t testing.TB, choose faults.Chooser) (string, *faults.Client) {
 	t.Helper()
 	failing, between := faults.Between(s.db, choose)
 	// Failed reads are repeated by the client, because the SDK would wait for seconds. Writes have
@@ -49,15 +49,15 @@ func (s shop) another(t testing.TB, choose faults.Chooser) (string, *faults.Clie
 	return shoptest.Serve(t, store, io.Discard), between
 }
 
-// forgetful is a network between client and server that loses requests and responses.
-type forgetful struct {
+// lossyTransport is a network between client and server that loses requests and responses.
+type lossyTransport struct {
 	next   http.RoundTripper
 	mu     sync.Mutex
 	source *rand.Rand
 	lost   atomic.Int64
 }
 
-func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f *lossyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	at := f.source.Float64()
 	f.mu.Unlock()
@@ -77,10 +77,10 @@ func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// client returns a client behind a forgetful network.
-func client(seed uint64) (*shoptest.Client, *forgetful) {
+// newLossyClient returns a client with a lossyTransport.
+func newLossyClient(seed uint64) (*shoptest.Client, *lossyTransport) {
 	c := shoptest.NewClient()
-	f := &forgetful{next: c.HTTP.Transport, source: rand.New(rand.NewPCG(seed, 1))}
+	f := &lossyTransport{next: c.HTTP.Transport, source: rand.New(rand.NewPCG(seed, 1))}
 	c.HTTP.Transport = f
 	return c, f
 }
@@ -133,27 +133,27 @@ func TestOneOrderForEachKey(t *testing.T) {
 		if !storetest.Embedded(t) { // the embedded store's transactions get slower as the table grows
 			orders = longtest.Size(orders, 1000)
 		}
-		s := open(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
-		c, network := client(7)
-		answers := make([]shoptest.Answer, orders)
+		s := newFaultyServer(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
+		c, network := newLossyClient(7)
+		answers := make([]shoptest.Response, orders)
 		var sent, doubled atomic.Int64
-		send := func(m shoptest.Mutation) shoptest.Answer {
-			a, n, err := c.Insist(t.Context(), func() string { return s.url }, m, attempts)
+		send := func(m shoptest.Mutation) shoptest.Response {
+			a, n, err := c.SendWithRetries(t.Context(), func() string { return s.url }, m, attempts)
 			sent.Add(int64(n))
 			if err != nil {
 				t.Errorf("%s: %v", m.Key(), err)
-			} else if !a.Done() {
+			} else if !a.Succeeded() {
 				t.Errorf("%s: %v", m.Key(), a)
 			}
 			return a
 		}
 		inParallel(orders, 16, func(i int) {
-			m := order(i, 1+i%4)
+			m := placeOrderMutation(i, 1+i%4)
 			if i%10 != 0 {
 				answers[i] = send(m)
 				return
 			}
-			second := make(chan shoptest.Answer)
+			second := make(chan shoptest.Response)
 			doubled.Add(1)
 			go func() { second <- send(m) }()
 			answers[i] = send(m)
@@ -162,9 +162,9 @@ func TestOneOrderForEachKey(t *testing.T) {
 			}
 		})
 		t.Logf("%d orders, %d of them sent twice concurrently, %d attempts, %d responses to the client lost; faults: %v; %d responses to committed transactions lost",
-			orders, doubled.Load(), sent.Load(), network.lost.Load(), s.fault.Counts(), s.fault.LostCommits())
+			orders, doubled.Load(), sent.Load(), network.lost.Load(), s.faults.Counts(), s.faults.LostCommits())
 		for kind := range writeFaults() {
-			if s.fault.Counts()[kind] == 0 {
+			if s.faults.Counts()[kind] == 0 {
 				t.Errorf("no request met %s: the test covers too little", kind)
 			}
 		}
@@ -183,10 +183,10 @@ func TestOneOrderForEachKey(t *testing.T) {
 			}
 		}
 
-		s.fault.Heal()
+		s.faults.Heal()
 		inParallel(orders/4, 16, func(i int) {
 			i *= 4
-			if again := send(order(i, 1+i%4)); again.String() != answers[i].String() {
+			if again := send(placeOrderMutation(i, 1+i%4)); again.String() != answers[i].String() {
 				t.Errorf("key %d: the first response was %v, the repeated response is %v", i, answers[i], again)
 			}
 		})
@@ -196,8 +196,8 @@ func TestOneOrderForEachKey(t *testing.T) {
 	})
 }
 
-// order returns the request for order i with a number of line items.
-func order(i, lines int) shoptest.Mutation {
+// placeOrderMutation returns the request for order i with a number of line items.
+func placeOrderMutation(i, lines int) shoptest.Mutation {
 	var items []map[string]any
 	for j := range lines {
 		items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", (i+3*j)%10), "quantity": 1 + (i+j)%3})

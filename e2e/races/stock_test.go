@@ -12,16 +12,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// faultless is a Chooser without faults.
-func faultless(faults.Request) faults.Kind { return faults.None }
+// noFaults is a Chooser without faults.
+func noFaults(faults.Request) faults.Kind { return faults.None }
 
-// rush sends n orders concurrently, distributed over the servers. It returns the number of placed
-// orders.
-func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) int {
+// placeConcurrently sends n orders concurrently, distributed over the servers. It returns the
+// number of placed orders.
+func placeConcurrently(t *testing.T, n int, urls []string, input func(i int) map[string]any) int {
 	t.Helper()
 	c := shoptest.NewClient()
 	t.Cleanup(c.HTTP.CloseIdleConnections)
-	answers := make([]shoptest.Answer, n)
+	answers := make([]shoptest.Response, n)
 	inParallel(n, n, func(i int) {
 		var err error
 		answers[i], err = c.Send(t.Context(), urls[i%len(urls)], shoptest.Mutation{Field: "placeOrder", Input: input(i)})
@@ -31,11 +31,11 @@ func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) 
 	})
 	placed := 0
 	for i, a := range answers {
-		if a.Done() {
+		if a.Succeeded() {
 			placed++
 			continue
 		}
-		for _, code := range a.Refusals {
+		for _, code := range a.UserErrorCodes {
 			if code != "INSUFFICIENT_STOCK" {
 				t.Errorf("order %d: %v", i, a)
 			}
@@ -44,9 +44,9 @@ func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) 
 	return placed
 }
 
-// onServers runs a test on both engines, with one server and with two servers on one table. By
-// default DynamoDB Local runs only with two servers.
-func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, urls []string)) {
+// forEachServerCount runs a test on both engines, with one server and with two servers on one
+// table. By default DynamoDB Local runs only with two servers.
+func forEachServerCount(t *testing.T, w shoptest.World, test func(t *testing.T, s faultyServer, urls []string)) {
 	for _, servers := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d", servers), func(t *testing.T) {
 			each := storetest.Each
@@ -54,10 +54,10 @@ func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, u
 				each = storetest.EachLong
 			}
 			each(t, func(t *testing.T, db *dynamodb.Client) {
-				s := open(t, db, w, faultless)
+				s := newFaultyServer(t, db, w, noFaults)
 				urls := []string{s.url}
 				for len(urls) < servers {
-					url, _ := s.another(t, faultless)
+					url, _ := s.startServer(t, noFaults)
 					urls = append(urls, url)
 				}
 				test(t, s, urls)
@@ -67,10 +67,10 @@ func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, u
 }
 
 // 80 clients each order one of 50 pieces. 50 orders are placed.
-func TestMoreBuyersThanPieces(t *testing.T) {
+func TestOversoldProduct(t *testing.T) {
 	const buyers, pieces = 80, 50
-	onServers(t, shoptest.World{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
-		placed := rush(t, buyers, urls, func(i int) map[string]any {
+	forEachServerCount(t, shoptest.World{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {
+		placed := placeConcurrently(t, buyers, urls, func(i int) map[string]any {
 			return map[string]any{"customerId": fmt.Sprintf("c%d", i%5), "items": []map[string]any{{"sku": "p0", "quantity": 1}}}
 		})
 		a := storetest.Clean(t, s.db, s.table, 1)
@@ -83,7 +83,7 @@ func TestMoreBuyersThanPieces(t *testing.T) {
 
 // Each client orders one to three pieces of several products. Each order gets all pieces or none.
 // No order is refused if all its pieces are available.
-func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
+func TestOversoldProducts(t *testing.T) {
 	const buyers, products = 80, 4
 	lines := func(i int) []map[string]any {
 		var items []map[string]any
@@ -96,8 +96,8 @@ func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 		}
 		return items
 	}
-	onServers(t, shoptest.World{Customers: 5, Products: products, Warehouses: 1, Stock: 50}, func(t *testing.T, s shop, urls []string) {
-		placed := rush(t, buyers, urls, func(i int) map[string]any {
+	forEachServerCount(t, shoptest.World{Customers: 5, Products: products, Warehouses: 1, Stock: 50}, func(t *testing.T, s faultyServer, urls []string) {
+		placed := placeConcurrently(t, buyers, urls, func(i int) map[string]any {
 			return map[string]any{"customerId": fmt.Sprintf("c%d", i%5), "items": lines(i)}
 		})
 		a := storetest.Clean(t, s.db, s.table, 1)
@@ -117,12 +117,12 @@ func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
 
 // Twelve confirmed orders are shipped concurrently from a warehouse with pieces for five. Five
 // orders are shipped, and the others can be shipped from another warehouse.
-func TestMoreShipmentsThanPieces(t *testing.T) {
+func TestOversoldWarehouse(t *testing.T) {
 	const orders, pieces = 12, 5
-	onServers(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
+	forEachServerCount(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {
 		c := shoptest.NewClient()
 		t.Cleanup(c.HTTP.CloseIdleConnections)
-		send := func(i int, m shoptest.Mutation) shoptest.Answer {
+		send := func(i int, m shoptest.Mutation) shoptest.Response {
 			a, err := c.Send(t.Context(), urls[i%len(urls)], m)
 			if err != nil {
 				t.Errorf("%s %v: %v", m.Field, m.Input, err)
@@ -134,19 +134,19 @@ func TestMoreShipmentsThanPieces(t *testing.T) {
 			placed := send(i, shoptest.Mutation{Field: "placeOrder", Input: map[string]any{"customerId": fmt.Sprintf("c%d", i%2),
 				"items": []map[string]any{{"sku": "p0", "quantity": 1}, {"sku": "p1", "quantity": 1}}}})
 			ids[i] = placed.Record().ID
-			if a := send(i, shoptest.Mutation{Field: "confirmOrder", Input: map[string]any{"orderId": ids[i]}}); !a.Done() {
+			if a := send(i, shoptest.Mutation{Field: "confirmOrder", Input: map[string]any{"orderId": ids[i]}}); !a.Succeeded() {
 				t.Errorf("confirm %s: %v", ids[i], a)
 			}
 		})
 		// Each order is shipped twice concurrently, without an idempotency key. Only one shipment
 		// succeeds.
 		ship := func(from string) (shipped int) {
-			answers := make([]shoptest.Answer, 2*orders)
+			answers := make([]shoptest.Response, 2*orders)
 			inParallel(len(answers), len(answers), func(i int) {
 				answers[i] = send(i, shoptest.Mutation{Field: "shipOrder", Input: map[string]any{"orderId": ids[i/2], "warehouseId": from, "withoutAddress": true}})
 			})
 			for _, a := range answers {
-				if a.Done() {
+				if a.Succeeded() {
 					shipped++
 				}
 			}

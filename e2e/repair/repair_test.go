@@ -46,8 +46,8 @@ const (
 	attempts = 20
 )
 
-// world returns a fixture with a customer for each product, so that clients do not conflict.
-func world() shoptest.World {
+// newFixture returns a fixture with a customer for each product, so that clients do not conflict.
+func newFixture() shoptest.World {
 	return shoptest.World{Customers: products, Products: products, Warehouses: 1, Employees: 1, Stock: stock}
 }
 
@@ -74,11 +74,11 @@ func (c *client) send(ctx context.Context, field string, input map[string]any) (
 		m.Input["idempotencyKey"] = fmt.Sprintf("client-%d-%d", c.n, c.random.Uint64())
 	}
 	// A request is never cancelled, also if the machine is too busy to respond in time.
-	a, times, err := c.Insist(context.WithoutCancel(ctx), func() string { return c.url }, m, attempts)
+	a, times, err := c.SendWithRetries(context.WithoutCancel(ctx), func() string { return c.url }, m, attempts)
 	if err != nil {
 		return "", fmt.Errorf("%s %v: %w", field, input, err)
 	}
-	if removed := field == "removeOrderItem" && times > 1; !a.Done() && !removed {
+	if removed := field == "removeOrderItem" && times > 1; !a.Succeeded() && !removed {
 		return "", fmt.Errorf("%s %v returned user errors: %v", field, input, a)
 	}
 	c.changes.Add(1)
@@ -91,9 +91,9 @@ type step struct {
 	input map[string]any
 }
 
-// trade places one order and completes it in one of several ways. It returns the first error of a
-// mutation, including user errors, or the context's error.
-func (c *client) trade(ctx context.Context) error {
+// completeOrder places one order and completes it in one of several ways. It returns the first
+// error of a mutation, including user errors, or the context's error.
+func (c *client) completeOrder(ctx context.Context) error {
 	sku, other := fmt.Sprintf("p%d", c.n), fmt.Sprintf("p%d", (c.n+1)%products)
 	id, err := c.send(ctx, "placeOrder", map[string]any{"customerId": fmt.Sprintf("c%d", c.n), "items": []map[string]any{{"sku": sku, "quantity": 1}}})
 	if err != nil {
@@ -132,11 +132,11 @@ func (c *client) trade(ctx context.Context) error {
 
 // Checks with repairs find nothing in a consistent table while its stock changes, and leave the
 // table consistent.
-func TestRepairsBesideTraffic(t *testing.T) {
+func TestRepairsDuringTraffic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table})
-		storetest.Load(t, store, world().Book(t))
+		storetest.Load(t, store, newFixture().Book(t))
 		url := shoptest.Serve(t, store, io.Discard)
 		shared := shoptest.NewClient()
 		t.Cleanup(shared.HTTP.CloseIdleConnections)
@@ -148,7 +148,7 @@ func TestRepairsBesideTraffic(t *testing.T) {
 			c := &client{Client: shared, url: url, n: n, random: rand.New(rand.NewPCG(1, uint64(n))), pause: longestPause, changes: &changes}
 			clients.Go(func() {
 				for ctx.Err() == nil {
-					if err := c.trade(ctx); err != nil && ctx.Err() == nil {
+					if err := c.completeOrder(ctx); err != nil && ctx.Err() == nil {
 						t.Errorf("client %d: %v", n, err)
 						stop()
 					}

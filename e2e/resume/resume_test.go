@@ -41,47 +41,47 @@ const (
 	// clients is the number of clients that change orders. Every other client uses the server that is
 	// killed.
 	clients = 8
-	// patience is the time limit of a test that hangs.
-	patience = 2 * time.Minute
+	// timeLimit is the time limit of a test that hangs.
+	timeLimit = 2 * time.Minute
 	// attempts is the maximum number of attempts per request. Every kill costs each client one or a
 	// few.
 	attempts = 10_000
 )
 
-// shop is a table with its known orders.
-type shop struct {
+// fixture is a table with its known orders.
+type fixture struct {
 	db    *dynamodb.Client
 	table string
 	http  *shoptest.Client
 
 	mu     sync.Mutex
 	orders []string
-	// made counts the changes. named counts the requests that contain a unique value.
-	made, named atomic.Int64
+	// changes counts the changes. named counts the requests that contain a unique value.
+	changes, uniqueValues atomic.Int64
 }
 
-func (s *shop) pick(source *rand.Rand) string {
+func (s *fixture) randomOrder(source *rand.Rand) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.orders[source.IntN(len(s.orders))]
 }
 
 // send sends a mutation until it gets a response. It returns nil for user errors.
-func (s *shop) send(t *testing.T, serverURL func() string, field string, input map[string]any) *shoptest.Result {
-	a, _, err := s.http.Insist(context.Background(), serverURL, shoptest.Mutation{Field: field, Input: input}, attempts)
+func (s *fixture) send(t *testing.T, serverURL func() string, field string, input map[string]any) *shoptest.Record {
+	a, _, err := s.http.SendWithRetries(context.Background(), serverURL, shoptest.Mutation{Field: field, Input: input}, attempts)
 	if err != nil {
 		t.Errorf("%s %v: %v", field, input, err)
 	}
-	if err != nil || !a.Done() {
+	if err != nil || !a.Succeeded() {
 		return nil
 	}
 	record := a.Record()
 	return &record
 }
 
-func (s *shop) place(t *testing.T, serverURL func() string, customer string) *shoptest.Result {
+func (s *fixture) placeOrder(t *testing.T, serverURL func() string, customer string) *shoptest.Record {
 	o := s.send(t, serverURL, "placeOrder", map[string]any{
-		"customerId": customer, "items": []map[string]any{{"sku": "p0", "quantity": 1}}, "idempotencyKey": fmt.Sprintf("order-%d", s.named.Add(1)),
+		"customerId": customer, "items": []map[string]any{{"sku": "p0", "quantity": 1}}, "idempotencyKey": fmt.Sprintf("order-%d", s.uniqueValues.Add(1)),
 	})
 	if o == nil {
 		t.Errorf("customer %s could not place an order", customer)
@@ -93,40 +93,40 @@ func (s *shop) place(t *testing.T, serverURL func() string, customer string) *sh
 	return o
 }
 
-// address changes the shipping address of an order to a new one. Every order that is not shipped
-// allows that, and a repeated request makes no second change.
-func (s *shop) address(t *testing.T, serverURL func() string, order string) *shoptest.Result {
+// changeAddress changes the shipping address of an order to a new one. Every order that is not
+// shipped allows that, and a repeated request makes no second change.
+func (s *fixture) changeAddress(t *testing.T, serverURL func() string, order string) *shoptest.Record {
 	return s.send(t, serverURL, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
-		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.named.Add(1)), "city": "Leeds", "countryCode": "GB",
+		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.uniqueValues.Add(1)), "city": "Leeds", "countryCode": "GB",
 	}})
 }
 
-// change changes an order in one of several ways.
-func (s *shop) change(t *testing.T, source *rand.Rand, serverURL func() string) *shoptest.Result {
-	order := s.pick(source)
+// changeOrder changes an order in one of several ways.
+func (s *fixture) changeOrder(t *testing.T, source *rand.Rand, serverURL func() string) *shoptest.Record {
+	order := s.randomOrder(source)
 	input := func(name string, value any) map[string]any {
 		return map[string]any{"orderId": order, name: value}
 	}
 	switch n := source.IntN(100); {
 	case n < 1:
-		return s.place(t, serverURL, fmt.Sprintf("c%d", source.IntN(customers)))
+		return s.placeOrder(t, serverURL, fmt.Sprintf("c%d", source.IntN(customers)))
 	case n < 11:
 		return s.send(t, serverURL, "setOrderItem", map[string]any{"orderId": order, "sku": "p1", "quantity": 1 + source.IntN(1000)})
 	case n < 12:
 		field := []string{"confirmOrder", "deliverOrder", "cancelOrder"}[source.IntN(3)]
-		return s.send(t, serverURL, field, input("idempotencyKey", fmt.Sprintf("move-%d", s.named.Add(1))))
+		return s.send(t, serverURL, field, input("idempotencyKey", fmt.Sprintf("move-%d", s.uniqueValues.Add(1))))
 	default:
-		return s.address(t, serverURL, order)
+		return s.changeAddress(t, serverURL, order)
 	}
 }
 
-// work simulates one client that changes orders until total changes were made. It calls notify
+// runClient simulates one client that changes orders until total changes were made. It calls notify
 // after each change.
-func (s *shop) work(t *testing.T, number int, total int64, serverURL func() string, notify func()) {
+func (s *fixture) runClient(t *testing.T, number int, total int64, serverURL func() string, notify func()) {
 	source := rand.New(rand.NewPCG(29, uint64(number)))
-	for s.made.Load() < total && !t.Failed() {
-		if s.change(t, source, serverURL) != nil {
-			s.made.Add(1)
+	for s.changes.Load() < total && !t.Failed() {
+		if s.changeOrder(t, source, serverURL) != nil {
+			s.changes.Add(1)
 			notify()
 		}
 	}
@@ -134,7 +134,7 @@ func (s *shop) work(t *testing.T, number int, total int64, serverURL func() stri
 
 // timelines returns the events of all orders in the table, sorted by ID, and the customer of each
 // order.
-func (s *shop) timelines(t *testing.T) (events []update, owner map[string]string) {
+func (s *fixture) timelines(t *testing.T) (events []update, owner map[string]string) {
 	t.Helper()
 	audited, err := storetest.Audit(t.Context(), s.db, s.table, 1)
 	if err != nil {
@@ -154,8 +154,9 @@ func (s *shop) timelines(t *testing.T) (events []update, owner map[string]string
 	return events, owner
 }
 
-// expected returns the events that a subscriber must receive if it began after the event began.
-func expected(f *follower, began string, events []update, owner map[string]string) []update {
+// expectedUpdates returns the events that a subscriber must receive if it began after the event
+// began.
+func expectedUpdates(f *subscriber, began string, events []update, owner map[string]string) []update {
 	var want []update
 	for _, e := range events {
 		if e.ID > began && (f.field == "orderUpdated" && e.OrderID == f.id || f.field == "customerOrders" && owner[e.OrderID] == f.id) {
@@ -172,8 +173,8 @@ func expected(f *follower, began string, events []update, owner map[string]strin
 // without an event ID.
 func TestResume(t *testing.T) {
 	instance := dynamolocal.Shared(t)
-	binary := shoptest.Build(t, "../..")
-	s := &shop{db: instance.Client(), table: "resume", http: shoptest.NewClient()}
+	binary := shoptest.BuildServer(t, "../..")
+	s := &fixture{db: instance.Client(), table: "resume", http: shoptest.NewClient()}
 	w := shoptest.World{Customers: customers, Products: 2, Warehouses: 1, Stock: 1_000_000_000}
 	store := storetest.NewTable(t, s.db, dynamo.Options{Table: s.table})
 	if err := store.EnableStream(t.Context()); err != nil {
@@ -185,16 +186,16 @@ func TestResume(t *testing.T) {
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint(),
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
 	)
-	steady := shoptest.Start(t, binary, environment)
+	steady := shoptest.StartServer(t, binary, environment)
 	defer func() { steady.Kill(t) }()
-	killed, killedAddress := shoptest.Start(t, binary, environment), shoptest.NewGate()
+	killed, killedAddress := shoptest.StartServer(t, binary, environment), shoptest.NewServerAddress()
 	defer func() { killed.Kill(t) }()
 	killedAddress.Set(killed.URL)
 	steadyURL := func() string { return steady.URL }
 
 	for range ordersEach {
 		for c := range customers {
-			s.place(t, steadyURL, fmt.Sprintf("c%d", c))
+			s.placeOrder(t, steadyURL, fmt.Sprintf("c%d", c))
 		}
 	}
 	placed, owner := s.timelines(t)
@@ -202,15 +203,15 @@ func TestResume(t *testing.T) {
 		t.Fatalf("%d events, want one for each of %d orders", len(placed), customers*ordersEach)
 	}
 
-	ctx, stop := context.WithTimeout(t.Context(), patience+time.Duration(*changes)*100*time.Millisecond)
+	ctx, stop := context.WithTimeout(t.Context(), timeLimit+time.Duration(*changes)*100*time.Millisecond)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer func() { stop(); killedAddress.Set(steady.URL) }() // no subscriber waits for a server
-	began := map[*follower]string{}
-	var followers []*follower
+	began := map[*subscriber]string{}
+	var subscribers []*subscriber
 	follow := func(server, field, argument, id, after string, serverURL func() string) {
-		f := newFollower(fmt.Sprintf("%s(%s) at the %s server", field, id, server), field, argument, id, after, serverURL)
-		followers, began[f] = append(followers, f), after
+		f := newSubscriber(fmt.Sprintf("%s(%s) at the %s server", field, id, server), field, argument, id, after, serverURL)
+		subscribers, began[f] = append(subscribers, f), after
 		running.Go(func() { f.run(ctx) })
 	}
 	first := map[string]string{}
@@ -220,14 +221,14 @@ func TestResume(t *testing.T) {
 		}
 		switch {
 		case i%3 == 0:
-			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, killedAddress.Where)
+			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, killedAddress.WaitURL)
 		case i%12 == 1:
 			follow("steady", "orderUpdated", "id", e.OrderID, e.ID, steadyURL)
 		}
 	}
 	for c, id := range first {
-		follow("killed", "customerOrders", "customerId", c, id, killedAddress.Where)
-		follow("killed", "customerOrders", "customerId", c, id, killedAddress.Where)
+		follow("killed", "customerOrders", "customerId", c, id, killedAddress.WaitURL)
+		follow("killed", "customerOrders", "customerId", c, id, killedAddress.WaitURL)
 		follow("steady", "customerOrders", "customerId", c, id, steadyURL)
 	}
 
@@ -240,9 +241,9 @@ func TestResume(t *testing.T) {
 	for i := range clients {
 		serverURL, notify := steadyURL, func() {}
 		if i%2 == 1 {
-			serverURL, notify = killedAddress.Where, func() { killedChanges <- struct{}{} }
+			serverURL, notify = killedAddress.WaitURL, func() { killedChanges <- struct{}{} }
 		}
-		work.Go(func() { s.work(t, i, total, serverURL, notify) })
+		work.Go(func() { s.runClient(t, i, total, serverURL, notify) })
 	}
 	go func() { work.Wait(); close(killedChanges) }()
 	source := rand.New(rand.NewPCG(29, 1_000_000))
@@ -255,7 +256,7 @@ func TestResume(t *testing.T) {
 		// Clear the URL first, so that clients do not connect to a dead server.
 		killedAddress.Set("")
 		killed.Kill(t)
-		killed = shoptest.Start(t, binary, environment)
+		killed = shoptest.StartServer(t, binary, environment)
 		killedAddress.Set(killed.URL)
 		kills++
 		nextKill = changesAtKilled + 1 + source.IntN(20)
@@ -267,18 +268,18 @@ func TestResume(t *testing.T) {
 
 	// Change each subscribed order once more. When that event has arrived, all earlier events have
 	// arrived.
-	for _, f := range followers {
-		if f.field == "orderUpdated" && s.address(t, steadyURL, f.id) == nil {
+	for _, f := range subscribers {
+		if f.field == "orderUpdated" && s.changeAddress(t, steadyURL, f.id) == nil {
 			t.Logf("order %s is final and cannot change", f.id)
 		}
 	}
 	for c := range first {
-		s.place(t, killedAddress.Where, c)
+		s.placeOrder(t, killedAddress.WaitURL, c)
 	}
 	events, owner := s.timelines(t)
 	delivered, connected := 0, 0
-	for _, f := range followers {
-		want := expected(f, began[f], events, owner)
+	for _, f := range subscribers {
+		want := expectedUpdates(f, began[f], events, owner)
 		last := began[f]
 		if len(want) > 0 {
 			last = want[len(want)-1].ID
@@ -286,7 +287,7 @@ func TestResume(t *testing.T) {
 		if err := f.wait(ctx, func() bool { return f.after >= last }); err != nil {
 			t.Errorf("%s did not receive %s: %v", f.name, last, err)
 		}
-		if err := f.compare(want); err != nil {
+		if err := f.checkUpdates(want); err != nil {
 			t.Errorf("%s: %v", f.name, err)
 		}
 		delivered += len(want)
@@ -295,26 +296,26 @@ func TestResume(t *testing.T) {
 		if n := f.connected; strings.Contains(f.name, "steady") && n != 1 {
 			t.Errorf("%s connected %d times, want 1", f.name, n)
 		}
-		if len(f.foreign) > 0 {
-			t.Errorf("%s received changes without an event: %q", f.name, f.foreign)
+		if len(f.external) > 0 {
+			t.Errorf("%s received changes without an event: %q", f.name, f.external)
 		}
 		f.mu.Unlock()
 	}
 	t.Logf("%d changes in %v, %d through the server that was killed %d times; %d subscribers received %d events and connected up to %d times",
-		s.made.Load(), took.Round(time.Millisecond), changesAtKilled, kills, len(followers), delivered, connected)
+		s.changes.Load(), took.Round(time.Millisecond), changesAtKilled, kills, len(subscribers), delivered, connected)
 	if connected <= kills/2 || changesAtKilled < *changes/10 {
 		t.Errorf("at most %d connections after %d kills and %d changes at the killed server: the test covers too little", connected, kills, changesAtKilled)
 	}
 	storetest.Clean(t, s.db, s.table, 1)
-	s.others(ctx, t, followers)
+	s.checkExternalChanges(ctx, t, subscribers)
 }
 
-// others changes each subscribed order as other software does. It verifies that all its subscribers
-// receive an update without an event ID.
-func (s *shop) others(ctx context.Context, t *testing.T, followers []*follower) {
+// checkExternalChanges changes each subscribed order as other software does. It verifies that all
+// its subscribers receive an update without an event ID.
+func (s *fixture) checkExternalChanges(ctx context.Context, t *testing.T, subscribers []*subscriber) {
 	t.Helper()
-	followers = slices.DeleteFunc(followers, func(f *follower) bool { return f.field != "orderUpdated" })
-	for _, f := range followers {
+	subscribers = slices.DeleteFunc(subscribers, func(f *subscriber) bool { return f.field != "orderUpdated" })
+	for _, f := range subscribers {
 		if _, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &s.table, Key: map[string]types.AttributeValue{
 				"pk": &types.AttributeValueMemberS{Value: "ORDER#" + f.id}, "sk": &types.AttributeValueMemberS{Value: "#METADATA"},
@@ -325,13 +326,13 @@ func (s *shop) others(ctx context.Context, t *testing.T, followers []*follower) 
 			t.Fatal(err)
 		}
 	}
-	for _, f := range followers {
-		if err := f.wait(ctx, func() bool { return len(f.foreign) > 0 }); err != nil {
+	for _, f := range subscribers {
+		if err := f.wait(ctx, func() bool { return len(f.external) > 0 }); err != nil {
 			t.Errorf("%s did not receive a change by other software: %v", f.name, err)
 		}
 		f.mu.Lock()
-		if !slices.Equal(f.foreign, []string{f.id}) {
-			t.Errorf("%s received changes without an event: %q", f.name, f.foreign)
+		if !slices.Equal(f.external, []string{f.id}) {
+			t.Errorf("%s received changes without an event: %q", f.name, f.external)
 		}
 		f.mu.Unlock()
 	}

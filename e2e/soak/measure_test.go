@@ -16,12 +16,12 @@ import (
 // slack is the number of bytes, and share the fraction, by which memory may grow from one half of
 // the time to the other. Memory also depends on the time of the last garbage collection.
 const (
-	slack = 24 << 20
-	share = 0.1
+	growthBytes = 24 << 20
+	growthShare = 0.1
 )
 
-// memoryOf returns the resident memory of a process in bytes (Linux's VmRSS).
-func memoryOf(t *testing.T, pid int) int {
+// residentMemory returns the resident memory of a process in bytes (Linux's VmRSS).
+func residentMemory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -35,8 +35,8 @@ func memoryOf(t *testing.T, pid int) int {
 	return n << 10
 }
 
-// socketsOf returns the number of open sockets of a process, including listening sockets.
-func socketsOf(t *testing.T, pid int) int {
+// openSockets returns the number of open sockets of a process, including listening sockets.
+func openSockets(t *testing.T, pid int) int {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil || len(files) == 0 {
@@ -89,7 +89,7 @@ func checkFlat(t *testing.T, name string, samples []int) {
 		parts = append(parts, megabytes(median(part)))
 	}
 	t.Logf("%s by tenth of the time: %s", name, strings.Join(parts, ", "))
-	if grown := late - early; grown > slack+int(share*float64(early)) {
+	if grown := late - early; grown > growthBytes+int(growthShare*float64(early)) {
 		t.Errorf("%s grew by %s", name, megabytes(grown))
 	}
 }

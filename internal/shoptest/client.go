@@ -94,17 +94,17 @@ func (m Mutation) query() string {
 	return fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { result: %s { %s } userErrors { __typename code message field } } }", input, m.Field, result, details)
 }
 
-// Answer is the server's response to a mutation: a record or user errors.
-type Answer struct {
-	// Result is the record as JSON. It is empty if the payload has no record.
-	Result string
-	// Refusals are the codes of the user errors.
-	Refusals []string
-	record   Result
+// Response is the server's response to a mutation: a record or user errors.
+type Response struct {
+	// Record is the record as JSON. It is empty if the payload has no record.
+	RecordJSON string
+	// UserErrorCodes are the codes of the user errors.
+	UserErrorCodes []string
+	record         Record
 }
 
-// Result has the fields of records that tests use.
-type Result struct {
+// Record has the fields of records that tests use.
+type Record struct {
 	ID, Sku, WarehouseID, Status             string
 	Version, Quantity, Available, OrderCount int
 	Items                                    struct{ Nodes []Item }
@@ -117,22 +117,22 @@ type Item struct {
 	UnitPrice struct{ Amount string }
 }
 
-// Done reports whether the mutation succeeded.
-func (a Answer) Done() bool { return len(a.Refusals) == 0 }
+// Succeeded reports whether the mutation succeeded.
+func (a Response) Succeeded() bool { return len(a.UserErrorCodes) == 0 }
 
 // Record returns the record in the response.
-func (a Answer) Record() Result { return a.record }
+func (a Response) Record() Record { return a.record }
 
 // String formats the response for messages and comparisons.
-func (a Answer) String() string { return strings.Join(append(a.Refusals, a.Result), " ") }
+func (a Response) String() string { return strings.Join(append(a.UserErrorCodes, a.RecordJSON), " ") }
 
 // The errors of Send.
 var (
-	// ErrNoAnswer means that the change may have been made. The network failed, or the server returned
-	// UNAVAILABLE or TIMED_OUT. The client can repeat the request.
-	ErrNoAnswer = errors.New("no response")
-	// ErrFault means that the response is not a valid response to a mutation.
-	ErrFault = errors.New("unexpected response")
+	// ErrUnknownOutcome means that the change may have been made. The network failed, or the server
+	// returned UNAVAILABLE or TIMED_OUT. The client can repeat the request.
+	ErrUnknownOutcome = errors.New("no response")
+	// ErrUnexpectedResponse means that the response is not a valid response to a mutation.
+	ErrUnexpectedResponse = errors.New("unexpected response")
 )
 
 // Client sends mutations. It is safe for concurrent use.
@@ -147,31 +147,31 @@ func NewClient() *Client {
 	return &Client{HTTP: &http.Client{Transport: transport}}
 }
 
-// Send sends a mutation once. It returns ErrNoAnswer or ErrFault.
-func (c *Client) Send(ctx context.Context, url string, m Mutation) (Answer, error) {
+// Send sends a mutation once. It returns ErrUnknownOutcome or ErrUnexpectedResponse.
+func (c *Client) Send(ctx context.Context, url string, m Mutation) (Response, error) {
 	body, err := json.Marshal(map[string]any{"query": m.query(), "variables": map[string]any{"input": m.Input}})
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.HTTP.Do(request)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return Response{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return Response{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
-	return read(m, response.StatusCode, text)
+	return parseResponse(m, response.StatusCode, text)
 }
 
-// read decodes a GraphQL response.
-func read(m Mutation, status int, text []byte) (Answer, error) {
+// parseResponse decodes a GraphQL response.
+func parseResponse(m Mutation, status int, text []byte) (Response, error) {
 	var response struct {
 		Data   map[string]*json.RawMessage
 		Errors []struct {
@@ -180,17 +180,17 @@ func read(m Mutation, status int, text []byte) (Answer, error) {
 		}
 	}
 	if err := json.Unmarshal(text, &response); err != nil || status != http.StatusOK {
-		return Answer{}, fmt.Errorf("%w: status %d: %s", ErrFault, status, text)
+		return Response{}, fmt.Errorf("%w: status %d: %s", ErrUnexpectedResponse, status, text)
 	}
 	data, present := response.Data[m.Field]
 	if len(response.Errors) > 0 {
 		if data == nil && present && len(response.Errors) == 1 && slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, response.Errors[0].Extensions.Code) {
-			return Answer{}, fmt.Errorf("%w: %s", ErrNoAnswer, response.Errors[0].Message)
+			return Response{}, fmt.Errorf("%w: %s", ErrUnknownOutcome, response.Errors[0].Message)
 		}
-		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
 	}
 	if data == nil {
-		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
 	}
 	var payload struct {
 		Result     json.RawMessage
@@ -200,34 +200,34 @@ func read(m Mutation, status int, text []byte) (Answer, error) {
 		}
 	}
 	if err := json.Unmarshal(*data, &payload); err != nil {
-		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
 	}
-	a := Answer{Result: string(payload.Result)}
+	a := Response{RecordJSON: string(payload.Result)}
 	for _, e := range payload.UserErrors {
 		if !slices.Contains(UserErrors[m.Field], e.Typename) {
-			return Answer{}, fmt.Errorf("%w: %s does not declare the user error %s", ErrFault, m.Field, e.Typename)
+			return Response{}, fmt.Errorf("%w: %s does not declare the user error %s", ErrUnexpectedResponse, m.Field, e.Typename)
 		}
-		a.Refusals = append(a.Refusals, e.Code)
+		a.UserErrorCodes = append(a.UserErrorCodes, e.Code)
 	}
-	if a.Done() && a.Result == "null" {
-		return Answer{}, fmt.Errorf("%w: neither a record nor a user error: %s", ErrFault, text)
+	if a.Succeeded() && a.RecordJSON == "null" {
+		return Response{}, fmt.Errorf("%w: neither a record nor a user error: %s", ErrUnexpectedResponse, text)
 	}
 	if err := json.Unmarshal(payload.Result, &a.record); err != nil {
-		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
 	}
 	return a, nil
 }
 
-// Insist sends a mutation until it gets a response, at most attempts times. It returns the number
-// of attempts. It returns ErrNoAnswer if all attempts failed, and ErrFault after an invalid
-// response.
-func (c *Client) Insist(ctx context.Context, url func() string, m Mutation, attempts int) (Answer, int, error) {
+// SendWithRetries sends a mutation until it gets a response, at most attempts times. It returns the
+// number of attempts. It returns ErrUnknownOutcome if all attempts failed, and
+// ErrUnexpectedResponse after an invalid response.
+func (c *Client) SendWithRetries(ctx context.Context, url func() string, m Mutation, attempts int) (Response, int, error) {
 	var err error
 	for n := 1; n <= attempts; n++ {
-		var a Answer
-		if a, err = c.Send(ctx, url(), m); err == nil || !errors.Is(err, ErrNoAnswer) {
+		var a Response
+		if a, err = c.Send(ctx, url(), m); err == nil || !errors.Is(err, ErrUnknownOutcome) {
 			return a, n, err
 		}
 	}
-	return Answer{}, attempts, err
+	return Response{}, attempts, err
 }

@@ -2,31 +2,31 @@ package shoptest
 
 import "sync"
 
-// Gate holds the URL of a server that is killed and restarted. Clients wait while no server runs. A
-// Gate is safe for concurrent use.
-type Gate struct {
+// ServerAddress holds the URL of a server that is killed and restarted. Clients wait while no
+// server runs. A ServerAddress is safe for concurrent use.
+type ServerAddress struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	url     string
 }
 
-// NewGate returns a Gate without a server.
-func NewGate() *Gate {
-	g := &Gate{}
+// NewServerAddress returns a ServerAddress without a server.
+func NewServerAddress() *ServerAddress {
+	g := &ServerAddress{}
 	g.changed = sync.NewCond(&g.mu)
 	return g
 }
 
 // Set sets the server's URL. An empty URL means that no server runs.
-func (g *Gate) Set(url string) {
+func (g *ServerAddress) Set(url string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.url = url
 	g.changed.Broadcast()
 }
 
-// Where returns the server's URL. It waits while no server runs.
-func (g *Gate) Where() string {
+// WaitURL returns the server's URL. It waits while no server runs.
+func (g *ServerAddress) WaitURL() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.url == "" {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Build compiles the program and returns the path of the binary. The binary has no race detector,
-// because it runs in a separate process. root is the path of the module.
-func Build(t testing.TB, root string) string {
+// BuildServer compiles the program and returns the path of the binary. The binary has no race
+// detector, because it runs in a separate process. root is the path of the module.
+func BuildServer(t testing.TB, root string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "ordergraph")
 	if out, err := exec.Command("go", "build", "-o", binary, root).CombinedOutput(); err != nil {
@@ -25,16 +25,16 @@ type Process struct {
 	cmd *exec.Cmd
 	// URL is the URL of the GraphQL endpoint.
 	URL string
-	// said is closed at the end of the server's standard output.
-	said chan struct{}
+	// stdoutClosed is closed at the end of the server's standard output.
+	stdoutClosed chan struct{}
 	// stderr is the server's log. Read it only after the server has ended.
 	stderr strings.Builder
 }
 
-// Start starts a server and waits until it prints its URL.
-func Start(t testing.TB, binary string, environment []string) *Process {
+// StartServer starts a server and waits until it prints its URL.
+func StartServer(t testing.TB, binary string, environment []string) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.Command(binary, "-addr", "127.0.0.1:0"), said: make(chan struct{})}
+	p := &Process{cmd: exec.Command(binary, "-addr", "127.0.0.1:0"), stdoutClosed: make(chan struct{})}
 	p.cmd.Env = environment
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -55,7 +55,7 @@ func Start(t testing.TB, binary string, environment []string) *Process {
 		t.Fatalf("the server did not start: %v: %s", err, p.stderr.String())
 	}
 	go func() {
-		defer close(p.said)
+		defer close(p.stdoutClosed)
 		for lines.Scan() { // a full pipe would stop the server
 		}
 	}()
@@ -65,14 +65,14 @@ func Start(t testing.TB, binary string, environment []string) *Process {
 // PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Quit ends the server with SIGQUIT, so that it logs the stacks of its goroutines. Quit waits for
-// the end of the server and returns its log.
-func (p *Process) Quit(t testing.TB) string {
+// QuitWithStacks ends the server with SIGQUIT, so that it logs the stacks of its goroutines.
+// QuitWithStacks waits for the end of the server and returns its log.
+func (p *Process) QuitWithStacks(t testing.TB) string {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
 		t.Error(err)
 	}
-	<-p.said
+	<-p.stdoutClosed
 	_ = p.cmd.Wait() // the error is the signal
 	return p.stderr.String()
 }
@@ -83,7 +83,7 @@ func (p *Process) Kill(t testing.TB) string {
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	<-p.said
+	<-p.stdoutClosed
 	_ = p.cmd.Wait() // the error is the signal
 	return p.stderr.String()
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// World is the size of a small dataset. Its records are customers c0, c1, ..., products p0, p1,
+// Fixture is the size of a small dataset. Its records are customers c0, c1, ..., products p0, p1,
 // ..., warehouses w0, w1, ... and employees e0, e1, .... Every warehouse has Stock pieces of every
 // product. There are no orders.
 type World struct{ Customers, Products, Warehouses, Employees, Stock int }

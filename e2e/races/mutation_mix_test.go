@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// mix draws a mutation. Mutations that advance orders are more frequent.
-func mix(pick func(n int) int) string {
+// drawMutation draws a mutation. Mutations that advance orders are more frequent.
+func drawMutation(pick func(n int) int) string {
 	all := append([]string{"placeOrder", "placeOrder", "confirmOrder", "placeOrder", "shipOrder", "placeOrder", "confirmOrder", "setOrderItem",
 		"adjustInventory", "shipOrder", "deliverOrder", "confirmOrder", "setOrderItem", "placeOrder", "confirmOrder", "shipOrder", "deliverOrder", "shipOrder"},
 		shoptest.Fields()...)
@@ -32,29 +32,29 @@ func TestFaultsInEveryMutation(t *testing.T) {
 			n = longtest.Size(200, 1200)
 		}
 		w := shoptest.World{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
-		s := open(t, db, w, randomFaults(11))
-		c, network := client(11)
-		memory := shoptest.NewMemory()
+		s := newFaultyServer(t, db, w, randomFaults(11))
+		c, network := newLossyClient(11)
+		memory := shoptest.NewClientState()
 		succeeded, refused, unanswered := map[string]*atomic.Int64{}, map[string]*atomic.Int64{}, map[string]*atomic.Int64{}
 		for _, field := range shoptest.Fields() {
 			succeeded[field], refused[field], unanswered[field] = &atomic.Int64{}, &atomic.Int64{}, &atomic.Int64{}
 		}
 		inParallel(n, 8, func(i int) {
 			source := rand.New(rand.NewPCG(11, uint64(i)))
-			step := shoptest.Steps{World: w, Int: source.IntN}.Next(mix(source.IntN), fmt.Sprintf("step-%d", i))
-			m := memory.Now(step)
+			step := shoptest.StepGenerator{Fixture: w, IntN: source.IntN}.Next(drawMutation(source.IntN), fmt.Sprintf("step-%d", i))
+			m := memory.Mutation(step)
 			tries := 1
 			if m.Key() != "" {
 				tries = attempts
 			}
-			a, _, err := c.Insist(t.Context(), func() string { return s.url }, m, tries)
+			a, _, err := c.SendWithRetries(t.Context(), func() string { return s.url }, m, tries)
 			switch {
-			case err == nil && a.Done():
+			case err == nil && a.Succeeded():
 				succeeded[m.Field].Add(1)
-				memory.Learn(m, a)
+				memory.Update(m, a)
 			case err == nil:
 				refused[m.Field].Add(1)
-			case errors.Is(err, shoptest.ErrNoAnswer) && m.Key() == "":
+			case errors.Is(err, shoptest.ErrUnknownOutcome) && m.Key() == "":
 				unanswered[m.Field].Add(1)
 			default:
 				t.Errorf("%s %v: %v", m.Field, m.Input, err)
@@ -68,6 +68,6 @@ func TestFaultsInEveryMutation(t *testing.T) {
 		}
 		a := storetest.Clean(t, db, s.table, 1)
 		t.Logf("%d records, %d orders; faults: %v; %d responses to committed transactions lost, %d responses to the client lost",
-			len(a.Records), len(a.Orders), s.fault.Counts(), s.fault.LostCommits(), network.lost.Load())
+			len(a.Records), len(a.Orders), s.faults.Counts(), s.faults.LostCommits(), network.lost.Load())
 	})
 }

@@ -18,31 +18,31 @@ type update struct {
 	OrderID string
 }
 
-// follower is a careful client with one subscription. When the connection ends, it connects again
+// subscriber is a careful client with one subscription. When the connection ends, it connects again
 // and resumes after the last update that it received.
-type follower struct {
+type subscriber struct {
 	name string
 	// field is orderUpdated or customerOrders. argument is the name of the argument, and id its value:
 	// the ID of the order or the customer.
 	field, argument, id string
-	// where returns the URL of the server's GraphQL endpoint.
-	where func() string
+	// serverURL returns the URL of the server's GraphQL endpoint.
+	serverURL func() string
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	// after is the event ID to resume after: the last update, or the initial event.
 	after   string
 	updates []update
-	// foreign has the order IDs of updates without an event, which are changes by other software.
-	foreign []string
+	// external has the order IDs of updates without an event, which are changes by other software.
+	external []string
 	// connected counts the acknowledged connections.
 	connected int
-	// failed is the error that ended the subscriber.
-	failed error
+	// err is the error that ended the subscriber.
+	err error
 }
 
-func newFollower(name, field, argument, id, after string, where func() string) *follower {
-	f := &follower{name: name, field: field, argument: argument, id: id, after: after, where: where}
+func newSubscriber(name, field, argument, id, after string, where func() string) *subscriber {
+	f := &subscriber{name: name, field: field, argument: argument, id: id, after: after, serverURL: where}
 	f.changed = sync.NewCond(&f.mu)
 	return f
 }
@@ -51,11 +51,11 @@ func newFollower(name, field, argument, id, after string, where func() string) *
 var errFatal = errors.New("the server ended the subscription")
 
 // run receives updates until the context ends.
-func (f *follower) run(ctx context.Context) {
+func (f *subscriber) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := f.session(ctx); errors.Is(err, errFatal) {
 			f.mu.Lock()
-			f.failed = err
+			f.err = err
 			f.changed.Broadcast()
 			f.mu.Unlock()
 			return
@@ -72,8 +72,8 @@ type message struct {
 }
 
 // session runs one connection until it ends.
-func (f *follower) session(ctx context.Context) error {
-	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(f.where(), "http"), &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+func (f *subscriber) session(ctx context.Context) error {
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(f.serverURL(), "http"), &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (f *follower) session(ctx context.Context) error {
 		case "ping":
 			err = write(message{Type: "pong"})
 		case "next":
-			err = f.next(m)
+			err = f.addUpdate(m)
 		case "error":
 			if strings.Contains(string(m.Payload), `"UNAVAILABLE"`) {
 				return fmt.Errorf("the server sent %s", text)
@@ -123,7 +123,7 @@ func (f *follower) session(ctx context.Context) error {
 
 // subscription returns the payload of the subscribe message. The subscription resumes after the
 // last update.
-func (f *follower) subscription() json.RawMessage {
+func (f *subscriber) subscription() json.RawMessage {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.connected++
@@ -137,8 +137,8 @@ func (f *follower) subscription() json.RawMessage {
 	return text
 }
 
-// next stores an update.
-func (f *follower) next(m message) error {
+// addUpdate stores an update.
+func (f *subscriber) addUpdate(m message) error {
 	var payload struct {
 		Data struct {
 			Update *struct {
@@ -159,7 +159,7 @@ func (f *follower) next(m message) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if u.ID == nil {
-		f.foreign = append(f.foreign, u.OrderID)
+		f.external = append(f.external, u.OrderID)
 	} else {
 		f.updates = append(f.updates, update{*u.ID, u.OrderID})
 		f.after = *u.ID
@@ -170,7 +170,7 @@ func (f *follower) next(m message) error {
 
 // wait waits until the condition holds. It returns an error if the subscriber has failed or the
 // context ends.
-func (f *follower) wait(ctx context.Context, done func() bool) error {
+func (f *subscriber) wait(ctx context.Context, done func() bool) error {
 	defer context.AfterFunc(ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -179,8 +179,8 @@ func (f *follower) wait(ctx context.Context, done func() bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for !done() {
-		if f.failed != nil {
-			return f.failed
+		if f.err != nil {
+			return f.err
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -190,8 +190,8 @@ func (f *follower) wait(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// compare verifies that the subscriber received each event once and in order.
-func (f *follower) compare(want []update) error {
+// checkUpdates verifies that the subscriber received each event once and in order.
+func (f *subscriber) checkUpdates(want []update) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if slices.Equal(f.updates, want) {
