@@ -35,9 +35,9 @@ func (c *counting) Do(r *http.Request) (*http.Response, error) {
 	return c.next.Do(r)
 }
 
-// book returns a Store of the sample dataset behind a replaying client. It also returns the counter
+// newReplayedStore returns a Store of the sample dataset behind a replaying client. It also returns the counter
 // of requests to the engine.
-func book(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
+func newReplayedStore(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
 	t.Helper()
 	engine := &counting{}
 	db := embedded.New().Client(func(o *dynamodb.Options) { engine.next, o.HTTPClient = o.HTTPClient, engine })
@@ -62,7 +62,7 @@ func customer(ctx context.Context, t *testing.T, store *dynamo.Store) commerce.C
 }
 
 func TestReadsReachTheEngineOnce(t *testing.T) {
-	store, replayed, engine := book(t)
+	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
 	first := customer(ctx, t, store)
 	engineRequests, clientRequests := engine.requests.Load(), replayed.Requests()
@@ -88,7 +88,7 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 }
 
 func TestWritesAreSeen(t *testing.T) {
-	store, _, _ := book(t)
+	store, _, _ := newReplayedStore(t)
 	ctx := context.Background()
 	changed := customer(ctx, t, store)
 	changed.Name = "New Name"
@@ -101,7 +101,7 @@ func TestWritesAreSeen(t *testing.T) {
 // After Record, the engine executes each transaction once. Repeat replays the responses, also of a
 // failed transaction. A read after a transaction gets the response from after it.
 func TestRecordedTransactionsAreRepeated(t *testing.T) {
-	store, replayed, engine := book(t)
+	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
 	id := customer(ctx, t, store).ID
 	execute := func() (names [2]string, refusal error) {
@@ -134,7 +134,7 @@ func TestRecordedTransactionsAreRepeated(t *testing.T) {
 // The engine executes the first transaction only. All later transactions get its response, and
 // reads get their old responses.
 func TestTransactionsAreReplayed(t *testing.T) {
-	store, replayed, engine := book(t)
+	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
 	before := customer(ctx, t, store)
 	replayed.ReplayTransactions()
@@ -173,7 +173,7 @@ func TestTransactionsAreReplayed(t *testing.T) {
 
 // Over HTTP a response has DynamoDB's length and checksum headers with the right values.
 func TestAnswersOverHTTP(t *testing.T) {
-	store, replayed, _ := book(t)
+	store, replayed, _ := newReplayedStore(t)
 	if err := store.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
