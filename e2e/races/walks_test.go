@@ -20,8 +20,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// walks is the number of times the list is read. For a thorough run: go test ./e2e/races -run Walks
-// -v -walks 1000 -timeout 2h
+// walks is the number of times the list is read. For a thorough run:
+//
+//	go test ./e2e/races -run Walks -v -walks 1000 -timeout 2h
 var walks = flag.Int("walks", longtest.Size(8, 40), "how many times each engine's list of changing orders is read completely")
 
 const (

@@ -4,8 +4,9 @@
 // server's memory must not grow. When the clients have disconnected, none of their goroutines may
 // remain.
 //
-// By default the test takes some seconds. For a thorough run: `go test ./e2e/soak -v -for 10m
-// -timeout 20m`.
+// By default the test takes some seconds. For a thorough run:
+//
+//	go test ./e2e/soak -v -for 10m -timeout 20m
 package soak_test
 
 import (

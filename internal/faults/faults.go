@@ -147,7 +147,8 @@ func Between(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		c.next = o.HTTPClient
 		o.HTTPClient = c
-		// A NopRetryer never retries, so the client would not get past a transient fault.
+		// A NopRetryer ignores the retry options of requests, so no request would get past a transient
+		// fault.
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = OneAttempt()
 		}
