@@ -35,8 +35,8 @@ func (c *counting) Do(r *http.Request) (*http.Response, error) {
 	return c.next.Do(r)
 }
 
-// newReplayedStore returns a Store of the sample dataset behind a replaying client. It also returns the counter
-// of requests to the engine.
+// newReplayedStore returns a Store of the sample dataset behind a replaying client. It also returns
+// the counter of requests to the engine.
 func newReplayedStore(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
 	t.Helper()
 	engine := &counting{}
