@@ -7,16 +7,16 @@ import (
 )
 
 // OrderCountParts is the number of records over which the counts of orders by status are spread.
-// Each change of an order's status writes to one of them, so few changes meet at one record
+// Each change of an order's status writes to one of these records. So few changes conflict
 // (docs/adr/0033-counts.md).
 const OrderCountParts = 32
 
-// OrderCountPart returns the part of all orders that an order is counted in.
+// OrderCountPart returns the part that counts an order.
 func OrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
 }
 
-// OrderCountsRecord returns the record of the counts of one part.
+// OrderCountsRecord returns the record with the counts of one part.
 func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
 	return b.record(&EntityOrderCounts, written(orderCountsAttributes, c))
 }
@@ -38,7 +38,7 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 	return c, a.Err()
 }
 
-// SpendingRecord returns the record of what a customer has spent in a month and currency.
+// SpendingRecord returns the record of a customer's spending in one month and currency.
 func SpendingRecord(b *KeyBuilder, s commerce.Spending) Record {
 	return b.record(&EntitySpending, written(spendingAttributes, s))
 }
@@ -51,7 +51,7 @@ func spendingAttributes(a *attributes, s *commerce.Spending) {
 	a.number(AttrOrders, &s.Orders)
 }
 
-// DecodeSpending reads what a customer has spent in a month and currency.
+// DecodeSpending reads a customer's spending in one month and currency.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeSpending(r Reader) (*commerce.Spending, error) {
