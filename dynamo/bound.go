@@ -206,20 +206,20 @@ func (m merge) then(next merge) merge {
 // partitions, L the page's limit, W the rows needed (L or L + 1), and k the rows that the first
 // round reads from each partition.
 //
-// Rows. "In memory" means read and not yet moved to the page. Beyond the first row of each partition,
-// reading ahead never leaves more than allowance, 7L/4 rows, in memory. The rows that regrowth adds
-// are at most a quarter of those that the same partition has given to the page. regrowth applies only
-// to a partition without rows in memory. So beside the first rows, at most 7L/4 + G/4 rows are in
-// memory, where G is the number of rows on the page. G is less than W whenever something is read.
-// All rows read are on the page or in memory: at most G + 7L/4 + G/4 + P, which is no more than 3L
-// + P.
+// Rows. "In memory" means read and not yet moved to the page. Beyond the first row of each
+// partition, reading ahead never leaves more than allowance, 7L/4 rows, in memory. The rows that
+// regrowth adds are at most a quarter of those that the same partition has given to the page.
+// regrowth applies only to a partition without rows in memory. So beside the first rows, at most
+// 7L/4 + G/4 rows are in memory, where G is the number of rows on the page. G is less than W
+// whenever something is read. All rows read are on the page or in memory: at most G + 7L/4 + G/4 +
+// P, which is no more than 3L + P.
 //
-// Rounds. Rows move to the page until a partition with more to read has no row in memory: that partition
-// blocks the merge. So every round but the first reads a blocking partition. Before a partition blocks
-// for the first time, it has given at least k rows. Before it blocks again, it has given k rows and
-// the regrowth, and so on. A partition that had all remaining rows of the page does not block again.
-// All partitions together have given less than W rows. So the number of rounds is at most the number
-// of such steps that W - 1 rows allow.
+// Rounds. Rows move to the page until a partition with more to read has no row in memory: that
+// partition blocks the merge. So every round but the first reads a blocking partition. Before a
+// partition blocks for the first time, it has given at least k rows. Before it blocks again, it has
+// given k rows and the regrowth, and so on. A partition that had all remaining rows of the page
+// does not block again. All partitions together have given less than W rows. So the number of
+// rounds is at most the number of such steps that W - 1 rows allow.
 //
 // Requests. The first round makes P requests. A partition that a later round reads has only rows
 // before the known end of the page. There are less than W such rows, and at least k of each such

@@ -254,8 +254,8 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 	return append(to, v), err
 }
 
-// readCollection calls visit for each record of a part of an item collection, up to collectionLimit.
-// It reports whether it read the collection part and visit could read each record.
+// readCollection calls visit for each record of a part of an item collection, up to
+// collectionLimit. It reports whether it read the collection part and visit could read each record.
 func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, visit func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
 	pk, err := p.PK.Key(id)
 	if err != nil {

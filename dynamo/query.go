@@ -124,9 +124,9 @@ func planRound(readers []*stream, earlier []row, left, limit int, forward bool) 
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
-			// The merge cannot continue without a row of this partition. A partition that has given many rows to
-			// the page reads more than one. Otherwise a partition that holds the whole page would read each row
-			// in a separate round while rows of other partitions use up the allowance.
+			// The merge cannot continue without a row of this partition. A partition that has given many
+			// rows to the page reads more than one. Otherwise a partition that holds the whole page would
+			// read each row in a separate round while rows of other partitions use up the allowance.
 			pr.need = max(min(share, spare+1), min(left, regrowth(pr.given)))
 		}
 	}
@@ -137,17 +137,17 @@ func planRound(readers []*stream, earlier []row, left, limit int, forward bool) 
 // maximum, nothing more is read ahead.
 func allowance(limit int) int { return 7 * limit / 4 }
 
-// firstShare is the number of rows to read from each partition if the page still needs left rows. It
-// is half more than an even share.
+// firstShare is the number of rows to read from each partition if the page still needs left rows.
+// It is half more than an even share.
 func firstShare(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
 // regrowth is the minimum number of rows to read from a partition without rows in memory that has
 // given this many rows to the page.
 func regrowth(given int) int { return given/4 + 1 }
 
-// runningOut returns the partitions that have more to read, and no row in memory that lies beyond the
-// known end of the page. It also returns how many rows are in memory beyond the first row of each
-// partition. It resets the need of all partitions.
+// runningOut returns the partitions that have more to read, and no row in memory that lies beyond
+// the known end of the page. It also returns how many rows are in memory beyond the first row of
+// each partition. It resets the need of all partitions.
 func runningOut(readers []*stream, earlier []row, left int, forward bool) (toRead []*stream, extra int) {
 	var inHand []string
 	for _, r := range earlier {
