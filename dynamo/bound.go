@@ -52,18 +52,18 @@ func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
 	return p.Consistently(consistent) * units.Read(b.largest(p.Records()))
 }
 
-// Page bounds the read of a page of a list. statuses are the statuses that a list of orders merges;
+// List bounds the read of a page of a list. statuses are the statuses that a list of orders merges;
 // other lists merge no statuses.
 func (b Bounds) Page(p model.AccessPattern, page Page, statuses []commerce.Status, consistent bool) ReadBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
 		shards = b.shards
 	}
-	most := merged(shards, page)
+	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
-		most = merge{}
+		most = mergeCost{}
 		for _, level := range commerce.Levels(statuses) {
-			most = most.then(merged(len(level)*shards, page))
+			most = most.then(maxMergeCost(len(level)*shards, page))
 		}
 	}
 	if p.Most > 0 {
@@ -174,7 +174,7 @@ func (b Bounds) largest(entities []model.Entity) int {
 // queries bounds the queries that read most.rows rows of size bytes. A Query that ends at the limit
 // of a megabyte has read at least a megabyte less one row, which bounds the number of such queries.
 // If a page fits into a megabyte, as with all records of this program, no Query ends there.
-func (b Bounds) queries(p model.AccessPattern, most merge, size int, consistent bool) ReadBound {
+func (b Bounds) queries(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
 	if most.longest*size > table.PageBytes {
@@ -192,24 +192,24 @@ func (b Bounds) queries(p model.AccessPattern, most merge, size int, consistent 
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// merge is the cost of reading a page from several partitions if no Query reaches the limit of a
-// megabyte. longest is the maximum number of rows of one Query.
-type merge struct{ rounds, requests, rows, longest int }
+// mergeCost is the cost of reading a page from several partitions if no Query reaches the limit of
+// a megabyte. longest is the maximum number of rows of one Query.
+type mergeCost struct{ rounds, requests, rows, longest int }
 
 // then returns the cost of two merges, one after the other.
-func (m merge) then(next merge) merge {
-	return merge{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.longest, next.longest)}
+func (m mergeCost) then(next mergeCost) mergeCost {
+	return mergeCost{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.longest, next.longest)}
 }
 
-// merged returns the maximum cost of reading one level of a page from this number of partitions,
-// for any distribution of the list. Rows of earlier levels only shorten the level. Let P be the
-// partitions, L the page's limit, W the rows needed (L or L + 1), and k the rows that the first
-// round reads from each partition.
+// maxMergeCost returns the maximum cost of reading one level of a page from this number of
+// partitions, for any distribution of the list. Rows of earlier levels only shorten the level. Let
+// P be the partitions, L the page's limit, W the rows needed (L or L + 1), and k the rows that the
+// first round reads from each partition.
 //
 // Rows. "In memory" means read and not yet moved to the page. Beyond the first row of each
-// partition, reading ahead never leaves more than allowance, 7L/4 rows, in memory. The rows that
-// regrowth adds are at most a quarter of those that the same partition has given to the page.
-// regrowth applies only to a partition without rows in memory. So beside the first rows, at most
+// partition, reading ahead never leaves more than readAheadLimit, 7L/4 rows, in memory. The rows
+// that minGrowth adds are at most a quarter of those that the same partition has given to the page.
+// minGrowth applies only to a partition without rows in memory. So beside the first rows, at most
 // 7L/4 + G/4 rows are in memory, where G is the number of rows on the page. G is less than W
 // whenever something is read. All rows read are on the page or in memory: at most G + 7L/4 + G/4 +
 // P, which is no more than 3L + P.
@@ -217,29 +217,29 @@ func (m merge) then(next merge) merge {
 // Rounds. Rows move to the page until a partition with more to read has no row in memory: that
 // partition blocks the merge. So every round but the first reads a blocking partition. Before a
 // partition blocks for the first time, it has given at least k rows. Before it blocks again, it has
-// given k rows and the regrowth, and so on. A partition that had all remaining rows of the page
+// given k rows and the minGrowth, and so on. A partition that had all remaining rows of the page
 // does not block again. All partitions together have given less than W rows. So the number of
 // rounds is at most the number of such steps that W - 1 rows allow.
 //
 // Requests. The first round makes P requests. A partition that a later round reads has only rows
 // before the known end of the page. There are less than W such rows, and at least k of each such
 // partition. In addition, every request returns a row or reaches the end of its partition.
-func merged(partitions int, page Page) merge {
+func maxMergeCost(partitions int, page Page) mergeCost {
 	want := page.want()
 	if partitions == 1 {
-		return merge{1, 1, want, want}
+		return mergeCost{1, 1, want, want}
 	}
 	rows := 3*page.Limit + partitions
-	first := min(firstShare(want, partitions), allowance(page.Limit)/partitions+1)
+	first := min(firstShare(want, partitions), readAheadLimit(page.Limit)/partitions+1)
 	// steps[n] is the maximum number of rounds of partitions that have given n rows together.
 	steps := make([]int, want)
-	for given, rounds := first, 1; given < want; given, rounds = given+regrowth(given), rounds+1 {
+	for given, rounds := first, 1; given < want; given, rounds = given+minGrowth(given), rounds+1 {
 		for n := given; n < want; n++ {
 			steps[n] = max(steps[n], rounds+steps[n-given])
 		}
 	}
 	later := steps[want-1]
-	return merge{
+	return mergeCost{
 		rounds:   1 + later,
 		requests: min(partitions+later*min(partitions, (want-1)/first), rows+partitions),
 		rows:     rows,

@@ -30,8 +30,8 @@ type movingOrders struct {
 	// orders are sorted by ID.
 	orders []*movingOrder
 	chosen []commerce.Status
-	// cut lets queries return fewer rows than requested, as DynamoDB does after a megabyte.
-	cut bool
+	// truncate lets queries return fewer rows than requested, as DynamoDB does after a megabyte.
+	truncate bool
 	// rounds, queries and rows count the cost of a page.
 	rounds, queries, rows int
 }
@@ -72,7 +72,7 @@ func (m *movingOrders) interfere() {
 
 // query simulates a Query of a partition.
 func (m *movingOrders) query(partition string, b model.Range, limit int, forward bool) (rows []row, more bool) {
-	if m.cut {
+	if m.truncate {
 		limit = rapid.IntRange(1, limit).Draw(m.T, "cut")
 	}
 	orders := slices.Clone(m.orders)
@@ -116,7 +116,7 @@ func (m *movingOrders) read(l listing) ([]row, error) {
 // its bound. It shows no version older than the start of the page.
 func TestWalksFindOrdersThatMove(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &movingOrders{T: rt, shards: rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(rt, "shards"), cut: rapid.IntRange(0, 3).Draw(rt, "ends") == 0}
+		m := &movingOrders{T: rt, shards: rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(rt, "shards"), truncate: rapid.IntRange(0, 3).Draw(rt, "ends") == 0}
 		m.chosen = commerce.Statuses()
 		if rapid.Bool().Draw(rt, "some") {
 			m.chosen = rapid.SliceOfNDistinct(rapid.SampledFrom(commerce.Statuses()), 1, 5, rapid.ID).Draw(rt, "statuses")
@@ -152,11 +152,11 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			var most merge
+			var most mergeCost
 			for _, partitions := range l.levels {
-				most = most.then(merged(len(partitions), page))
+				most = most.then(maxMergeCost(len(partitions), page))
 			}
-			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.cut {
+			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.truncate {
 				rt.Fatalf("a page of %d took %d rounds, %d Queries and %d rows, more than %+v", page.Limit, m.rounds, m.queries, m.rows, most)
 			}
 			ahead := func(a, b row) int {

@@ -75,7 +75,7 @@ func (l listing) read(readRound func([]*stream) error) ([]row, error) {
 // than an even share of the page from each partition. Then rows move to the page by position, until
 // a partition has no rows in memory. The next round reads the partitions whose rows in memory end
 // before the page is full. All rounds together read at most three pages and one row per partition.
-// The function merged bounds the requests and rounds.
+// The function maxMergeCost bounds the requests and rounds.
 func (l listing) readLevel(found []row, partitions []string, readRound func([]*stream) error) ([]row, error) {
 	want, page, forward := l.page.want(), l.page, l.forward()
 	if len(found) == want {
@@ -119,31 +119,31 @@ func planRound(readers []*stream, earlier []row, left, limit int, forward bool) 
 		return false
 	}
 	// Rows beyond the first row of a partition may turn out not to be needed.
-	spare := max(0, allowance(limit)-extra) / len(toRead)
+	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
 	share := firstShare(left, len(toRead))
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
 			// The merge cannot continue without a row of this partition. A partition that has given many
 			// rows to the page reads more than one. Otherwise a partition that holds the whole page would
-			// read each row in a separate round while rows of other partitions use up the allowance.
-			pr.need = max(min(share, spare+1), min(left, regrowth(pr.given)))
+			// read each row in a separate round while rows of other partitions use up the readAheadLimit.
+			pr.need = max(min(share, spare+1), min(left, minGrowth(pr.given)))
 		}
 	}
 	return true
 }
 
-// allowance is the maximum number of rows in memory beyond the first row of each partition. At the
-// maximum, nothing more is read ahead.
-func allowance(limit int) int { return 7 * limit / 4 }
+// readAheadLimit is the maximum number of rows in memory beyond the first row of each partition. At
+// the maximum, nothing more is read ahead.
+func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
 // firstShare is the number of rows to read from each partition if the page still needs left rows.
 // It is half more than an even share.
 func firstShare(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
-// regrowth is the minimum number of rows to read from a partition without rows in memory that has
+// minGrowth is the minimum number of rows to read from a partition without rows in memory that has
 // given this many rows to the page.
-func regrowth(given int) int { return given/4 + 1 }
+func minGrowth(given int) int { return given/4 + 1 }
 
 // runningOut returns the partitions that have more to read, and no row in memory that lies beyond
 // the known end of the page. It also returns how many rows are in memory beyond the first row of

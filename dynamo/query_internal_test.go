@@ -61,7 +61,7 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 		if most := 3*limit + len(partitions); read > most {
 			t.Fatalf("a page of %d over %d partitions read %d rows, more than %d", limit, len(partitions), read, most)
 		}
-		if most := merged(len(partitions), page); rounds > most.rounds || requests > most.requests || read > most.rows {
+		if most := maxMergeCost(len(partitions), page); rounds > most.rounds || requests > most.requests || read > most.rows {
 			t.Fatalf("a page of %d over %d partitions took %d rounds, %d requests and %d rows, more than %+v", limit, len(partitions), rounds, requests, read, most)
 		}
 	}

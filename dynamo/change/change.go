@@ -546,8 +546,8 @@ func (c *change) commit(ctx context.Context) error {
 }
 
 // learn stores the current records of failed conditions in c.known, and reports whether a condition
-// failed. If DynamoDB returns no record for a failed condition, learn reads the record: it may not
-// exist, or the engine may not return records.
+// failed. If DynamoDB returns no record for a failed condition, the method reads the record: it may
+// not exist, or the engine may not return records.
 //
 // It returns the errors of table.Failed.
 func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) (bool, error) {

@@ -186,9 +186,9 @@ func headers(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) 
 	return records[0], records[1]
 }
 
-// rewrite adds both records of a changed order and its event to the transaction. stands is the
+// updateOrder adds both records of a changed order and its event to the transaction. current is the
 // order's record in the table.
-func (c *change) rewrite(current model.Record, before, after *commerce.Order, e commerce.Event) error {
+func (c *change) updateOrder(current model.Record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	var when table.Condition
 	if rep := current["accountRepId"]; rep == nil || model.IsText(rep, "") {
@@ -259,7 +259,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return nil, err
 		}
-		if err := c.rewrite(current, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}); err != nil {
+		if err := c.updateOrder(current, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}); err != nil {
 			return nil, err
 		}
 		c.countOrder(before.ID, before.Status, cmd.To)
@@ -433,7 +433,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if cmd.Quantity == 0 {
 			event.Type = commerce.EventItemRemoved
 		}
-		if err := c.rewrite(current, order, &after, event); err != nil {
+		if err := c.updateOrder(current, order, &after, event); err != nil {
 			return nil, err
 		}
 		if err := c.spend(*order, after); err != nil {
@@ -505,7 +505,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		if model.SameRecord(model.Attributes(before), model.Attributes(&after)) {
 			return before, nil
 		}
-		err = c.rewrite(current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})
+		err = c.updateOrder(current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})
 		return &after, err
 	})
 }

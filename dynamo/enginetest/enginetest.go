@@ -379,7 +379,7 @@ func same[T comparable](tb *table, what string, got, want []T) {
 	}
 }
 
-// sameSet is same without regard to order, for results whose order DynamoDB does not guarantee.
+// sameSet compares without regard to order, for results whose order DynamoDB does not guarantee.
 func sameSet(tb *table, what string, got, want []string) {
 	tb.Helper()
 	same(tb, what, slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want)))

@@ -108,7 +108,7 @@ func (tb *table) cancelled(codes []string, actions ...types.TransactWriteItem) [
 		tb.Errorf("stock is %s and %s", a, b)
 	}
 	if len(got) != len(codes) {
-		tb.FailNow() // same has already reported the difference
+		tb.FailNow() // the difference has been reported
 	}
 	return cancelled.CancellationReasons
 }

@@ -33,8 +33,8 @@ type attributes struct {
 	// currency is the currency of the record's amounts. Until the record's currency has been read, it
 	// is the currency of records that name none.
 	currency commerce.Currency
-	// written is the record to write.
-	written Record
+	// encoded is the record to write.
+	encoded Record
 	// declared are the described attributes.
 	declared []Attribute
 }
@@ -124,9 +124,9 @@ func content[V Value](v V) (*Entity, Record) {
 
 // written returns the attributes of a value.
 func written[V any](declare func(*attributes, *V), v V) Record {
-	a := attributes{purpose: writing, written: make(Record, 8)}
+	a := attributes{purpose: writing, encoded: make(Record, 8)}
 	declare(&a, &v)
-	return a.written
+	return a.encoded
 }
 
 // largest returns the value with the largest possible record.
@@ -220,7 +220,7 @@ func putText[S ~string](a *attributes, name string, v *S, most int, p presence) 
 	switch a.purpose {
 	case writing:
 		if *v != "" || p != optional {
-			a.written[name] = Str(string(*v))
+			a.encoded[name] = Str(string(*v))
 		}
 	case enlarging:
 		*v = S(strings.Repeat("x", most))
@@ -235,7 +235,7 @@ func (a *attributes) texts(name string, v *[]string, most, bytes int) {
 	case reading:
 		*v = a.Texts(name)
 	case writing:
-		a.written[name] = Texts(*v)
+		a.encoded[name] = Texts(*v)
 	case enlarging:
 		for range most {
 			*v = append(*v, strings.Repeat("x", bytes))
@@ -251,7 +251,7 @@ func (a *attributes) flag(name string, v *bool) {
 	case reading:
 		*v = a.Flag(name)
 	case writing:
-		a.written[name] = Bool(*v)
+		a.encoded[name] = Bool(*v)
 	case enlarging:
 		*v = true
 	case describing:
@@ -280,7 +280,7 @@ func (a *attributes) mustNumber(name string, v *int) {
 func (a *attributes) putNumber(name string, v *int, p presence) {
 	switch a.purpose {
 	case writing:
-		a.written[name] = Num(*v)
+		a.encoded[name] = Num(*v)
 	case enlarging:
 		*v = math.MaxInt
 	case describing:
@@ -302,7 +302,7 @@ func (a *attributes) count(name string, v **int, place *int) {
 		}
 	case writing:
 		if *v != nil {
-			a.written[name] = Num(**v)
+			a.encoded[name] = Num(**v)
 		}
 	case enlarging:
 		*v = new(int)
@@ -337,7 +337,7 @@ func (a *attributes) updatedAt(v *time.Time, created time.Time) {
 func (a *attributes) putTime(name string, v *time.Time, p presence) {
 	switch a.purpose {
 	case writing:
-		a.written[name] = Str(Timestamp(*v))
+		a.encoded[name] = Str(Timestamp(*v))
 	case describing:
 		a.describe(name, "S", len(timestampLayout), p)
 	}
@@ -350,7 +350,7 @@ func (a *attributes) amount(name string, v *commerce.Money, digits int) {
 	case reading:
 		*v = a.mustMoney(name, a.currency)
 	case writing:
-		a.written[name] = Amount(*v)
+		a.encoded[name] = Amount(*v)
 	case enlarging:
 		*v, _ = commerce.ParseMoney(strings.Repeat("9", digits-2)+".99", "USD")
 	case describing:
@@ -364,7 +364,7 @@ func (a *attributes) currencyOf(v *commerce.Money) {
 	case reading:
 		a.currency = a.Currency(a.currency)
 	case writing:
-		a.written["currency"] = Str(string(v.Currency))
+		a.encoded["currency"] = Str(string(v.Currency))
 	case describing:
 		a.describe("currency", "S", len("USD"), usual)
 	}
@@ -380,7 +380,7 @@ func parsed[S ~string](a *attributes, name string, v *S, parse func(string) (S, 
 		}
 		*v = value
 	case writing:
-		a.written[name] = Str(string(*v))
+		a.encoded[name] = Str(string(*v))
 	case enlarging:
 		*v = longest
 	case describing:
@@ -402,7 +402,7 @@ func (a *attributes) status(name string, v *commerce.Status, p presence) {
 		*v = s
 	case writing:
 		if *v != 0 || p != optional {
-			a.written[name] = Str(v.String())
+			a.encoded[name] = Str(v.String())
 		}
 	case enlarging:
 		*v = commerce.Cancelled
@@ -421,7 +421,7 @@ func (a *attributes) address(name string, v **commerce.Address, place *commerce.
 		}
 	case writing:
 		if *v != nil {
-			a.written[name] = &types.AttributeValueMemberM{Value: written(addressAttributes, **v)}
+			a.encoded[name] = &types.AttributeValueMemberM{Value: written(addressAttributes, **v)}
 		}
 	case enlarging:
 		*v = new(largest(addressAttributes))
@@ -452,7 +452,7 @@ func (a *attributes) lines(o *commerce.Order) {
 			for i, item := range BySKU(o.Items) {
 				lines[i] = &types.AttributeValueMemberM{Value: written(lineAttributes, item)}
 			}
-			a.written[name] = ListValue(lines...)
+			a.encoded[name] = ListValue(lines...)
 		}
 	case enlarging:
 		o.EmbedsItems = true

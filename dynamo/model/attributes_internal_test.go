@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Each field of a commerce type needs a declared attribute. Otherwise the field would be lost when
+// Every field of a commerce type needs a declared attribute. Otherwise the field would be lost when
 // its record is written.
 func TestEveryFieldIsInItsRecord(t *testing.T) {
 	codec := &Codec{Currency: "USD", Shards: 1}

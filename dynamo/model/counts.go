@@ -7,7 +7,7 @@ import (
 )
 
 // OrderCountParts is the number of records over which the counts of orders by status are spread.
-// Each change of an order's status writes to one of these records. So few changes conflict
+// Every change of an order's status writes to one of these records. So few changes conflict
 // (docs/adr/0033-counts.md).
 const OrderCountParts = 32
 

@@ -103,8 +103,8 @@ func (i Item) each(take func(at uint32, n *Node) bool) {
 	}
 }
 
-// attributes converts the item to the SDK's types. The result shares no bytes with the response.
-func (i Item) attributes() Record {
+// toRecord converts the item to the SDK's types. The result shares no bytes with the response.
+func (i Item) toRecord() Record {
 	r := make(Record, i.len())
 	i.each(func(at uint32, n *Node) bool {
 		r[string(i.Doc.Body[n.Name:n.NameEnd])] = i.Doc.attribute(at)
@@ -145,7 +145,7 @@ func (d *Document) attribute(at uint32) types.AttributeValue {
 		inside.each(func(at uint32, _ *Node) bool { list = append(list, d.attribute(at)); return true })
 		return &types.AttributeValueMemberL{Value: list}
 	case KindM:
-		return &types.AttributeValueMemberM{Value: inside.attributes()}
+		return &types.AttributeValueMemberM{Value: inside.toRecord()}
 	}
 	return nil
 }

@@ -109,9 +109,9 @@ func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges returns the pattern with the edges of an entity added. Without numbers, the pattern
-// writes all attributes of the entity's records. Otherwise it changes only these numbers. Then it
-// writes only the edges that repeat one of them, and also reads the records.
+// withEdges returns the pattern with the edges of an entity added. If there are no numbers, the
+// pattern writes all attributes of the entity's records. Otherwise it changes only these numbers.
+// Then it writes only the edges that repeat one of them, and also reads the records.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
 	written := entity.Edges()

@@ -70,7 +70,7 @@ func orderAttributes(a *attributes, parts *orderParts) {
 	listedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, optional)
 	a.version(&o.Version)
 	a.status("status", &o.Status, required)
-	// Most order IDs are ULIDs, which contain the time.
+	// Almost all order IDs are ULIDs, which contain the time.
 	if placed, ok := o.ID.Time(); ok && a.purpose == reading {
 		o.PlacedAt = placed
 	} else {

@@ -31,8 +31,8 @@ type AccessPattern struct {
 	PK, SK Template
 	// Direction is Ascending or Descending for a Query that lists records.
 	Direction string
-	// With is the ID of another pattern whose request also returns the result of this pattern. It is
-	// empty for other patterns.
+	// IncludedIn is the ID of another pattern whose request also returns the result of this pattern.
+	// It is empty for other patterns.
 	With string
 	// Fallback reports that the parent record may embed the result. Then the pattern is read after the
 	// parent, and only if the parent does not embed the result.
@@ -104,8 +104,8 @@ func static[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, erro
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
 
-// of declares the maximum length of a list.
-func (p *List[V]) of(most int) *List[V] {
+// atMost declares the maximum length of a list.
+func (p *List[V]) atMost(most int) *List[V] {
 	p.Most = most
 	return p
 }
@@ -113,7 +113,7 @@ func (p *List[V]) of(most int) *List[V] {
 // carried declares that the parent record may embed the list, and the maximum length of the list.
 func (p *List[V]) carried(most int) *List[V] {
 	p.Fallback = true
-	return p.of(most)
+	return p.atMost(most)
 }
 
 // carried declares that the parent record may embed the result.
@@ -165,8 +165,8 @@ var (
 	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, static(DecodeWarehouse))
 	EventsSince          = collection(32, "events of an order in a range of IDs", EntityOrderEvent, Ascending, static(DecodeEvent))
 	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), static(DecodeEvent))
-	OrderCounts          = collection(34, "order counts by status", EntityOrderCounts, Ascending, static(DecodeOrderCounts)).of(OrderCountParts)
-	CustomerSpending     = collection(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).of(commerce.MaxSpending)
+	OrderCounts          = collection(34, "order counts by status", EntityOrderCounts, Ascending, static(DecodeOrderCounts)).atMost(OrderCountParts)
+	CustomerSpending     = collection(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).atMost(commerce.MaxSpending)
 	ProductsByName       = index(36, "products by name or name prefix", EntityProductName, Ascending, (*Codec).DecodeProduct)
 	CategoryByName       = index(37, "products of a category by name prefix", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
 	CustomersByName      = index(38, "customers by name prefix", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)

@@ -109,7 +109,7 @@ func (r *Reader) Attributes() Record {
 	if r.Item.Doc == nil {
 		return r.Record
 	}
-	return r.Item.attributes()
+	return r.Item.toRecord()
 }
 
 // Size returns the record's size in bytes.

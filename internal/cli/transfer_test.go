@@ -139,7 +139,7 @@ func TestImportOfABadFile(t *testing.T) {
 		if records := contents(t, db, table); len(records) != 0 {
 			t.Errorf("the dry run left %d records", len(records))
 		}
-		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "no JSON", "all lines before it are imported, and some behind it may be: fix it")
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before it are imported, and some behind it may be: fix it")
 		if records := contents(t, db, table); len(records) != 1 {
 			t.Errorf("the table has %d records", len(records))
 		}
