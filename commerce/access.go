@@ -6,49 +6,49 @@ import (
 	"strings"
 )
 
-// Permission is a name for something that somebody may do or see. The schema says of its fields
-// which permission they need, and a Policy says whom it is granted to.
+// Permission names an action or a kind of data. The schema declares the permission of each field,
+// and a Policy grants permissions to roles.
 type Permission int
 
 // Permissions.
 const (
 	// ReadViewer is for reading the caller's own role and permissions.
 	ReadViewer Permission = iota + 1
-	// ReadCatalog is for products: names, prices, how many can be sold.
+	// ReadCatalog is for reading products: names, prices and available stock.
 	ReadCatalog
-	// ReadCustomer is for a customer's record.
+	// ReadCustomer is for reading a customer.
 	ReadCustomer
-	// ListCustomers is for finding customers other than by id.
+	// ListCustomers is for finding customers by anything but their ID.
 	ListCustomers
-	// ReadOrder is for an order with its items and its timeline, and for following it.
+	// ReadOrder is for reading an order with its line items and timeline, and for subscribing to it.
 	ReadOrder
-	// ListOrders is for lists of orders of more than one customer, and for following them.
+	// ListOrders is for listing the orders of several customers, and for subscribing to them.
 	ListOrders
-	// ReadActor is for who did something to an order.
+	// ReadActor is for reading who caused an event of an order.
 	ReadActor
-	// ReadStock is for warehouses and what lies in them.
+	// ReadStock is for reading warehouses and their inventory.
 	ReadStock
-	// ReadContact is for how to reach the employee who looks after a customer or an order: name,
-	// job and phone numbers.
+	// ReadContact is for reading the name, job title and phone numbers of the account rep of a
+	// customer or an order.
 	ReadContact
-	// ReadStaff is for all else of employees, and for finding them.
+	// ReadStaff is for reading all other fields of employees, and for finding employees.
 	ReadStaff
 	// PlaceOrder is for placing orders.
 	PlaceOrder
-	// ChangeOrder is for what those who ordered may change of an order: its items, its address,
-	// calling it off.
+	// ChangeOrder is for a customer's own changes of an order: its line items, its shipping address
+	// and its cancellation.
 	ChangeOrder
-	// FulfilOrder is for what the shop does with an order: accepting, shipping, delivering.
+	// FulfilOrder is for confirming, shipping and delivering orders.
 	FulfilOrder
 	// CreateCustomer is for adding customers.
 	CreateCustomer
-	// ChangeCustomer is for a customer, but not for the e-mail address.
+	// ChangeCustomer is for changing a customer, except for the email address.
 	ChangeCustomer
-	// ChangeEmail is for a customer's e-mail address.
+	// ChangeEmail is for changing a customer's email address.
 	ChangeEmail
-	// AssignRep is for naming who looks after a customer.
+	// AssignRep is for assigning the account rep of a customer.
 	AssignRep
-	// ChangeStock is for what lies in warehouses.
+	// ChangeStock is for changing the inventory of warehouses.
 	ChangeStock
 	// ChangeCatalog is for adding and changing products.
 	ChangeCatalog
@@ -56,14 +56,14 @@ const (
 	ChangeWarehouses
 	// ChangeStaff is for adding and changing employees.
 	ChangeStaff
-	// ResolveEntities is for looking up records as gateways do; each record then needs the
+	// ResolveEntities is for the entity lookups of federation gateways. Each record also needs the
 	// permission of its type.
 	ResolveEntities
-	// ReadSubgraph is for the schema as those who compose a federated graph want it.
+	// ReadSubgraph is for reading the subgraph schema that a federated graph is composed of.
 	ReadSubgraph
-	// Introspect is for asking for the schema, and for being told of it in error messages.
+	// Introspect is for introspection, and for names of the schema in error messages.
 	Introspect
-	// Explain is for seeing what a request read.
+	// Explain is for the explain output of a request.
 	Explain
 
 	permissions = iota + 1
@@ -97,7 +97,7 @@ var permissionNames = [permissions]string{
 	Explain:          "EXPLAIN",
 }
 
-// String is the permission's name as the schema has it.
+// String returns the permission's name in the schema.
 func (p Permission) String() string {
 	if p < 1 || p >= permissions {
 		return "NOTHING"
@@ -114,26 +114,27 @@ func Permissions() []Permission {
 	return all
 }
 
-// ParsePermission returns the permission of a name, and false if there is no such permission.
+// ParsePermission returns the permission with a name. It returns false if no permission has the
+// name.
 func ParsePermission(name string) (Permission, bool) {
 	i := slices.Index(permissionNames[1:], name)
 	return Permission(i + 1), i >= 0
 }
 
-// Grant is how far a permission goes.
+// Grant is the set of records that a permission covers for a role.
 type Grant uint8
 
-// Grants, from the least to the most.
+// Grants, from the narrowest to the widest.
 const (
-	// None is no permission at all.
+	// None covers no records.
 	None Grant = iota
-	// Own is for the records of the principal's own customer.
+	// Own covers the records of the principal's own customer.
 	Own
-	// All is for all records.
+	// All covers all records.
 	All
 )
 
-// String is a word for the grant.
+// String returns the grant's name in lower case.
 func (g Grant) String() string {
 	switch g {
 	case Own:
@@ -145,13 +146,13 @@ func (g Grant) String() string {
 	}
 }
 
-// Policy says which role is granted what. It is a value: With makes another one. The zero value
-// grants nothing.
+// Policy maps each role and permission to a grant. It is an immutable value. The zero value grants
+// nothing.
 type Policy struct {
 	grants [RoleService + 1][permissions]Grant
 }
 
-// StandardPolicy is the policy of the shop.
+// StandardPolicy returns the policy that the server uses.
 func StandardPolicy() Policy {
 	var p Policy
 	for permission, g := range map[Permission][5]Grant{
@@ -189,7 +190,8 @@ func StandardPolicy() Policy {
 	return p
 }
 
-// Grant is what a role is granted of a permission; None of one that does not exist.
+// Grant returns the grant of a permission to a role. It returns None if the role or the permission
+// does not exist.
 func (p Policy) Grant(role Role, permission Permission) Grant {
 	if role < 1 || role > RoleService || permission < 1 || permission >= permissions {
 		return None
@@ -197,62 +199,62 @@ func (p Policy) Grant(role Role, permission Permission) Grant {
 	return p.grants[role][permission]
 }
 
-// With is the policy with one grant changed. It panics where the role or the permission does not
-// exist.
+// With returns a copy of the policy with one grant changed. It panics if the role or the permission
+// does not exist.
 func (p Policy) With(role Role, permission Permission, g Grant) Policy {
 	p.grants[role][permission] = g
 	return p
 }
 
-// Granted is what a principal is granted of a permission. Somebody who is granted the own records
-// and has none is granted None.
-func (p Policy) Granted(to Principal, permission Permission) Grant {
-	g := p.Grant(to.Role, permission)
-	if g == Own && to.Customer == "" {
+// Granted returns the grant of a permission to a principal. It returns None if the grant is Own and
+// the principal has no customer.
+func (p Policy) Granted(principal Principal, permission Permission) Grant {
+	g := p.Grant(principal.Role, permission)
+	if g == Own && principal.Customer == "" {
 		return None
 	}
 	return g
 }
 
-// Permissions returns the permissions of a principal, for all records or only for their own.
-func (p Policy) Permissions(of Principal) []Permission {
-	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.Granted(of, permission) == None })
+// Permissions returns the permissions of a principal whose grant is Own or All.
+func (p Policy) Permissions(principal Principal) []Permission {
+	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.Granted(principal, permission) == None })
 }
 
-// Sees reports whether a permission lets a principal at what belongs to a customer.
-func (p Policy) Sees(who Principal, permission Permission, owner CustomerID) bool {
-	switch p.Granted(who, permission) {
+// Sees reports whether a permission gives a principal access to the records of a customer.
+func (p Policy) Sees(principal Principal, permission Permission, owner CustomerID) bool {
+	switch p.Granted(principal, permission) {
 	case All:
 		return true
 	case Own:
-		return owner == who.Customer
+		return owner == principal.Customer
 	default:
 		return false
 	}
 }
 
-// Sentence says who is granted a permission: "Access: customers (their own), staff, admins,
-// services." It ends the descriptions of the schema.
+// Sentence describes the grants of a permission: "Access: customers (their own), staff, admins,
+// services." The sentence ends the descriptions of the schema's fields.
 func (p Policy) Sentence(permission Permission) string {
 	names := map[Role]string{RoleAnonymous: "anonymous callers", RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
-	var who []string
-	everybody := true
+	var granted []string
+	allRoles := true
 	for _, role := range Roles() {
 		g := p.Grant(role, permission)
-		everybody = everybody && g == All
+		allRoles = allRoles && g == All
 		switch g {
 		case All:
-			who = append(who, names[role])
+			granted = append(granted, names[role])
 		case Own:
-			who = append(who, names[role]+" (their own)")
+			granted = append(granted, names[role]+" (their own)")
 		}
 	}
 	switch {
-	case everybody:
-		return "Access: everybody."
-	case len(who) == 0:
-		return "Access: nobody."
+	case allRoles:
+		return "Access: all callers."
+	case len(granted) == 0:
+		return "Access: no callers."
 	default:
-		return fmt.Sprintf("Access: %s.", strings.Join(who, ", "))
+		return fmt.Sprintf("Access: %s.", strings.Join(granted, ", "))
 	}
 }

@@ -12,20 +12,20 @@ func TestPermissionsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range commerce.Permissions() {
 		if back, ok := commerce.ParsePermission(p.String()); !ok || back != p || seen[p.String()] {
-			t.Errorf("%d is called %s, which is %d", p, p, back)
+			t.Errorf("permission %d has the name %s, which parses to %d", p, p, back)
 		}
 		seen[p.String()] = true
 	}
 	for _, name := range []string{"", "NOTHING", "read_order", commerce.Permission(0).String(), commerce.Permission(999).String()} {
 		if p, ok := commerce.ParsePermission(name); ok {
-			t.Errorf("%q is %s", name, p)
+			t.Errorf("ParsePermission(%q) = %s, want no permission", name, p)
 		}
 	}
 }
 
-// Callers without a token have the catalog, their own role and permissions, and the lookup of
-// entities. Customers have these, and otherwise only their own records. Only admins have all
-// permissions, but for those of machines.
+// Callers without a token have access to the catalog, to their own role and permissions, and to
+// entity lookups. Customers also have access to their own records. Only admins have all
+// permissions.
 func TestStandardPolicy(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	own := map[commerce.Permission]bool{
@@ -47,15 +47,15 @@ func TestStandardPolicy(t *testing.T) {
 		}
 		for _, role := range []commerce.Role{commerce.RoleStaff, commerce.RoleService} {
 			if policy.Grant(role, p) == commerce.Own {
-				t.Errorf("%s has no own records, and is granted them with %s", role, p)
+				t.Errorf("%s has no customer, but is granted its own records with %s", role, p)
 			}
 		}
 		if got := policy.Grant(commerce.RoleAdmin, p); got != commerce.All {
 			t.Errorf("admins are granted %s of %s", got, p)
 		}
-		for _, nobody := range []commerce.Role{0, -1, 99} {
-			if got := policy.Grant(nobody, p); got != commerce.None {
-				t.Errorf("role %d is granted %s of %s", nobody, got, p)
+		for _, unknown := range []commerce.Role{0, -1, 99} {
+			if got := policy.Grant(unknown, p); got != commerce.None {
+				t.Errorf("role %d is granted %s of %s", unknown, got, p)
 			}
 		}
 	}
@@ -66,14 +66,14 @@ func TestStandardPolicy(t *testing.T) {
 		}
 	}
 	if got := everything.Grant(0, commerce.ReadOrder); got != commerce.None {
-		t.Errorf("nobody is granted %s", got)
+		t.Errorf("role 0 is granted %s", got)
 	}
 }
 
 func TestSentences(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	for p, want := range map[commerce.Permission]string{
-		commerce.ReadCatalog:    "Access: everybody.",
+		commerce.ReadCatalog:    "Access: all callers.",
 		commerce.ReadOrder:      "Access: customers (their own), staff, admins, services.",
 		commerce.ChangeCustomer: "Access: customers (their own), staff, admins.",
 		commerce.ChangeStaff:    "Access: admins.",
@@ -82,13 +82,12 @@ func TestSentences(t *testing.T) {
 			t.Errorf("%s: %q, want %q", p, got, want)
 		}
 	}
-	if got := (commerce.Policy{}).Sentence(commerce.ReadOrder); got != "Access: nobody." {
-		t.Errorf("of the empty policy: %q", got)
+	if got := (commerce.Policy{}).Sentence(commerce.ReadOrder); got != "Access: no callers." {
+		t.Errorf("the empty policy: %q", got)
 	}
 }
 
-// Whatever a policy says: nobody sees more than the grant says, more grant never shows less, and
-// changing one grant leaves the others.
+// With changes one grant and leaves the others as they are. Sees and Granted agree with the grant.
 func TestPolicies(t *testing.T) {
 	roles := rapid.SampledFrom(commerce.Roles())
 	grants := rapid.SampledFrom([]commerce.Grant{commerce.None, commerce.Own, commerce.All})
@@ -109,14 +108,14 @@ func TestPolicies(t *testing.T) {
 				}
 			}
 		}
-		who := commerce.Principal{ID: "x", Role: role, Customer: customers.Draw(t, "own")}
+		principal := commerce.Principal{ID: "x", Role: role, Customer: customers.Draw(t, "own")}
 		owner := customers.Draw(t, "owner")
-		want := grant == commerce.All || grant == commerce.Own && who.Customer != "" && owner == who.Customer
-		if got := after.Sees(who, permission, owner); got != want {
-			t.Fatalf("%+v with %s sees what is %q's: %v", who, grant, owner, got)
+		want := grant == commerce.All || grant == commerce.Own && principal.Customer != "" && owner == principal.Customer
+		if got := after.Sees(principal, permission, owner); got != want {
+			t.Fatalf("%+v with the grant %s has access to the records of customer %q: %v", principal, grant, owner, got)
 		}
-		if (after.Granted(who, permission) == commerce.None) == (after.Sees(who, permission, who.Customer)) {
-			t.Fatalf("%+v is granted %s, and sees the own records: %v", who, after.Granted(who, permission), after.Sees(who, permission, who.Customer))
+		if (after.Granted(principal, permission) == commerce.None) == (after.Sees(principal, permission, principal.Customer)) {
+			t.Fatalf("%+v is granted %s, but access to its own records is %v", principal, after.Granted(principal, permission), after.Sees(principal, permission, principal.Customer))
 		}
 	})
 }

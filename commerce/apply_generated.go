@@ -2,41 +2,41 @@
 
 package commerce
 
-// Apply sets the fields of a record that the command names.
-func (c CustomerChange) Apply(to *Customer) {
+// Apply copies the fields that are set in the command to a record.
+func (c CustomerChange) Apply(record *Customer) {
 	if c.Name != nil {
-		to.Name = *c.Name
+		record.Name = *c.Name
 	}
 	if c.Email != nil {
-		to.Email = *c.Email
+		record.Email = *c.Email
 	}
 	if c.PhoneNumbers != nil {
-		to.PhoneNumbers = *c.PhoneNumbers
+		record.PhoneNumbers = *c.PhoneNumbers
 	}
 }
 
-// Apply sets the fields of a record that the command names.
-func (c EmployeeChange) Apply(to *Employee) {
+// Apply copies the fields that are set in the command to a record.
+func (c EmployeeChange) Apply(record *Employee) {
 	if c.Name != nil {
-		to.Name = *c.Name
+		record.Name = *c.Name
 	}
 	if c.JobTitle != nil {
-		to.JobTitle = *c.JobTitle
+		record.JobTitle = *c.JobTitle
 	}
 	if c.WarehouseID != nil {
-		to.WarehouseID = *c.WarehouseID
+		record.WarehouseID = *c.WarehouseID
 	}
 	if c.PhoneNumbers != nil {
-		to.PhoneNumbers = *c.PhoneNumbers
+		record.PhoneNumbers = *c.PhoneNumbers
 	}
 }
 
-// Apply sets the fields of a record that the command names.
-func (c ProductChange) Apply(to *Product) {
+// Apply copies the fields that are set in the command to a record.
+func (c ProductChange) Apply(record *Product) {
 	if c.Name != nil {
-		to.Name = *c.Name
+		record.Name = *c.Name
 	}
 	if c.Category != nil {
-		to.Category = *c.Category
+		record.Category = *c.Category
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Book is a whole order book at one moment, small enough to be held in memory, such as sample data.
+// Book is a complete dataset in memory, such as the sample data.
 type Book struct {
 	Employees  []Employee
 	Warehouses []Warehouse
@@ -13,24 +13,26 @@ type Book struct {
 	Levels     []InventoryLevel
 	Customers  []Customer
 	Orders     []OrderWithItems
-	// Spending follows from the orders.
+	// Spending is derived from the orders.
 	Spending []Spending
 }
 
-// OrderWithItems is an order with all of its items, also where it is too large to carry them, and
-// its events.
+// OrderWithItems is an order with all its line items and events. Lines holds the line items even if
+// the order has too many to embed.
 type OrderWithItems struct {
 	Order
 	Lines  []LineItem
 	Events []Event
 }
 
-// Settle works out what follows from the rest of the book: orders' totals, counts, account reps and
-// times, customers' order counts and spending, products' stock.
+// Settle computes the derived fields of the dataset: totals, item counts, account reps and update
+// times of orders; order counts and spending of customers; stock of products.
 //
-// Errors: one around an InvalidError where two records have one id or two customers one e-mail
-// address, where a record refers to one that is not in the book, where a quantity or price is
-// negative, or where an order mixes currencies or has no items.
+// It returns an error that wraps an InvalidError if the dataset is inconsistent:
+//   - an ID or an email address is used twice
+//   - a reference has no target
+//   - a quantity or a price is negative
+//   - an order has no items or several currencies
 func (b *Book) Settle() error {
 	if err := b.check(); err != nil {
 		return err
@@ -73,24 +75,24 @@ func (b *Book) Settle() error {
 	return nil
 }
 
-// check returns an error if an ID is used twice or a reference has no target.
+// check returns an error if an ID is used twice, a reference has no target or a value is negative.
 func (b *Book) check() error {
 	seen := map[string]bool{}
-	var problem error
+	var firstErr error
 	once := func(kind, id string) {
-		if seen[kind+" "+id] && problem == nil {
-			problem = fmt.Errorf("%s %s: %w", kind, id, Invalid("stands in the book twice"))
+		if seen[kind+" "+id] && firstErr == nil {
+			firstErr = fmt.Errorf("%s %s: %w", kind, id, Invalid("is in the dataset twice"))
 		}
 		seen[kind+" "+id] = true
 	}
 	refer := func(from, kind, id string) {
-		if !seen[kind+" "+id] && problem == nil {
-			problem = fmt.Errorf("%s: %w", from, Invalid("refers to %s %s, which is not in the book", kind, id))
+		if !seen[kind+" "+id] && firstErr == nil {
+			firstErr = fmt.Errorf("%s: %w", from, Invalid("refers to %s %s, which is not in the dataset", kind, id))
 		}
 	}
 	notNegative := func(from string, negative bool) {
-		if negative && problem == nil {
-			problem = fmt.Errorf("%s: %w", from, Invalid("is negative"))
+		if negative && firstErr == nil {
+			firstErr = fmt.Errorf("%s: %w", from, Invalid("is negative"))
 		}
 	}
 	for _, w := range b.Warehouses {
@@ -107,14 +109,14 @@ func (b *Book) check() error {
 		notNegative("price of product "+string(p.SKU), p.UnitPrice.Amount.IsNeg())
 	}
 	for _, l := range b.Levels {
-		of := fmt.Sprintf("inventory of product %s in warehouse %s", l.SKU, l.WarehouseID)
-		refer(of, "product", string(l.SKU))
-		refer(of, "warehouse", string(l.WarehouseID))
-		notNegative(of, l.Quantity < 0)
+		name := fmt.Sprintf("inventory of product %s in warehouse %s", l.SKU, l.WarehouseID)
+		refer(name, "product", string(l.SKU))
+		refer(name, "warehouse", string(l.WarehouseID))
+		notNegative(name, l.Quantity < 0)
 	}
 	for _, c := range b.Customers {
 		once("customer", string(c.ID))
-		once("e-mail address", strings.ToLower(c.Email))
+		once("email address", strings.ToLower(c.Email))
 		if c.AccountRepID != "" {
 			refer("customer "+string(c.ID), "employee", string(c.AccountRepID))
 		}
@@ -122,13 +124,13 @@ func (b *Book) check() error {
 	for _, o := range b.Orders {
 		once("order", string(o.ID))
 	}
-	return problem
+	return firstErr
 }
 
 func (o *OrderWithItems) settle(customers map[CustomerID]*Customer, products map[SKU]*Product) error {
 	customer := customers[o.CustomerID]
 	if customer == nil {
-		return Invalid("customer %s is not in the book", o.CustomerID)
+		return Invalid("customer %s is not in the dataset", o.CustomerID)
 	}
 	if len(o.Lines) == 0 {
 		return Invalid("has no items")
@@ -141,19 +143,19 @@ func (o *OrderWithItems) settle(customers map[CustomerID]*Customer, products map
 		line := &o.Lines[i]
 		product := products[line.SKU]
 		if product == nil {
-			return Invalid("product %s is not in the book", line.SKU)
+			return Invalid("product %s is not in the dataset", line.SKU)
 		}
 		if seen[line.SKU] {
-			return Invalid("product %s stands in two items", line.SKU)
+			return Invalid("product %s is in two items: merge them", line.SKU)
 		}
 		if line.Quantity < 1 {
-			return Invalid("item %s has a quantity of %d", line.SKU, line.Quantity)
+			return Invalid("item %s has a quantity of %d: use at least 1", line.SKU, line.Quantity)
 		}
 		if line.UnitPrice.Amount.IsNeg() {
 			return Invalid("item %s has a negative price", line.SKU)
 		}
 		if line.UnitPrice.Currency != o.Total.Currency {
-			return Invalid("item %s is in %s, the first in %s: an order has one currency", line.SKU, line.UnitPrice.Currency, o.Total.Currency)
+			return Invalid("item %s is priced in %s and the first item in %s: use one currency per order", line.SKU, line.UnitPrice.Currency, o.Total.Currency)
 		}
 		seen[line.SKU] = true
 		line.OrderID, line.CustomerID = o.ID, o.CustomerID
@@ -168,11 +170,11 @@ func (o *OrderWithItems) settle(customers map[CustomerID]*Customer, products map
 			product.Available -= line.Quantity
 		}
 	}
-	n := len(o.Lines)
-	o.ItemCount = &n
+	itemCount := len(o.Lines)
+	o.ItemCount = &itemCount
 	for _, event := range o.Events {
 		if event.At.After(o.UpdatedAt) {
-			o.UpdatedAt = event.At // every event is a change of the order
+			o.UpdatedAt = event.At // an event updates its order
 		}
 	}
 	return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// smallBook is a shop of two products, one customer with an account rep and one without, and an
-// order in every status. Each order is of 2 mugs at 4.50 and 1 lamp at 20.05.
+// smallBook returns a dataset of two products, three customers, one of them with an account rep,
+// and an order in every status. Each order has 2 mugs at 4.50 and 1 lamp at 20.05.
 func smallBook(t testing.TB) commerce.Book {
 	b := commerce.Book{
 		Products:  []commerce.Product{{SKU: "mug", UnitPrice: money(t, "5", "USD")}, {SKU: "lamp", UnitPrice: money(t, "20", "USD")}},
@@ -31,10 +31,10 @@ func smallBook(t testing.TB) commerce.Book {
 
 func TestSettle(t *testing.T) {
 	b := smallBook(t)
-	// What stood there before does not count.
+	// Previous values of derived fields are ignored.
 	b.Products[0].TotalInventory, b.Products[0].Available = 99, 99
 	b.Customers[0].OrderCount = new(42)
-	for range 2 { // settling again changes nothing
+	for range 2 { // the second call changes nothing
 		if err := b.Settle(); err != nil {
 			t.Fatal(err)
 		}
@@ -43,10 +43,10 @@ func TestSettle(t *testing.T) {
 				t.Errorf("customer %s has %v orders, want %d", b.Customers[i].ID, got, want)
 			}
 		}
-		// The pending and the confirmed order hold 2 mugs and 1 lamp back each.
+		// The pending and the confirmed order each reserve 2 mugs and 1 lamp.
 		for i, want := range [][2]int{{15, 11}, {3, 1}} {
 			if got := [2]int{b.Products[i].TotalInventory, b.Products[i].Available}; got != want {
-				t.Errorf("%s: %v pieces in total and available, want %v", b.Products[i].SKU, got, want)
+				t.Errorf("%s: total and available quantity %v, want %v", b.Products[i].SKU, got, want)
 			}
 		}
 		for _, o := range b.Orders {
@@ -68,21 +68,21 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func TestSettleRefuses(t *testing.T) {
+func TestSettleRejects(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(*commerce.Book, *commerce.OrderWithItems)
 		says  []string
 	}{
-		{"stock of an unknown product", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].SKU = "vase" }, []string{"vase", "w1", "not in the book"}},
-		{"stock in an unknown warehouse", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].WarehouseID = "w9" }, []string{"warehouse w9", "not in the book"}},
+		{"stock of an unknown product", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].SKU = "vase" }, []string{"vase", "w1", "not in the dataset"}},
+		{"stock in an unknown warehouse", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].WarehouseID = "w9" }, []string{"warehouse w9", "not in the dataset"}},
 		{"negative stock", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Levels[2].Quantity = -1 }, []string{"lamp", "negative"}},
 		{"a negative price", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Products[0].UnitPrice = money(t, "-1", "USD") }, []string{"mug", "negative"}},
 		{"an item of a negative price", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[0].UnitPrice = money(t, "-1", "USD") }, []string{"oconfirmed", "mug", "negative"}},
 		{"an unknown account rep", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Customers[1].AccountRepID = "nobody" }, []string{"c2", "employee nobody"}},
 		{"an employee of an unknown warehouse", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Employees[0].WarehouseID = "w9" }, []string{"rep", "warehouse w9"}},
 		{"one id twice", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Customers[1].ID = "c1" }, []string{"customer c1", "twice"}},
-		{"one e-mail address twice", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Customers[1].Email = "C1@example.com" }, []string{"c1@example.com", "twice"}},
+		{"one email address twice", func(b *commerce.Book, _ *commerce.OrderWithItems) { b.Customers[1].Email = "C1@example.com" }, []string{"c1@example.com", "twice"}},
 		{"unknown customer", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.CustomerID = "nobody" }, []string{"oconfirmed", "customer nobody"}},
 		{"no items", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines = nil }, []string{"oconfirmed", "no items"}},
 		{"unknown product", func(_ *commerce.Book, o *commerce.OrderWithItems) { o.Lines[1].SKU = "vase" }, []string{"oconfirmed", "product vase"}},
@@ -102,7 +102,7 @@ func TestSettleRefuses(t *testing.T) {
 			c.spoil(&b, &b.Orders[1])
 			err := b.Settle()
 			if err == nil {
-				t.Fatal("the book settles")
+				t.Fatal("Settle returned no error")
 			}
 			for _, part := range c.says {
 				if !strings.Contains(err.Error(), part) {

@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// The form identifies a request that is repeated with an idempotency key, also behind an update of
-// the server: it must not change.
+// The JSON form identifies a request that is repeated with an idempotency key, even after an update
+// of the server. It must not change.
 func TestTheJSONFormOfRecordsThatAreCommands(t *testing.T) {
 	price, err := commerce.ParsePrice("29.99", "USD")
 	if err != nil {

@@ -2,23 +2,23 @@ package commerce
 
 import "time"
 
-// Customer is someone who buys.
+// Customer is a person or company that places orders.
 type Customer struct {
-	// ID is made where a new customer has none.
+	// ID is generated for a new customer without an ID.
 	ID           CustomerID `json:",omitempty"`
 	Name         string
 	Email        string
 	PhoneNumbers []string `json:",omitempty"`
-	// AccountRepID is the employee who looks after the customer.
+	// AccountRepID is the employee responsible for the customer.
 	AccountRepID EmployeeID `json:",omitempty"`
-	// OrderCount is how many orders the customer has placed; nil where the record that was read
-	// keeps no count.
+	// OrderCount is the number of orders that the customer has placed. It is nil if the record that
+	// was read has no count.
 	OrderCount *int `json:"-"`
-	// SpendingComplete reports whether all orders of the customer are in the records of the
-	// customer's spending. Edges do not tell.
+	// SpendingComplete reports whether the spending records of the customer include all orders. It is
+	// always false in customers read from an edge.
 	SpendingComplete bool      `json:"-"`
 	CreatedAt        time.Time `json:"-"`
 	UpdatedAt        time.Time `json:"-"`
-	// Version goes up with every change; 0 where other software wrote the record.
+	// Version is incremented by every change. It is 0 in external records.
 	Version int `json:"-"`
 }

@@ -1,7 +1,7 @@
-// Package commerce holds the nouns and rules of an order book: customers, orders and their items,
-// products, stock, employees, money and the lifecycle of an order.
+// Package commerce defines the domain types and business rules of the order book: customers,
+// orders, line items, products, inventory, employees, money and permissions.
 //
-// It is pure: it reads no clock, no environment and no network, and it imports nothing of the other
-// packages. An empty id in a reference (Order.AccountRepID, say) means that there is nothing to
-// refer to.
+// The package is pure. It reads no clock, no environment and no network, and imports no other
+// package of the module. An empty ID in a reference, such as Order.AccountRepID, means that the
+// reference is not set.
 package commerce

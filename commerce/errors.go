@@ -5,24 +5,25 @@ import (
 	"fmt"
 )
 
-// ErrNotFound says that there is no record of that id.
+// ErrNotFound is returned if no record has the requested ID.
 var ErrNotFound = errors.New("no such record")
 
-// InvalidError says what is wrong with a value that a caller gave. Its text completes a sentence
-// that begins with the value's name, and is safe to show: "is empty: give an id".
+// InvalidError describes an invalid value from a caller. Its text completes a sentence that begins
+// with the name of the value, such as "is empty: use 1 to 64 characters". The text is safe to show
+// to clients.
 type InvalidError struct {
-	// Argument is the value's name, where it is known.
+	// Argument is the name of the value. It is empty until For sets it.
 	Argument string
 	// Reason is the rest of the sentence.
 	Reason string
 }
 
-// Invalid returns an InvalidError without a name; For gives it one.
+// Invalid returns an InvalidError without an argument name. For adds the name.
 func Invalid(format string, args ...any) *InvalidError {
 	return &InvalidError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Error returns the sentence.
+// Error returns the reason, preceded by the argument if its name is known.
 func (e *InvalidError) Error() string {
 	if e.Argument == "" {
 		return e.Reason
@@ -30,7 +31,7 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("argument %q %s", e.Argument, e.Reason)
 }
 
-// For names the argument that an InvalidError is about; other errors it returns as they are.
+// For sets the argument name of an unnamed InvalidError. It returns all other errors unchanged.
 func For(argument string, err error) error {
 	var invalid *InvalidError
 	if errors.As(err, &invalid) && invalid.Argument == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// checkRefused fails the test unless err is an InvalidError that says all of the parts.
+// checkRefused fails the test unless err is an InvalidError that contains all parts.
 func checkRefused(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	invalid, ok := errors.AsType[*commerce.InvalidError](err)
@@ -19,7 +19,7 @@ func checkRefused(t *testing.T, err error, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(invalid.Error(), part) {
-			t.Errorf("error %q does not say %q", invalid, part)
+			t.Errorf("error %q does not contain %q", invalid, part)
 		}
 	}
 }
@@ -29,8 +29,8 @@ func TestForNamesTheArgument(t *testing.T) {
 	if got, want := err.Error(), `argument "id" has 70 bytes`; got != want {
 		t.Errorf("For: %q, want %q", got, want)
 	}
-	if again := commerce.For("other", err); again.Error() != err.Error() {
-		t.Errorf("For renamed an argument: %q", again)
+	if renamed := commerce.For("other", err); renamed.Error() != err.Error() {
+		t.Errorf("For renamed an argument: %q", renamed)
 	}
 	if other := commerce.For("id", io.EOF); !errors.Is(other, io.EOF) {
 		t.Errorf("For changed another error: %v", other)

@@ -11,68 +11,70 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Ids are distinct types, so that a customer's cannot be given where an order's is wanted.
+// IDs of different records have different types, so that the compiler rejects a customer ID in
+// place of an order ID.
 type (
-	// CustomerID is 1 to 64 characters of A-Z a-z 0-9 _ - and point.
+	// CustomerID has 1 to 64 characters: A-Z a-z 0-9 _ - and period.
 	CustomerID string
-	// OrderID is a ULID in its canonical form: 26 characters of Crockford's base 32, upper case.
+	// OrderID is a ULID in canonical form: 26 upper-case characters of Crockford's base 32.
 	OrderID string
-	// EventID is a ULID, as OrderID.
+	// EventID is a ULID, like OrderID.
 	EventID string
-	// SKU is a product's id, spelled as a CustomerID.
+	// SKU is the ID of a product. It has the form of a CustomerID.
 	SKU string
-	// WarehouseID is spelled as a CustomerID.
+	// WarehouseID has the form of a CustomerID.
 	WarehouseID string
-	// EmployeeID is spelled as a CustomerID.
+	// EmployeeID has the form of a CustomerID.
 	EmployeeID string
 )
 
-// MaxIDLength is how long an id that clients may choose can be, in bytes.
+// MaxIDLength is the maximum size in bytes of an ID that clients may choose.
 const MaxIDLength = 64
 
-// ULIDLength is how long a ULID is, in bytes.
+// ULIDLength is the size of a ULID in bytes.
 const ULIDLength = ulid.EncodedSize
 
-// ParseID returns s as an id of the type that the caller asks for.
+// ParseID returns s as an ID of the requested type. The allowed characters are safe in keys of the
+// table.
 //
-// Errors: InvalidError where s is empty, longer than MaxIDLength or holds other characters than
-// A-Z a-z 0-9 _ - and point, so that an ID can be part of a key.
+// It returns an InvalidError if s is empty, longer than MaxIDLength or contains a character other
+// than A-Z a-z 0-9 _ - and period.
 func ParseID[ID ~string](s string) (ID, error) {
 	if s == "" {
-		return "", Invalid("is empty: give an id")
+		return "", Invalid("is empty: use 1 to %d characters", MaxIDLength)
 	}
 	if len(s) > MaxIDLength {
-		return "", Invalid("has %d bytes: an id has at most %d", len(s), MaxIDLength)
+		return "", Invalid("has %d bytes: use at most %d", len(s), MaxIDLength)
 	}
 	for _, r := range s {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
 		default:
-			return "", Invalid("holds %q: an id is made of A-Z a-z 0-9 _ - and point", r)
+			return "", Invalid("contains %q: use only A-Z a-z 0-9 _ - and period", r)
 		}
 	}
 	return ID(s), nil
 }
 
-// ParseOrderID returns s as an order id, in upper case.
+// ParseOrderID returns s as an order ID, in upper case.
 //
-// Errors: InvalidError where s is no ULID (https://github.com/ulid/spec).
+// It returns an InvalidError if s is not a ULID (https://github.com/ulid/spec).
 func ParseOrderID(s string) (OrderID, error) {
 	if len(s) != ULIDLength {
-		return "", Invalid("has %d characters: an order id is a ULID of %d, such as 01HVMK3P2Q0000000000000001", len(s), ULIDLength)
+		return "", Invalid("has %d characters: an order ID is a ULID of %d characters, such as 01HVMK3P2Q0000000000000001", len(s), ULIDLength)
 	}
 	id, err := ulid.ParseStrict(s)
 	if err != nil {
-		return "", Invalid("is no ULID: it may hold 0-9 and A-Z without I L O U, and begins with 0 to 7")
+		return "", Invalid("is not a ULID: a ULID consists of 0-9 and A-Z without I L O U, and begins with 0 to 7")
 	}
 	return OrderID(id.String()), nil
 }
 
-// Time tells when the order was placed, to the millisecond, in UTC. It is false for an id that is
-// no ULID, as other software may have written.
+// Time returns the time when the order was placed, in UTC with a precision of milliseconds. It
+// returns false for the ID of an external record that is not a ULID.
 func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
-// Time tells when the event happened, as OrderID.Time.
+// Time returns the time of the event. It returns false if the ID is not a ULID.
 func (id EventID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
 func ulidTime(s string) (time.Time, bool) {
@@ -83,9 +85,11 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// FirstULID returns the smallest ULID of the first millisecond that is not before at, so that ids
-// at or above it belong to moments at or after at. Moments before 1970 give the smallest ULID of
-// all; it is false for moments behind the year 10889, which no ULID can tell.
+// FirstULID returns the smallest ULID of the first millisecond at or after at. A ULID is greater
+// than or equal to the result if and only if its time is at or after at.
+//
+// Times before 1970 return the smallest possible ULID. It returns false for times after the year
+// 10889, which ULIDs cannot represent.
 func FirstULID(at time.Time) (string, bool) {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
@@ -101,28 +105,28 @@ func FirstULID(at time.Time) (string, bool) {
 	return id.String(), true
 }
 
-// ParseText returns s as text that a client may search for, such as a name or a category.
+// ParseText returns s as searchable text, such as a name or a category.
 //
-// Errors: InvalidError where s is empty, longer than limit bytes, or holds '#' or control
+// It returns an InvalidError if s is empty, longer than limit bytes, or contains '#' or control
 // characters.
 func ParseText(s string, limit int) (string, error) {
 	if s == "" {
-		return "", Invalid("is empty")
+		return "", Invalid("is empty: use 1 to %d bytes", limit)
 	}
 	if len(s) > limit {
-		return "", Invalid("has %d bytes: at most %d are allowed", len(s), limit)
+		return "", Invalid("has %d bytes: use at most %d", len(s), limit)
 	}
 	if i := strings.IndexFunc(s, func(r rune) bool { return r == '#' || r < ' ' || r == 0x7f }); i >= 0 {
-		return "", Invalid("holds %q, which is not allowed", s[i])
+		return "", Invalid("contains %q: remove this character", s[i])
 	}
 	return s, nil
 }
 
-// ParseEmail returns the form of an e-mail address by which customers are found: lower case, and
-// composed (Unicode's NFC).
+// ParseEmail returns an email address in the normalized form that lookups use: lower case and
+// Unicode NFC.
 //
-// Errors: InvalidError where s is no address of the form local@domain, is longer than MaxEmail
-// bytes, or holds spaces or '#'.
+// It returns an InvalidError if s does not have the form local@domain, is longer than MaxEmail
+// bytes, or contains spaces or '#'.
 func ParseEmail(s string) (string, error) {
 	text, err := ParseText(s, MaxEmail)
 	if err != nil {
@@ -130,22 +134,22 @@ func ParseEmail(s string) (string, error) {
 	}
 	local, domain, ok := strings.Cut(text, "@")
 	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(text, invisible) {
-		return "", Invalid("is no e-mail address: it has the form name@example.com")
+		return "", Invalid("is not an email address: use the form name@example.com")
 	}
 	return fold(text), nil
 }
 
-// fold returns text in lower case and composed (Unicode's NFC).
+// fold returns text in lower case and Unicode NFC.
 func fold(text string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(text))) }
 
-// MaxFoldedName is how many bytes a name has at most as FoldName returns it.
+// MaxFoldedName is the maximum size in bytes of the result of FoldName.
 const MaxFoldedName = 256
 
-// FoldName returns the form of a name by which records are found and sorted: in lower case and
-// composed, as e-mail addresses are. Characters that show nothing are left out, and the end of a
-// name that is longer than MaxFoldedName bytes. A space becomes '-', and so do the characters from
-// '!' to '#': then a name that ends with '#' in a key sorts before the longer names that begin with
-// it.
+// FoldName returns the normalized form of a name that searching and sorting use. The result is in
+// lower case and Unicode NFC, without invisible characters, and truncated to MaxFoldedName bytes.
+//
+// Spaces and the characters '!', '"' and '#' become '-'. In a key, '#' follows the folded name. A
+// name then sorts before longer names that begin with the same text.
 func FoldName(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		switch {
@@ -166,36 +170,36 @@ func FoldName(name string) string {
 	return folded
 }
 
-// invisible tells of a character that shows nothing, a space or a mark of direction, say, or is
-// none.
+// invisible reports whether a character is invalid or shows nothing, such as a space or a direction
+// mark.
 func invisible(r rune) bool {
 	const emptyBraille = '\u2800'
-	// Fillers are letters to Unicode, and selectors of a variant are marks.
+	// unicode.IsPrint accepts fillers, which are letters, and variation selectors, which are marks.
 	return r == ' ' || r == emptyBraille || r == utf8.RuneError || !unicode.IsPrint(r) ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// ParseName returns s as a name or a line of text that is shown to people.
+// ParseName returns s as a name or a line of text that people read.
 //
-// Errors: InvalidError where s shows nothing, is longer than limit bytes, or holds control
-// characters.
+// It returns an InvalidError if s has no visible character, is longer than limit bytes, or contains
+// control characters or invalid UTF-8.
 func ParseName(s string, limit int) (string, error) {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !invisible(r) }) {
-		return "", Invalid("is empty")
+		return "", Invalid("is empty: use 1 to %d bytes", limit)
 	}
 	if len(s) > limit {
-		return "", Invalid("has %d bytes: at most %d are allowed", len(s), limit)
+		return "", Invalid("has %d bytes: use at most %d", len(s), limit)
 	}
 	if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }); i >= 0 {
-		return "", Invalid("holds a control character, or none at all, at byte %d", i)
+		return "", Invalid("contains a control character or invalid UTF-8 at byte %d: remove it", i)
 	}
 	return s, nil
 }
 
-// ParseListedName returns s as a name that records are listed by, such as an employee's or a
-// category's.
+// ParseListedName returns s as a name that lists are searched or sorted by, such as an employee's
+// name or a category.
 //
-// Errors: those of ParseName, and InvalidError where s holds '#'.
+// It returns an InvalidError if ParseName does, or if s contains '#'.
 func ParseListedName(s string, limit int) (string, error) {
 	if _, err := ParseName(s, limit); err != nil {
 		return "", err
@@ -203,13 +207,13 @@ func ParseListedName(s string, limit int) (string, error) {
 	return ParseText(s, limit)
 }
 
-// ParseCountry returns s as a country.
+// ParseCountry returns s as a country code.
 //
-// Errors: InvalidError where ISO 3166-1 has no such two letters.
+// It returns an InvalidError if s is not a two-letter code of ISO 3166-1.
 func ParseCountry(s string) (string, error) {
 	region, err := language.ParseRegion(s)
 	if err != nil || len(s) != 2 || region.Canonicalize().String() != s || !region.IsCountry() {
-		return "", Invalid("is no country: give two upper-case letters of ISO 3166-1, such as US")
+		return "", Invalid("is not a country code: use two upper-case letters of ISO 3166-1, such as US")
 	}
 	return s, nil
 }

@@ -30,12 +30,12 @@ func TestParseIDRefuses(t *testing.T) {
 		"a\x00":                                     `'\x00'`,
 		"a\n":                                       `'\n'`,
 		"käse":                                      `'ä'`,
-		"\xff":                                      "holds",
+		"\xff":                                      "contains",
 	} {
 		id, err := commerce.ParseID[commerce.CustomerID](s)
 		checkRefused(t, err, reason)
 		if id != "" {
-			t.Errorf("ParseID(%.20q) gave %.20q beside its error", s, id)
+			t.Errorf("ParseID(%.20q) returned %.20q and an error", s, id)
 		}
 	}
 }
@@ -63,15 +63,15 @@ func TestParseOrderIDRefuses(t *testing.T) {
 		"01HVMK3P2Q000000000000000l":       "without I L O U",
 		"01HVMK3P2Q000000000000000O":       "without I L O U",
 		"01HVMK3P2Q000000000000000U":       "without I L O U",
-		"01HVMK3P2Q000000000000000#":       "is no ULID",
+		"01HVMK3P2Q000000000000000#":       "is not a ULID",
 		"01HVMK3P2Q000000000000000é":       "27 characters",
-		"01HVMK3P2Q00000000000000\xff\xff": "is no ULID",
+		"01HVMK3P2Q00000000000000\xff\xff": "is not a ULID",
 		"8ZZZZZZZZZZZZZZZZZZZZZZZZZ":       "begins with 0 to 7",
 	} {
 		id, err := commerce.ParseOrderID(s)
 		checkRefused(t, err, reason)
 		if id != "" {
-			t.Errorf("ParseOrderID(%.30q) gave %.30q beside its error", s, id)
+			t.Errorf("ParseOrderID(%.30q) returned %.30q and an error", s, id)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func FuzzParseOrderID(f *testing.F) {
 	})
 }
 
-// An id holds no '#' and is at most MaxIDLength long, whatever text it comes from.
+// Any accepted ID is at most MaxIDLength bytes long and contains no '#'.
 func FuzzParseID(f *testing.F) {
 	for _, seed := range []string{"cust_01", "", "a#b", "\xff", strings.Repeat("x", 65)} {
 		f.Add(seed)
@@ -130,7 +130,7 @@ func TestTimeOfIDs(t *testing.T) {
 	}
 }
 
-// ulids draws any ULID; its lower ten bytes are often all 0 or all 1, where mistakes by one show.
+// ulids draws any ULID. Its random part is often all 0 or all 1, to find errors at the boundaries.
 func ulids() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		var id ulid.ULID
@@ -145,13 +145,12 @@ func ulids() *rapid.Generator[string] {
 	})
 }
 
-// Ids at or above FirstULID(at) are exactly those of moments at or after at.
+// A ULID is greater than or equal to FirstULID(at) if and only if its time is at or after at.
 func TestFirstULIDDividesIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := commerce.OrderID(ulids().Draw(t, "id"))
 		placed, _ := id.Time()
-		// Near the id's own time half of the time, else anywhere up to the last that a ULID can
-		// tell.
+		// at is near the ID's time in half of the runs, and otherwise any time that a ULID can represent.
 		at := time.Unix(rapid.Int64Range(0, int64(ulid.MaxTime()/1000)-1).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
 		if rapid.Bool().Draw(t, "near") {
 			at = placed.Add(time.Duration(rapid.Int64Range(-2_000_001, 2_000_001).Draw(t, "near by")))
@@ -159,12 +158,12 @@ func TestFirstULIDDividesIDs(t *testing.T) {
 		first, ok := commerce.FirstULID(at)
 		if !ok {
 			if !at.After(ulid.Time(ulid.MaxTime())) {
-				t.Fatalf("FirstULID(%v) is none", at)
+				t.Fatalf("FirstULID(%v) returned false", at)
 			}
 			return
 		}
 		if above, after := string(id) >= first, !placed.Before(at); above != after {
-			t.Fatalf("id %s of %v, FirstULID(%v) = %s: id is above: %v, at or after: %v", id, placed, at, first, above, after)
+			t.Fatalf("ID %s of %v, FirstULID(%v) = %s: the ID is greater or equal: %v, its time is at or after: %v", id, placed, at, first, above, after)
 		}
 	})
 }
@@ -230,7 +229,7 @@ func TestParseEmail(t *testing.T) {
 	}
 	for _, s := range []string{"alice", "@example.com", "alice@", "@", "a@b@c", "a b@c", "a@b c", " a@b"} {
 		_, err := commerce.ParseEmail(s)
-		checkRefused(t, err, "is no e-mail address", "name@example.com")
+		checkRefused(t, err, "is not an email address", "name@example.com")
 	}
 	for s, reason := range map[string]string{
 		"":                              "is empty",
@@ -243,8 +242,8 @@ func TestParseEmail(t *testing.T) {
 	}
 }
 
-// The form by which customers are found is its own form, so that an address finds its customer
-// however it is spelled.
+// The normalized form of an address is its own normalized form. Any spelling of the address then
+// finds the same customer.
 func TestParseEmailIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[A-Za-zÄÖÜİẞ0-9.+-]{1,20}@[A-Za-zÄ.-]{1,20}`).Draw(t, "address")
@@ -253,12 +252,12 @@ func TestParseEmailIsStable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if twice, err := commerce.ParseEmail(once); err != nil || twice != once {
-			t.Fatalf("%q is found as %q, and that as %q, %v", s, once, twice, err)
+			t.Fatalf("%q is normalized to %q, which is normalized to %q, %v", s, once, twice, err)
 		}
 	})
 }
 
-// A folded name fits into a key, whatever the name is.
+// A folded name is normalized and at most MaxFoldedName bytes long.
 func TestFoldName(t *testing.T) {
 	for name, want := range map[string]string{
 		"": "", "Mug": "mug", "ÉTÉ": "été", "E\u0301TE\u0301": "été", "a#B \"c\"!": "a-b--c--", "a\u00a0b\tc": "a-b-c",

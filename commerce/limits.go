@@ -4,97 +4,97 @@ import "github.com/govalues/decimal"
 
 // Limits of what callers can write.
 const (
-	// MaxLines is how many lines an order can have. It is what one write can hold:
-	// docs/request-costs.md has the sum.
+	// MaxLines is the maximum number of lines of an order. One write cannot contain more:
+	// docs/request-costs.md shows the calculation.
 	MaxLines = 45
-	// MaxQuantity is how many pieces a line can have.
+	// MaxQuantity is the maximum quantity of a line.
 	MaxQuantity = 1_000_000
-	// MaxLevel is how many pieces of a product can lie in a warehouse.
+	// MaxLevel is the maximum quantity of a product in one warehouse.
 	MaxLevel = 1_000_000_000
-	// MaxInventory is how many can lie in all warehouses together: clients read the number as a
-	// 32-bit integer.
+	// MaxInventory is the maximum quantity of a product in all warehouses together. Clients read it as
+	// a 32-bit integer.
 	MaxInventory = 2_000_000_000
-	// MaxName is how many bytes names, categories, job titles and the lines of an address can have.
+	// MaxName is the maximum size in bytes of names, categories, job titles and lines of an address.
 	MaxName = 200
-	// MaxNote is how many bytes a note can have.
+	// MaxNote is the maximum size in bytes of a note.
 	MaxNote = 1000
-	// MaxPhoneNumbers is how many phone numbers a customer or an employee can have.
+	// MaxPhoneNumbers is the maximum number of phone numbers of a customer or an employee.
 	MaxPhoneNumbers = 10
-	// MaxPhoneNumber is how many bytes one can have.
+	// MaxPhoneNumber is the maximum size in bytes of a phone number.
 	MaxPhoneNumber = 40
-	// MaxIdempotencyKey is how many bytes an idempotency key can have.
+	// MaxIdempotencyKey is the maximum size in bytes of an idempotency key.
 	MaxIdempotencyKey = 128
-	// MaxEmail is how many bytes an e-mail address can have (RFC 5321).
+	// MaxEmail is the maximum size in bytes of an email address (RFC 5321).
 	MaxEmail = 254
-	// MaxPriceDigits is how many digits a price can have, those behind the point included. It is
-	// what a float64 keeps exactly, which is the only number that many clients have.
+	// MaxPriceDigits is the maximum number of digits of a price, fractional digits included. Many
+	// clients have no other number than float64, which represents 15 digits exactly.
 	MaxPriceDigits = 15
-	// MaxTotalDigits is how many digits any amount can have.
+	// MaxTotalDigits is the maximum number of digits of any amount.
 	MaxTotalDigits = decimal.MaxPrec
 )
 
 // ParseQuantity returns n as the quantity of a line.
 //
-// Errors: InvalidError where n is not 1 to MaxQuantity.
+// It returns an InvalidError if n is not 1 to MaxQuantity.
 func ParseQuantity(n int) (int, error) {
 	if n < 1 || n > MaxQuantity {
-		return 0, Invalid("is %d: give 1 to %d", n, MaxQuantity)
+		return 0, Invalid("is %d: use 1 to %d", n, MaxQuantity)
 	}
 	return n, nil
 }
 
-// ParseLevel returns n as how many pieces lie in a warehouse.
+// ParseLevel returns n as the quantity of a product in a warehouse.
 //
-// Errors: InvalidError where n is not 0 to MaxLevel.
+// It returns an InvalidError if n is not 0 to MaxLevel.
 func ParseLevel(n int) (int, error) {
 	if n < 0 || n > MaxLevel {
-		return 0, Invalid("is %d: give 0 to %d", n, MaxLevel)
+		return 0, Invalid("is %d: use 0 to %d", n, MaxLevel)
 	}
 	return n, nil
 }
 
-// ParseDelta returns n as by how many pieces the stock in a warehouse changes.
+// ParseDelta returns n as a change of the quantity of a product in a warehouse.
 //
-// Errors: InvalidError where n is 0 or more than MaxLevel either way.
+// It returns an InvalidError if n is 0, less than -MaxLevel or more than MaxLevel.
 func ParseDelta(n int) (int, error) {
 	if n == 0 || n < -MaxLevel || n > MaxLevel {
-		return 0, Invalid("is %d: give %d to %d, and not 0", n, -MaxLevel, MaxLevel)
+		return 0, Invalid("is %d: use %d to %d, except 0", n, -MaxLevel, MaxLevel)
 	}
 	return n, nil
 }
 
-// ParsePrice reads the price of a product.
+// ParsePrice returns the price of a product.
 //
-// Errors: InvalidError where amount is no decimal number, is negative, has more digits behind the
-// point than the currency, or more than 15 in all.
+// It returns an InvalidError if amount is not a decimal number, is negative, has more fractional
+// digits than the currency, or has more than MaxPriceDigits digits.
 func ParsePrice(amount string, c Currency) (Money, error) {
 	m, err := ParseMoney(amount, c)
 	if err != nil {
 		return Money{}, err
 	}
 	if m.Amount.IsNeg() {
-		return Money{}, Invalid("is %q: a price is not negative", shown(amount))
+		return Money{}, Invalid("is %q: a price must not be negative", shown(amount))
 	}
 	if m.Amount.Trim(c.Digits()).Scale() > c.Digits() {
-		return Money{}, Invalid("is %q: amounts in %s have at most %d digits behind the point", shown(amount), c, c.Digits())
+		return Money{}, Invalid("is %q: an amount in %s has at most %d decimal places", shown(amount), c, c.Digits())
 	}
 	if !m.writable() {
-		return Money{}, Invalid("is %q: an amount has at most %d digits, those behind the point included", shown(amount), MaxPriceDigits)
+		return Money{}, Invalid("is %q: an amount has at most %d digits, including decimal places", shown(amount), MaxPriceDigits)
 	}
 	return m, nil
 }
 
-// writable reports whether an amount has no more digits than callers can write.
+// writable reports whether an amount has at most MaxPriceDigits digits.
 func (m Money) writable() bool {
 	return m.Amount.Trim(0).Pad(m.Currency.Digits()).Prec() <= MaxPriceDigits
 }
 
-// CheckLines checks the number of lines of an order.
+// CheckLines validates the number of lines of an order.
 //
-// Errors: TooManyLines; InvalidInput if n is 0.
+// It returns TooManyLines if n is more than MaxLines, and InvalidInput if n is 0.
 func CheckLines(n int) error {
 	if n == 0 {
-		return Refuse(Path("items"), "is empty: an order has at least one line")
+		return Refuse(Path("items"), "is empty: an order needs at least one line")
 	}
 	if n > MaxLines {
 		return TooLong(Path("items"), n, MaxLines)

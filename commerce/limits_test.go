@@ -13,13 +13,13 @@ func TestParsePrice(t *testing.T) {
 	for _, c := range []struct {
 		amount   string
 		currency commerce.Currency
-		shown    string
+		decimal  string
 	}{
 		{"0", "USD", "0.00"}, {"29.99", "USD", "29.99"}, {"29.9", "USD", "29.90"}, {"29.990", "USD", "29.99"}, {"1200", "JPY", "1200"},
 		{"1.234", "KWD", "1.234"}, {"9999999999999.99", "USD", "9999999999999.99"}, {"999999999999999", "JPY", "999999999999999"}, {"1e3", "USD", "1000.00"},
 	} {
 		m, err := commerce.ParsePrice(c.amount, c.currency)
-		if err != nil || m.Decimal() != c.shown || m.Currency != c.currency {
+		if err != nil || m.Decimal() != c.decimal || m.Currency != c.currency {
 			t.Errorf("ParsePrice(%s, %s) = %v, %v", c.amount, c.currency, m, err)
 		}
 	}
@@ -28,8 +28,8 @@ func TestParsePrice(t *testing.T) {
 		currency commerce.Currency
 		says     string
 	}{
-		{"", "USD", "decimal number"}, {"abc", "USD", "decimal number"}, {"-0.01", "USD", "not negative"}, {"0.001", "USD", "2 digits behind"},
-		{"1.5", "JPY", "0 digits behind"}, {"10000000000000.00", "USD", "15 digits"}, {"10000000000000", "USD", "15 digits"}, {"1000000000000000", "JPY", "15 digits"},
+		{"", "USD", "decimal number"}, {"abc", "USD", "decimal number"}, {"-0.01", "USD", "must not be negative"}, {"0.001", "USD", "2 decimal places"},
+		{"1.5", "JPY", "0 decimal places"}, {"10000000000000.00", "USD", "15 digits"}, {"10000000000000", "USD", "15 digits"}, {"1000000000000000", "JPY", "15 digits"},
 	} {
 		_, err := commerce.ParsePrice(c.amount, c.currency)
 		checkRefused(t, err, c.says)
@@ -53,7 +53,7 @@ func TestBoundsOfNumbers(t *testing.T) {
 		}
 		for _, n := range c.bad {
 			_, err := c.parse(n)
-			checkRefused(t, err, "give ")
+			checkRefused(t, err, "use ")
 		}
 	}
 }

@@ -7,26 +7,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Amounts of the usual form are read by a way of their own: it gives what the long way does.
-func TestPlainAmounts(t *testing.T) {
-	plain := 0
+// The fast path of ParseMoney returns the same amounts as the decimal library.
+func TestFastPathOfAmounts(t *testing.T) {
+	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.StringMatching(`[0-9]{1,12}(\.[0-9]{1,4})?`), rapid.StringMatching(`[-+0-9.eE]{0,16}`)).Draw(t, "amount")
 		c := rapid.SampledFrom([]Currency{"USD", "JPY", "KWD", "CLF"}).Draw(t, "currency")
-		short, ok := parsePlain(text, c.Digits())
+		fast, ok := parsePlain(text, c.Digits())
 		if !ok {
 			return
 		}
-		plain++
-		long, err := decimal.Parse(text)
+		accepted++
+		slow, err := decimal.Parse(text)
 		if err != nil {
-			t.Fatalf("%q is no amount: %v", text, err)
+			t.Fatalf("%q is not an amount: %v", text, err)
 		}
-		if want := trimmed(long, c); short != want {
-			t.Errorf("%q %s is %v, want %v", text, c, short, want)
+		if want := trimmed(slow, c); fast != want {
+			t.Errorf("%q %s is %v, want %v", text, c, fast, want)
 		}
 	})
-	if plain == 0 {
-		t.Error("no amount was of the usual form")
+	if accepted == 0 {
+		t.Error("the fast path accepted no amount")
 	}
 }

@@ -19,7 +19,7 @@ func money(t testing.TB, amount string, c commerce.Currency) commerce.Money {
 	return m
 }
 
-// DynamoDB gives 0.10 back as 0.1, and 3 as 3; clients see the currency's digits.
+// DynamoDB returns 0.10 as 0.1 and 3.00 as 3. Decimal restores the currency's decimal places.
 func TestDecimalHasTheCurrencysDigits(t *testing.T) {
 	for _, c := range []struct {
 		amount   string
@@ -45,12 +45,12 @@ func TestDecimalHasTheCurrencysDigits(t *testing.T) {
 		{"99999999999999999.99", "USD", "99999999999999999.99"},
 	} {
 		if got := money(t, c.amount, c.currency).Decimal(); got != c.want {
-			t.Errorf("%s %s is shown as %q, want %q", c.amount, c.currency, got, c.want)
+			t.Errorf("the decimal of %s %s is %q, want %q", c.amount, c.currency, got, c.want)
 		}
 	}
 }
 
-func TestParseMoneyRefuses(t *testing.T) {
+func TestParseMoneyRejects(t *testing.T) {
 	for _, s := range []string{"", "x", "NaN", "Infinity", "1,5", "1_000", "0x10", " 1", "1e30", "99999999999999999999", strings.Repeat("9", 10_000)} {
 		_, err := commerce.ParseMoney(s, "USD")
 		checkRefused(t, err, "decimal number")
@@ -81,14 +81,14 @@ func TestTimesAndPlus(t *testing.T) {
 	if none, err := three.Times(0); err != nil || none.Decimal() != "0.00" {
 		t.Errorf("14.97 times 0 = %v, %v", none, err)
 	}
-	// Floats cannot do this one.
+	// Floats would make this sum inexact.
 	tenths := money(t, "0.1", "EUR")
 	if sum, err := tenths.Plus(money(t, "0.2", "EUR")); err != nil || sum != money(t, "0.3", "EUR") {
 		t.Errorf("0.1 plus 0.2 = %v, %v", sum, err)
 	}
 }
 
-func TestMoneyRefusesToAddCurrencies(t *testing.T) {
+func TestPlusRejectsDifferentCurrencies(t *testing.T) {
 	_, err := money(t, "1", "USD").Plus(money(t, "1", "EUR"))
 	if err == nil || !strings.Contains(err.Error(), "USD") || !strings.Contains(err.Error(), "EUR") {
 		t.Errorf("1 USD plus 1 EUR: error %v, want one that names both", err)
@@ -109,7 +109,7 @@ func TestMoneyTooLarge(t *testing.T) {
 	}
 }
 
-// Adding an amount n times gives n times the amount, to the digit.
+// Adding an amount n times equals multiplying it by n.
 func TestSumOfEqualLinesIsTheProduct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		currency := rapid.SampledFrom([]commerce.Currency{"USD", "JPY", "KWD"}).Draw(t, "currency")
@@ -135,7 +135,7 @@ func TestSumOfEqualLinesIsTheProduct(t *testing.T) {
 	})
 }
 
-// What is shown reads back as the same amount.
+// The result of Decimal parses to the same amount.
 func FuzzParseMoney(f *testing.F) {
 	for _, seed := range []string{"29.99", "0.1", "-0", "1e5", "1e-19", "9999999999999999999", "NaN", ".5", "0.0000000000000000001"} {
 		f.Add(seed)
@@ -147,12 +147,12 @@ func FuzzParseMoney(f *testing.F) {
 			return
 		}
 		if again := money(t, m.Decimal(), "USD"); again.Amount.Cmp(m.Amount) != 0 {
-			t.Errorf("%q is shown as %q, which reads as %v", s, m.Decimal(), again.Amount)
+			t.Errorf("the decimal of %q is %q, which parses to %v", s, m.Decimal(), again.Amount)
 		}
 	})
 }
 
-// The library rounds; money does not.
+// ParseMoney, Times and Plus never round, although the decimal library does.
 func TestMoneyIsNeverRounded(t *testing.T) {
 	for _, amount := range []string{"0.12345678901234567890123", "1e-30", "1e-999999999", "1e999999999", "12345678901234567890", "0." + strings.Repeat("0", 100)} {
 		if m, err := commerce.ParseMoney(amount, "USD"); err == nil {
@@ -184,8 +184,8 @@ func TestMoneyIsNeverRounded(t *testing.T) {
 	}
 }
 
-// The digits are ISO 4217's, also where people use fewer.
-func TestDigitsAreISOs(t *testing.T) {
+// Digits follows ISO 4217 even for currencies that people use with fewer digits.
+func TestDigitsFollowISO4217(t *testing.T) {
 	for currency, want := range map[commerce.Currency]int{"USD": 2, "COP": 2, "IDR": 2, "JPY": 0, "KWD": 3, "IQD": 3, "CLF": 4} {
 		if got := currency.Digits(); got != want {
 			t.Errorf("%s has %d digits, want %d", currency, got, want)

@@ -2,63 +2,62 @@ package commerce
 
 import "time"
 
-// MaxEmbeddedItems is up to how many items an order carries on its own records.
+// MaxEmbeddedItems is the maximum number of line items that the records of an order embed.
 const MaxEmbeddedItems = 25
 
-// Order is what a customer bought at one time.
+// Order is a purchase of a customer.
 type Order struct {
 	ID         OrderID
 	CustomerID CustomerID
 	Status     Status
 	// Total is the sum of the items' subtotals.
 	Total Money
-	// ItemCount is how many items (lines) the order has; nil where the record that was read does
-	// not tell.
+	// ItemCount is the number of line items. It is nil if the record that was read has no count.
 	ItemCount *int
-	// Items are the order's items by SKU, where EmbedsItems; an order of more than
-	// MaxEmbeddedItems, and one that other software wrote, has them only as records of their own.
+	// Items are the line items by SKU, if EmbedsItems is true. Orders of more than MaxEmbeddedItems
+	// and external records have line items only as separate records.
 	Items       []LineItem
 	EmbedsItems bool
-	// ShippingAddress is nil where none was given.
+	// ShippingAddress is nil if the order has no shipping address.
 	ShippingAddress *Address
-	// TrackingNumber and Carrier are those of the shipment; empty if they are unknown.
+	// TrackingNumber and Carrier describe the shipment. They are empty if unknown.
 	TrackingNumber, Carrier string
-	// AccountRepID is who looked after the customer when the order was placed.
+	// AccountRepID is the customer's account rep at the time of the order.
 	AccountRepID EmployeeID
 	PlacedAt     time.Time
 	UpdatedAt    time.Time
-	// Version goes up with every change; 0 where other software wrote the record.
+	// Version is incremented by every change. It is 0 in external records.
 	Version int
 }
 
-// LineItem is one line of an order: a product, how many, at which price.
+// LineItem is one line of an order: a product, its quantity and its unit price.
 type LineItem struct {
 	OrderID OrderID
-	// CustomerID is who placed the order; empty where the record that was read does not tell.
+	// CustomerID is the customer of the order. It is empty if the record that was read lacks it.
 	CustomerID CustomerID
 	SKU        SKU
-	// Name and UnitPrice are the product's at the time of placing.
+	// Name and UnitPrice are copied from the product when the order is placed.
 	Name      string
 	Quantity  int
 	UnitPrice Money
 }
 
-// Subtotal is the unit price times the quantity.
+// Subtotal returns the unit price times the quantity.
 //
-// Errors: one that says so where the result has more than 19 digits.
+// It returns an error if the result has more than 19 digits.
 func (i LineItem) Subtotal() (Money, error) { return i.UnitPrice.Times(i.Quantity) }
 
-// Address is where goods go. Line2 and Region may be empty.
+// Address is a shipping address. Line2, Region and PostalCode may be empty.
 type Address struct {
 	Recipient, Line1, Line2, City, Region, PostalCode string
-	// CountryCode is two letters by ISO 3166-1.
+	// CountryCode is a two-letter code of ISO 3166-1.
 	CountryCode string
 }
 
-// EventType is what kind of thing happened to an order, in lower case: "placed".
+// EventType is the kind of an event of an order, in lower case, such as "placed".
 type EventType string
 
-// The kinds of events.
+// Event types.
 const (
 	EventPlaced                 EventType = "placed"
 	EventConfirmed              EventType = "confirmed"
@@ -71,33 +70,35 @@ const (
 	EventImported               EventType = "imported"
 )
 
-// ParseEventType reads a kind of event as it is stored.
+// ParseEventType returns a stored event type.
 //
-// Errors: InvalidError for any other text.
+// It returns an InvalidError if s is not an event type.
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
 		EventShippingAddressChanged, EventImported:
 		return t, nil
 	}
-	return "", Invalid("is %q, which is no kind of event", s)
+	return "", Invalid("is %q, which is not an event type", s)
 }
 
-// Event is one thing that happened to an order.
+// Event is an entry in the timeline of an order.
 type Event struct {
 	ID      EventID
 	OrderID OrderID
 	Type    EventType
-	// From and To are the statuses before and after; zero where the event has none.
+	// From and To are the statuses before and after the event. They are zero if the event does not
+	// change the status.
 	From, To Status
 	At       time.Time
-	// Actor is who did it.
+	// Actor is the name of the principal that caused the event.
 	Actor string
-	// Note is what they noted; empty where nothing.
+	// Note is the actor's note. It may be empty.
 	Note string
-	// WarehouseID is where the goods left from; empty unless the event shipped the order.
+	// WarehouseID is the warehouse that shipped the order. It is set only in events of the type
+	// EventShipped.
 	WarehouseID WarehouseID
 }
 
-// AvailableTransitions are the statuses that the order can move to from here.
+// AvailableTransitions returns the statuses that the order can change to next.
 func (o Order) AvailableTransitions() []Status { return o.Status.Transitions() }

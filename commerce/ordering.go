@@ -8,40 +8,39 @@ import (
 	"time"
 )
 
-// Merged adds up the lines of one product; the products stand in the order in which they came
-// first.
+// Merged combines lines of the same product. Products keep the order of their first lines.
 //
-// Errors: InvalidInput where a sum is more than MaxQuantity; those of CheckLines.
+// It returns InvalidInput if a combined quantity is more than MaxQuantity. It also returns the
+// errors of CheckLines.
 func Merged(lines []OrderLine) ([]OrderLine, error) {
-	at := make(map[SKU]int, len(lines))
+	indexes := make(map[SKU]int, len(lines))
 	var merged []OrderLine
 	for i, line := range lines {
-		j, ok := at[line.SKU]
+		j, ok := indexes[line.SKU]
 		if !ok {
-			at[line.SKU] = len(merged)
+			indexes[line.SKU] = len(merged)
 			merged = append(merged, line)
 			continue
 		}
 		if merged[j].Quantity += line.Quantity; merged[j].Quantity > MaxQuantity {
-			return nil, Refuse(Path("items", strconv.Itoa(i), "quantity"), "makes %d pieces of product %s: an order has at most %d", merged[j].Quantity, line.SKU, MaxQuantity)
+			return nil, Refuse(Path("items", strconv.Itoa(i), "quantity"), "raises the quantity of product %s to %d: use at most %d in total", line.SKU, merged[j].Quantity, MaxQuantity)
 		}
 	}
 	return merged, CheckLines(len(merged))
 }
 
-// Place makes a pending order of lines of different products. products are those that exist, in
-// stock or not. Fields that a refusal names are those of the first line of that product in the
-// command.
+// Place returns a new pending order. products maps SKUs to existing products, in stock or not. The
+// path of a user error names the first line of the product.
 //
-// Errors: Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines and PriceChanged.
+// It returns Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines and PriceChanged.
 func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
 	q := NewQuote(c.Lines, products)
-	refusals := Refusals(q.UserErrors)
+	userErrors := Refusals(q.UserErrors)
 	if c.ExpectedTotal != nil && q.Total != nil && !q.Total.Equal(*c.ExpectedTotal) {
-		refusals = append(refusals, NoSuchTotal(*c.ExpectedTotal, *q.Total, q.Lines))
+		userErrors = append(userErrors, NoSuchTotal(*c.ExpectedTotal, *q.Total, q.Lines))
 	}
-	if len(refusals) > 0 {
-		return Order{}, refusals
+	if len(userErrors) > 0 {
+		return Order{}, userErrors
 	}
 	items := slices.Collect(q.items())
 	for i := range items {
@@ -51,10 +50,10 @@ func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products ma
 		PlacedAt: at, UpdatedAt: at, Version: 1}.holding(items, *q.Total), nil
 }
 
-// withItems returns the order with these items, and with the total and count that follow. All of
-// them stand in Items, also where there are too many to be embedded.
+// withItems returns the order with new line items, total and item count. Items holds all line
+// items, even if there are more than MaxEmbeddedItems.
 //
-// Errors: InvalidInput, at path, where the total is too large.
+// It returns InvalidInput for path if the total has too many digits or the currencies differ.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 	total, err := totalOf(slices.Values(items), path)
 	if err != nil {
@@ -63,7 +62,7 @@ func (o Order) withItems(items []LineItem, path []string) (Order, error) {
 	return o.holding(items, total), nil
 }
 
-// holding returns the order with these items, whose total is known.
+// holding returns the order with new line items and their total.
 func (o Order) holding(items []LineItem, total Money) Order {
 	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
 	n := len(items)
@@ -71,23 +70,23 @@ func (o Order) holding(items []LineItem, total Money) Order {
 	return o
 }
 
-// totalOf adds up the subtotals of items, of which there is at least one.
+// totalOf returns the sum of the subtotals of at least one line item.
 //
-// Errors: InvalidInput, at path, where the currencies differ or the total is too large.
+// It returns InvalidInput for path if the total has too many digits or the currencies differ.
 func totalOf(items iter.Seq[LineItem], path []string) (total Money, err error) {
 	for item := range items {
 		if total.Currency == "" {
 			total.Currency = item.UnitPrice.Currency
 		}
 		if item.UnitPrice.Currency != total.Currency {
-			return Money{}, Refuse(path, "leaves items in %s and %s: an order has one currency", total.Currency, item.UnitPrice.Currency)
+			return Money{}, Refuse(path, "combines items in %s and %s: use one currency per order", total.Currency, item.UnitPrice.Currency)
 		}
 		subtotal, err := item.Subtotal()
 		if err == nil {
 			total, err = total.Plus(subtotal)
 		}
 		if err != nil || !total.writable() {
-			return Money{}, Refuse(path, "makes a total of more than %d digits: split the order", MaxPriceDigits)
+			return Money{}, Refuse(path, "leads to a total of more than %d digits: split the order", MaxPriceDigits)
 		}
 	}
 	return total, nil
@@ -95,7 +94,8 @@ func totalOf(items iter.Seq[LineItem], path []string) (total Money, err error) {
 
 // Moved returns the order in another status.
 //
-// Errors: InvalidTransition, AddressMissing.
+// It returns InvalidTransition if the order's status cannot change to that status, and
+// AddressMissing if an order to be shipped has no shipping address.
 func (o Order) Moved(c OrderMove) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
 		return Order{}, NoTransition(o.Status, c.To)
@@ -107,14 +107,16 @@ func (o Order) Moved(c OrderMove) (Order, error) {
 	return o, nil
 }
 
-// WithItem returns a pending order, given with all its items, with so many pieces of a product:
-// none takes it off. product is what a product that is new in the order is sold as, nil where there
-// is no such product. by is how many pieces more than before are reserved.
+// WithItem returns the order with a new quantity of a product. The order must be pending, and Items
+// must hold all its line items. A quantity of 0 removes the product.
 //
-// Errors: InvalidInput, NotFound, TooManyLines, InsufficientStock.
-func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, by int, err error) {
+// product is the current product, or nil if it does not exist. reserved is the increase of the
+// reserved quantity, and negative for a decrease.
+//
+// It returns InvalidInput, NotFound, TooManyLines or InsufficientStock.
+func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
-		return Order{}, 0, Refuse(Path("orderId"), "names an order that is %s: its items can change only while it is pending", o.Status)
+		return Order{}, 0, Refuse(Path("orderId"), "names an order that is %s: only the items of a pending order can change", o.Status)
 	}
 	items := slices.Clone(o.Items)
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
@@ -122,40 +124,41 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, by 
 	case i < 0 && c.Quantity == 0:
 		return Order{}, 0, NotFound{because(CodeNotFound, Path("sku"), "Product %s is not in the order.", c.SKU)}
 	case c.Quantity == 0 && len(items) == 1:
-		return Order{}, 0, Refuse(Path("sku"), "names the only product of the order: cancel the order instead")
+		return Order{}, 0, Refuse(Path("sku"), "names the only product of the order: cancel the order instead of removing the product")
 	case c.Quantity == 0:
-		by = -items[i].Quantity
+		reserved = -items[i].Quantity
 		items = slices.Delete(items, i, i+1)
 	case i >= 0:
-		by = c.Quantity - items[i].Quantity
+		reserved = c.Quantity - items[i].Quantity
 		items[i].Quantity = c.Quantity
 	case product == nil:
 		return Order{}, 0, Unknown("product", c.SKU, "sku")
 	case len(items) >= MaxLines:
 		return Order{}, 0, TooLong(Path("sku"), len(items)+1, MaxLines)
 	case product.UnitPrice.Currency != o.Total.Currency:
-		return Order{}, 0, Refuse(Path("sku"), "is sold in %s, the order is in %s: an order has one currency", product.UnitPrice.Currency, o.Total.Currency)
+		return Order{}, 0, Refuse(Path("sku"), "is sold in %s, but the order is in %s: use one currency per order", product.UnitPrice.Currency, o.Total.Currency)
 	default:
-		by = c.Quantity
+		reserved = c.Quantity
 		items = append(items, LineItem{OrderID: o.ID, CustomerID: o.CustomerID, SKU: c.SKU, Name: product.Name, Quantity: c.Quantity, UnitPrice: product.UnitPrice})
 	}
-	if by > 0 && (product == nil || product.Available < by) {
+	if reserved > 0 && (product == nil || product.Available < reserved) {
 		available := 0
 		if product != nil {
 			available = product.Available
 		}
-		return Order{}, 0, TooFew(Path("quantity"), c.SKU, by, available, " beyond what the order has")
+		return Order{}, 0, TooFew(Path("quantity"), c.SKU, reserved, available, " in addition to the quantity in the order")
 	}
 	changed, err = o.withItems(items, Path("quantity"))
-	return changed, by, err
+	return changed, reserved, err
 }
 
-// CanGoElsewhere reports whether the order's shipping address can change: before it is shipped.
+// CanGoElsewhere returns an error if the shipping address of the order cannot change. The address
+// can change until the order is shipped.
 //
-// Errors: InvalidInput.
+// It returns InvalidInput.
 func (o Order) CanGoElsewhere() error {
 	if !o.Status.Reserves() {
-		return Refuse(Path("orderId"), "names an order that is %s: its shipping address can change only before it is shipped", o.Status)
+		return Refuse(Path("orderId"), "names an order that is %s: the shipping address can change only before the order is shipped", o.Status)
 	}
 	return nil
 }

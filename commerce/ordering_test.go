@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// refusalsOf gives the refusals of an error.
+// refusalsOf returns the user errors of an error.
 func refusalsOf(t testing.TB, err error) commerce.Refusals {
 	t.Helper()
 	if !commerce.IsRefusal(err) {
@@ -25,7 +25,7 @@ func refusalsOf(t testing.TB, err error) commerce.Refusals {
 	return commerce.Refusals{one}
 }
 
-// fieldOf is the path that a refusal names, joined with points.
+// fieldOf returns the path in a user error, joined with periods.
 func fieldOf(r commerce.Refusal) string {
 	switch r := r.(type) {
 	case commerce.NotFound:
@@ -40,6 +40,7 @@ func fieldOf(r commerce.Refusal) string {
 	return ""
 }
 
+// shelf returns the products that the tests order.
 func shelf(t testing.TB) map[commerce.SKU]*commerce.Product {
 	return map[commerce.SKU]*commerce.Product{
 		"mug":  {SKU: "mug", Name: "Mug", UnitPrice: money(t, "4.50", "USD"), Available: 10},
@@ -68,18 +69,18 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-func TestPlaceRefuses(t *testing.T) {
+func TestPlaceRejects(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		lines []commerce.OrderLine
-		want  []string // code and field of each refusal
+		want  []string // code and field of each user error
 	}{
-		{"unknown products, all of them", []commerce.OrderLine{{"none", 1}, {"mug", 1}, {"nil", 1}}, []string{"NOT_FOUND input.items.0.sku", "NOT_FOUND input.items.2.sku"}},
-		{"more than there are", []commerce.OrderLine{{"mug", 11}, {"lamp", 2}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity", "INSUFFICIENT_STOCK input.items.1.quantity"}},
-		{"more than there are in two lines", []commerce.OrderLine{{"mug", 6}, {"mug", 6}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity"}},
+		{"several unknown products", []commerce.OrderLine{{"none", 1}, {"mug", 1}, {"nil", 1}}, []string{"NOT_FOUND input.items.0.sku", "NOT_FOUND input.items.2.sku"}},
+		{"more than available", []commerce.OrderLine{{"mug", 11}, {"lamp", 2}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity", "INSUFFICIENT_STOCK input.items.1.quantity"}},
+		{"more than available in two lines", []commerce.OrderLine{{"mug", 6}, {"mug", 6}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity"}},
 		{"two currencies", []commerce.OrderLine{{"mug", 1}, {"vase", 1}}, []string{"INVALID input.items.1.sku"}},
 		{"too large a total", []commerce.OrderLine{{"gold", 2}}, []string{"INVALID input.items"}},
-		{"too many pieces in two lines", []commerce.OrderLine{{"mug", commerce.MaxQuantity}, {"mug", 1}}, []string{"INVALID input.items.1.quantity"}},
+		{"too high a quantity in two lines", []commerce.OrderLine{{"mug", commerce.MaxQuantity}, {"mug", 1}}, []string{"INVALID input.items.1.quantity"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := commerce.NewOrder{Lines: c.lines}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, shelf(t))
@@ -88,7 +89,7 @@ func TestPlaceRefuses(t *testing.T) {
 				got = append(got, string(r.Code())+" "+fieldOf(r))
 			}
 			if !slices.Equal(got, c.want) {
-				t.Errorf("refused for %v, want %v: %v", got, c.want, err)
+				t.Errorf("user errors %v, want %v: %v", got, c.want, err)
 			}
 		})
 	}
@@ -112,7 +113,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// pendingOrder is 2 mugs and 1 lamp.
+// pendingOrder returns an order of 2 mugs and 1 lamp.
 func pendingOrder(t testing.TB) commerce.Order {
 	t.Helper()
 	o, err := commerce.NewOrder{Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}}}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, shelf(t))
@@ -123,38 +124,38 @@ func pendingOrder(t testing.TB) commerce.Order {
 }
 
 func TestWithItem(t *testing.T) {
-	dearer := map[commerce.SKU]*commerce.Product{"mug": {SKU: "mug", UnitPrice: money(t, "99", "EUR"), Available: 1}, "hat": {SKU: "hat", UnitPrice: money(t, "1", "USD"), Available: 9}}
+	changedPrices := map[commerce.SKU]*commerce.Product{"mug": {SKU: "mug", UnitPrice: money(t, "99", "EUR"), Available: 1}, "hat": {SKU: "hat", UnitPrice: money(t, "1", "USD"), Available: 9}}
 	for _, c := range []struct {
 		name     string
 		sku      commerce.SKU
 		quantity int
-		by       int
+		reserved int
 		total    string
 		items    int
 	}{
-		{"more, at the old price", "mug", 3, 1, "33.55", 2},
-		{"fewer", "mug", 1, -1, "24.55", 2},
-		{"as many", "mug", 2, 0, "29.05", 2},
-		{"none", "mug", 0, -2, "20.05", 1},
-		{"a new one", "hat", 9, 9, "38.05", 3},
+		{"increase at the original price", "mug", 3, 1, "33.55", 2},
+		{"decrease", "mug", 1, -1, "24.55", 2},
+		{"same quantity", "mug", 2, 0, "29.05", 2},
+		{"removal", "mug", 0, -2, "20.05", 1},
+		{"new product", "hat", 9, 9, "38.05", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := pendingOrder(t)
-			after, by, err := before.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, dearer[c.sku])
+			after, reserved, err := before.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, changedPrices[c.sku])
 			if err != nil {
 				t.Fatal(err)
 			}
-			if by != c.by || after.Total.Decimal() != c.total || *after.ItemCount != c.items || len(after.Items) != c.items {
-				t.Errorf("by %d, total %s, %d items, want %d, %s, %d", by, after.Total.Decimal(), *after.ItemCount, c.by, c.total, c.items)
+			if reserved != c.reserved || after.Total.Decimal() != c.total || *after.ItemCount != c.items || len(after.Items) != c.items {
+				t.Errorf("reserved %d, total %s, %d items, want %d, %s, %d", reserved, after.Total.Decimal(), *after.ItemCount, c.reserved, c.total, c.items)
 			}
 			if again := pendingOrder(t); !slices.Equal(before.Items, again.Items) {
-				t.Errorf("the order before has changed: %+v", before.Items)
+				t.Errorf("WithItem changed its receiver: %+v", before.Items)
 			}
 		})
 	}
 }
 
-func TestWithItemRefuses(t *testing.T) {
+func TestWithItemRejects(t *testing.T) {
 	full := pendingOrder(t)
 	for len(full.Items) < commerce.MaxLines {
 		full.Items = append(full.Items, commerce.LineItem{SKU: commerce.SKU(strings.Repeat("x", len(full.Items))), UnitPrice: full.Items[0].UnitPrice, Quantity: 1})
@@ -169,18 +170,18 @@ func TestWithItemRefuses(t *testing.T) {
 		want     string
 	}{
 		{"not pending", shipped, "mug", 1, "INVALID input.orderId"},
-		{"off, and not in it", pendingOrder(t), "hat", 0, "NOT_FOUND input.sku"},
-		{"unknown", pendingOrder(t), "hat", 1, "NOT_FOUND input.sku"},
+		{"removal of a product that is not in the order", pendingOrder(t), "hat", 0, "NOT_FOUND input.sku"},
+		{"unknown product", pendingOrder(t), "hat", 1, "NOT_FOUND input.sku"},
 		{"other currency", pendingOrder(t), "vase", 1, "INVALID input.sku"},
 		{"too many lines", full, "vase", 1, "TOO_MANY_LINES input.sku"},
-		{"not enough", pendingOrder(t), "mug", 13, "INSUFFICIENT_STOCK input.quantity"},
+		{"insufficient stock", pendingOrder(t), "mug", 13, "INSUFFICIENT_STOCK input.quantity"},
 		{"too large a total", pendingOrder(t), "gold", 2, "INVALID input.quantity"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := c.order.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, shelf(t)[c.sku])
 			r := refusalsOf(t, err)
 			if got := string(r[0].Code()) + " " + fieldOf(r[0]); got != c.want {
-				t.Errorf("refused for %s, want %s: %v", got, c.want, err)
+				t.Errorf("user error %s, want %s: %v", got, c.want, err)
 			}
 		})
 	}
@@ -189,12 +190,12 @@ func TestWithItemRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err = one.WithItem(commerce.OrderItemChange{SKU: "lamp"}, nil); refusalsOf(t, err)[0].Code() != commerce.CodeInvalid {
-		t.Errorf("the last item goes: %v", err)
+		t.Errorf("removing the last item: %v", err)
 	}
 }
 
-// Whatever is set and taken off, an order's total is the sum of its lines, and what it has reserved
-// more is what it says.
+// After any changes of line items, the total is the sum of the subtotals, and the reserved quantity
+// is the sum of the quantities.
 func TestChangesOfItemsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		products := map[commerce.SKU]*commerce.Product{}
@@ -213,23 +214,23 @@ func TestChangesOfItemsAddUp(t *testing.T) {
 		reserved := 1
 		for range rapid.IntRange(0, 20).Draw(t, "changes") {
 			change := commerce.OrderItemChange{SKU: rapid.SampledFrom(skus).Draw(t, "sku"), Quantity: rapid.IntRange(0, 5).Draw(t, "quantity")}
-			after, by, err := o.WithItem(change, products[change.SKU])
+			after, increase, err := o.WithItem(change, products[change.SKU])
 			if commerce.IsRefusal(err) {
 				continue
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, reserved = after, reserved+by
+			o, reserved = after, reserved+increase
 		}
-		pieces, cents := 0, int64(0)
+		quantity, cents := 0, int64(0)
 		for _, item := range o.Items {
-			pieces += item.Quantity
+			quantity += item.Quantity
 			cents += int64(item.Quantity) * map[commerce.SKU]int64{"a": 0, "b": 1, "c": 1999, "d": 100_000_000}[item.SKU]
 		}
 		whole, frac, _ := o.Total.Amount.Int64(2)
-		if pieces != reserved || whole*100+frac != cents || len(o.Items) != *o.ItemCount || len(o.Items) == 0 {
-			t.Fatalf("%d pieces, %d reserved; %d cents, total %s; %d items, count %d", pieces, reserved, cents, o.Total.Decimal(), len(o.Items), *o.ItemCount)
+		if quantity != reserved || whole*100+frac != cents || len(o.Items) != *o.ItemCount || len(o.Items) == 0 {
+			t.Fatalf("quantity %d, %d reserved; %d cents, total %s; %d items, count %d", quantity, reserved, cents, o.Total.Decimal(), len(o.Items), *o.ItemCount)
 		}
 	})
 }

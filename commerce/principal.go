@@ -1,19 +1,19 @@
 package commerce
 
-// Role is what somebody who asks may do in general. The zero value may do nothing.
+// Role determines the permissions of a principal. The zero value has no permissions.
 type Role int
 
 // Roles.
 const (
-	// RoleAnonymous is for requests without a token, on a server that accepts them.
+	// RoleAnonymous is for requests without a token, if the server accepts them.
 	RoleAnonymous Role = iota + 1
-	// RoleCustomer is for somebody who buys, and sees the own records.
+	// RoleCustomer is for customers, who have access to their own records.
 	RoleCustomer
-	// RoleStaff is for those who work on orders and stock.
+	// RoleStaff is for employees who work on orders and stock.
 	RoleStaff
-	// RoleAdmin is for those who run the shop.
+	// RoleAdmin is for administrators.
 	RoleAdmin
-	// RoleService is for other programs: a gateway, a payment provider's webhook.
+	// RoleService is for other programs, such as a gateway or a payment provider's webhook.
 	RoleService
 )
 
@@ -24,7 +24,7 @@ func Roles() []Role {
 
 var roleNames = [...]string{RoleAnonymous: "ANONYMOUS", RoleCustomer: "CUSTOMER", RoleStaff: "STAFF", RoleAdmin: "ADMIN", RoleService: "SERVICE"}
 
-// String is the role's name as tokens and the schema have it.
+// String returns the role's name in tokens and in the schema.
 func (r Role) String() string {
 	if r < RoleAnonymous || r > RoleService {
 		return "NOBODY"
@@ -35,7 +35,8 @@ func (r Role) String() string {
 // TokenRoles returns the roles that tokens can have.
 func TokenRoles() []Role { return Roles()[1:] }
 
-// ParseRole returns the role that a token names, and false if there is no such role.
+// ParseRole returns the role with a name in a token. It returns false if tokens cannot have the
+// role.
 func ParseRole(name string) (Role, bool) {
 	for _, role := range TokenRoles() {
 		if role.String() == name {
@@ -45,20 +46,20 @@ func ParseRole(name string) (Role, bool) {
 	return 0, false
 }
 
-// Principal is who makes a request. The zero value is nobody.
+// Principal is the authenticated identity of a request. The zero value has no permissions.
 type Principal struct {
-	// ID identifies the principal: its rate limit and its idempotency keys belong to this ID.
-	// Tokens of another issuer, subject or customer have another ID. It holds no '#'.
+	// ID identifies the principal's rate limit and idempotency keys. Tokens of different issuers,
+	// subjects or customers have different IDs. It does not contain '#'.
 	ID string
-	// Name is the actor in the events of orders: the subject of the token. Principals with
+	// Name is the subject of the token. Events of orders store it as the actor. Principals with
 	// different IDs can share a name.
 	Name string
-	// Role is what the principal may do.
+	// Role is the role of the principal.
 	Role Role
-	// Customer is the own record of a principal of RoleCustomer, else empty.
+	// Customer is the principal's own customer. It is empty unless Role is RoleCustomer.
 	Customer CustomerID
 }
 
-// Everybody is the principal of all requests to a server without authentication: everything is open
-// to them.
+// Everybody returns the principal of all requests to a server without authentication. It has the
+// role of an administrator.
 func Everybody() Principal { return Principal{ID: "anonymous", Name: "anonymous", Role: RoleAdmin} }

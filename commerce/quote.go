@@ -6,19 +6,20 @@ import (
 	"strconv"
 )
 
-// QuotedLine is a product and its quantity at today's price. Its item belongs to no order yet.
+// QuotedLine is a product and its quantity at the current price. The line item belongs to no order
+// yet.
 type QuotedLine struct {
 	LineItem
-	// Available is the number of pieces that can still be sold.
+	// Available is the quantity in stock that is not reserved.
 	Available int
 }
 
-// InStock reports whether the whole quantity can be sold.
+// InStock reports whether the full quantity is available.
 func (l QuotedLine) InStock() bool { return l.Available >= l.Quantity }
 
-// Quote is the price of an order that has not been placed.
+// Quote is the current price of an order that has not been placed.
 type Quote struct {
-	// Lines are the products that exist, one line for each product.
+	// Lines are the lines of existing products, one for each product.
 	Lines []QuotedLine
 	// Total is nil if a product does not exist or the currencies differ.
 	Total *Money
@@ -26,23 +27,23 @@ type Quote struct {
 	UserErrors []Refusal
 }
 
-// NewQuote returns the price of an order of these lines. products are the products that exist, in
-// stock or not. The path of a user error names the first line of the product.
+// NewQuote returns the current price of lines. products maps SKUs to existing products, in stock or
+// not. The path of a user error names the first line of the product.
 //
-// User errors: NotFound, InsufficientStock, InvalidInput, TooManyLines.
+// The user errors are NotFound, InsufficientStock, InvalidInput and TooManyLines.
 func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	merged, err := Merged(lines)
 	if err != nil {
 		return RefusedQuote(RefusalsOf(err))
 	}
 	q := Quote{Lines: []QuotedLine{}, UserErrors: []Refusal{}}
-	addable := true
+	summable := true
 	for _, line := range merged {
 		index := strconv.Itoa(slices.IndexFunc(lines, func(l OrderLine) bool { return l.SKU == line.SKU }))
 		product := products[line.SKU]
 		if product == nil {
 			q.UserErrors = append(q.UserErrors, Unknown("product", line.SKU, "items", index, "sku"))
-			addable = false
+			summable = false
 			continue
 		}
 		item := LineItem{SKU: line.SKU, Name: product.Name, Quantity: line.Quantity, UnitPrice: product.UnitPrice}
@@ -51,11 +52,11 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 			q.UserErrors = append(q.UserErrors, TooFew(Path("items", index, "quantity"), line.SKU, line.Quantity, product.Available, ""))
 		}
 		if first := q.Lines[0]; product.UnitPrice.Currency != first.UnitPrice.Currency {
-			q.UserErrors = append(q.UserErrors, Refuse(Path("items", index, "sku"), "is sold in %s, %s in %s: an order has one currency", product.UnitPrice.Currency, first.SKU, first.UnitPrice.Currency))
-			addable = false
+			q.UserErrors = append(q.UserErrors, Refuse(Path("items", index, "sku"), "is sold in %s, but product %s in %s: use one currency per order", product.UnitPrice.Currency, first.SKU, first.UnitPrice.Currency))
+			summable = false
 		}
 	}
-	if !addable {
+	if !summable {
 		return q
 	}
 	total, err := totalOf(q.items(), Path("items"))
@@ -68,11 +69,11 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 }
 
 // RefusedQuote returns the quote of an invalid input.
-func RefusedQuote(reasons Refusals) Quote {
-	return Quote{Lines: []QuotedLine{}, UserErrors: reasons}
+func RefusedQuote(userErrors Refusals) Quote {
+	return Quote{Lines: []QuotedLine{}, UserErrors: userErrors}
 }
 
-// items are the items of the lines.
+// items returns the line items of the quote.
 func (q Quote) items() iter.Seq[LineItem] {
 	return func(yield func(LineItem) bool) {
 		for _, line := range q.Lines {

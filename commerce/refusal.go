@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// RefusalCode is what kind of thing the rules refuse.
+// RefusalCode is the kind of a user error.
 type RefusalCode string
 
-// The kinds of refusals.
+// Codes of user errors.
 const (
 	CodeNotFound             RefusalCode = "NOT_FOUND"
 	CodeInvalid              RefusalCode = "INVALID"
@@ -25,42 +25,42 @@ const (
 	CodePriceChanged         RefusalCode = "PRICE_CHANGED"
 )
 
-// Refusal is why the rules refuse a change. Nothing was written. It is safe to show: its text says
-// what to change.
+// Refusal is a user error: the reason why the rules reject a change. Nothing was written. Its text
+// is safe to show and suggests a correction.
 type Refusal interface {
 	error
 	Code() RefusalCode
 }
 
-// Refusals are all that is wrong with one change, at least one.
+// Refusals are the user errors of one change. There is at least one.
 type Refusals []Refusal
 
-// Error joins the refusals' texts.
+// Error joins the texts of the user errors.
 func (r Refusals) Error() string {
 	texts := make([]string, len(r))
-	for i, one := range r {
-		texts[i] = one.Error()
+	for i, userError := range r {
+		texts[i] = userError.Error()
 	}
 	return strings.Join(texts, "; ")
 }
 
-// Reason is what all refusals have.
+// Reason holds the fields that all user errors have.
 type Reason struct {
 	code RefusalCode
-	// Message is a sentence that says what to change.
+	// Message is a sentence that names the problem and suggests a correction.
 	Message string
-	// Field is the path of the value that is wrong in the request, from "input" on; nil where it is
-	// no single one.
+	// Field is the path of the invalid value in the request, starting at "input". It is nil if no
+	// single value is invalid.
 	Field []string
 }
 
 // Error returns the message.
 func (r Reason) Error() string { return r.Message }
 
-// Code returns the kind of refusal.
+// Code returns the kind of the user error.
 func (r Reason) Code() RefusalCode { return r.code }
 
-// because makes a Reason about the value at that path in the request's input.
+// because returns the Reason for the value at a path in the request's input.
 func because(code RefusalCode, path []string, format string, args ...any) Reason {
 	r := Reason{code: code, Message: fmt.Sprintf(format, args...)}
 	if path != nil {
@@ -69,143 +69,146 @@ func because(code RefusalCode, path []string, format string, args ...any) Reason
 	return r
 }
 
-// Path is the path of a value in a request's input.
+// Path returns the path of a value in a request's input.
 func Path(names ...string) []string { return names }
 
 type (
-	// NotFound says that what the request names does not exist.
+	// NotFound reports that a record does not exist.
 	NotFound struct{ Reason }
-	// InvalidInput says that a value cannot be taken, or not in this situation.
+	// InvalidInput reports an invalid value.
 	InvalidInput struct{ Reason }
-	// VersionConflict says that the record has changed since the caller read it.
+	// VersionConflict reports that the record has changed since the caller read it.
 	VersionConflict struct {
 		Reason
-		// CurrentVersion is the record's version now, 0 where there is no record.
+		// CurrentVersion is the current version of the record, or 0 if it does not exist.
 		CurrentVersion int
 	}
-	// InvalidTransition says that the order cannot move to that status from where it is.
+	// InvalidTransition reports that the order cannot change to a status.
 	InvalidTransition struct {
 		Reason
 		From, To Status
-		// Allowed are the statuses that it can move to.
+		// Allowed are the statuses that the order can change to.
 		Allowed []Status
 	}
-	// InsufficientStock says that there are not as many pieces.
+	// InsufficientStock reports that the available quantity of a product is too small.
 	InsufficientStock struct {
 		Reason
 		SKU SKU
-		// Available is how many pieces can be had.
+		// Available is the available quantity.
 		Available int
 	}
-	// EmailTaken says that another customer has this e-mail address.
+	// EmailTaken reports that another customer has the email address.
 	EmailTaken struct{ Reason }
-	// AlreadyExists says that there is a record with this id.
+	// AlreadyExists reports that a record with the ID exists.
 	AlreadyExists struct{ Reason }
-	// IdempotencyKeyReused says that the key came with another request before.
+	// IdempotencyKeyReused reports that the idempotency key was used for a different request.
 	IdempotencyKeyReused struct{ Reason }
-	// TooManyLines says that the order has more than MaxLines lines.
+	// TooManyLines reports that the order has more than MaxLines lines.
 	TooManyLines struct {
 		Reason
 		Limit int
 	}
-	// AddressMissing says that the order has no shipping address.
+	// AddressMissing reports that the order has no shipping address.
 	AddressMissing struct{ Reason }
-	// PriceChanged says that the total is not the one that the caller expects.
+	// PriceChanged reports that the total differs from the expected total.
 	PriceChanged struct {
 		Reason
 		CurrentTotal Money
-		// Lines are the lines at today's prices.
+		// Lines are the lines at current prices.
 		Lines []QuotedLine
 	}
 )
 
-// Unknown refuses an id that nothing has. what is the kind of record: "customer".
-func Unknown[ID ~string](what string, id ID, path ...string) NotFound {
-	return NotFound{because(CodeNotFound, path, "There is no %s %s.", what, id)}
+// Unknown returns the user error for an ID that does not exist. kind is the kind of record, such as
+// "customer".
+func Unknown[ID ~string](kind string, id ID, path ...string) NotFound {
+	return NotFound{because(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
 }
 
-// Refuse refuses a value; what is wrong completes a sentence that begins with the value's name, as
-// an InvalidError's does.
+// Refuse returns the user error for an invalid value. The text completes a sentence that begins
+// with the path of the value, like the text of an InvalidError.
 func Refuse(path []string, format string, args ...any) InvalidInput {
 	return InvalidInput{because(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
 }
 
-// Conflict refuses a change of a record that has another version than the caller expects.
-func Conflict(what string, expected, current int) VersionConflict {
-	return VersionConflict{because(CodeVersionConflict, Path("expectedVersion"), "The %s has version %d, not %d: look at it as it is now, and decide again.", what, current, expected), current}
+// Conflict returns the user error for a record whose version is not the expected one. kind is the
+// kind of record.
+func Conflict(kind string, expected, current int) VersionConflict {
+	return VersionConflict{because(CodeVersionConflict, Path("expectedVersion"), "The %s has version %d, not %d: read it again and decide whether to repeat the change.", kind, current, expected), current}
 }
 
-// NoTransition refuses to move an order.
+// NoTransition returns the user error for a status that the order cannot change to.
 func NoTransition(from, to Status) InvalidTransition {
 	allowed := from.Transitions()
-	hint := "nothing can follow"
+	hint := "this status is final"
 	if len(allowed) > 0 {
 		names := make([]string, len(allowed))
 		for i, s := range allowed {
 			names[i] = s.String()
 		}
-		hint = "it can become " + strings.Join(names, " or ")
+		hint = "the order can become " + strings.Join(names, " or ")
 	}
 	return InvalidTransition{because(CodeInvalidTransition, Path("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
 }
 
-// TooFew refuses to take more pieces than there are. where is empty for the stock that can be sold,
-// else " in warehouse w".
-func TooFew(path []string, sku SKU, wanted, available int, where string) InsufficientStock {
+// TooFew returns the user error for a quantity that exceeds the available quantity. scope completes
+// the message: " in warehouse w", or empty for the available stock of the product.
+func TooFew(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
 	available = max(0, available)
-	return InsufficientStock{because(CodeInsufficientStock, path, "Pieces of product %s: %d wanted, %d available%s.", sku, wanted, available, where), sku, available}
+	return InsufficientStock{because(CodeInsufficientStock, path, "Product %s: %d requested, but only %d available%s.", sku, requested, available, scope), sku, available}
 }
 
-// Taken refuses an e-mail address that another customer has.
+// Taken returns the user error for an email address of another customer.
 func Taken() EmailTaken {
-	return EmailTaken{because(CodeEmailTaken, Path("email"), "Another customer has this e-mail address.")}
+	return EmailTaken{because(CodeEmailTaken, Path("email"), "Another customer has this email address: use a different one.")}
 }
 
-// Exists refuses to make a record with an id that is in use.
-func Exists[ID ~string](what string, id ID, path ...string) AlreadyExists {
-	return AlreadyExists{because(CodeAlreadyExists, path, "There is a %s %s already.", what, id)}
+// Exists returns the user error for an ID that is already in use. kind is the kind of record.
+func Exists[ID ~string](kind string, id ID, path ...string) AlreadyExists {
+	return AlreadyExists{because(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
 }
 
-// KeyReused refuses an idempotency key that came with another request.
+// KeyReused returns the user error for an idempotency key of a different request.
 func KeyReused() IdempotencyKeyReused {
-	return IdempotencyKeyReused{because(CodeIdempotencyKeyReused, Path("idempotencyKey"), "This key came with another request in the last 24 hours: take a new key for each new request.")}
+	return IdempotencyKeyReused{because(CodeIdempotencyKeyReused, Path("idempotencyKey"), "This idempotency key was used for a different request in the last 24 hours: use a new key for each request.")}
 }
 
-// TooLong refuses an order of too many lines.
+// TooLong returns the user error for an order with too many lines.
 func TooLong(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, strconv.Itoa(lines), limit)
 }
 
-// FarTooLong refuses an order of so many lines that nobody counts them: more than that many.
+// FarTooLong returns the user error for an order whose lines were not counted. lines is a lower
+// bound of their number.
 func FarTooLong(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }
 
 func tooManyLines(path []string, lines string, limit int) TooManyLines {
-	return TooManyLines{because(CodeTooManyLines, path, "The order has %s lines, and can have at most %d. Split it into several orders.", lines, limit), limit}
+	return TooManyLines{because(CodeTooManyLines, path, "The order has %s lines, but at most %d are allowed: split it into several orders.", lines, limit), limit}
 }
 
-// NoAddress refuses to ship an order that has no shipping address.
+// NoAddress returns the user error for shipping an order without a shipping address.
 func NoAddress() AddressMissing {
-	return AddressMissing{because(CodeAddressMissing, Path("orderId"), "The order has no shipping address. Set it with updateShippingAddress, or ship with withoutAddress: true.")}
+	return AddressMissing{because(CodeAddressMissing, Path("orderId"), "The order has no shipping address: set one with updateShippingAddress, or ship with withoutAddress: true.")}
 }
 
-// NoSuchTotal refuses an order whose total is not the expected one.
+// NoSuchTotal returns the user error for an order whose total differs from the expected total.
 func NoSuchTotal(expected, current Money, lines []QuotedLine) PriceChanged {
-	return PriceChanged{because(CodePriceChanged, Path("expectedTotal"), "The total is now %s %s, not %s %s. To accept it, place the order again with the new total.",
+	return PriceChanged{because(CodePriceChanged, Path("expectedTotal"), "The total is now %s %s, not %s %s: to accept it, place the order again with the new expectedTotal.",
 		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
 }
 
-// IsRefusal reports whether an error is a refusal, or several.
+// IsRefusal reports whether an error is or wraps a user error.
 func IsRefusal(err error) bool { return RefusalsOf(err) != nil }
 
-// RefusalsOf returns the refusals that an error is made of; nil for any other error.
+// RefusalsOf returns the user errors that an error is or wraps, and nil for any other error.
 func RefusalsOf(err error) Refusals {
-	if several, ok := errors.AsType[Refusals](err); ok {
-		return several
+	if list, ok := errors.AsType[Refusals](err); ok {
+		return list
 	}
-	if one, ok := errors.AsType[Refusal](err); ok {
-		return Refusals{one}
+	if userError, ok := errors.AsType[Refusal](err); ok {
+		return Refusals{userError}
 	}
 	return nil
 }

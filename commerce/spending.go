@@ -6,26 +6,29 @@ import (
 	"time"
 )
 
-// MaxSpending is how many months, times currencies, a list of a customer's spending has at most.
+// MaxSpending is the maximum number of entries, one for each month and currency, in a list of a
+// customer's spending.
 const MaxSpending = 120
 
-// Spending is what a customer's orders of one month cost in one currency, without cancelled orders.
+// Spending is the total of a customer's orders placed in one month in one currency. Cancelled
+// orders do not count.
 type Spending struct {
 	CustomerID CustomerID
-	// Month is the month in UTC in which the orders were placed, such as 2026-04.
+	// Month is the UTC month of the orders, such as "2026-04".
 	Month string
 	Total Money
-	// Orders is the number of the orders.
+	// Orders is the number of orders in the total.
 	Orders int
 }
 
-// SpendingKey names the spending of a customer in a month and currency.
+// SpendingKey identifies an entry of a customer's spending.
 type SpendingKey struct {
 	Month    string
 	Currency Currency
 }
 
-// Spent returns what the order adds to its customer's spending: nothing if it is cancelled.
+// Spent returns the order's contribution to its customer's spending. A cancelled order contributes
+// 0.
 func (o Order) Spent() Spending {
 	s := Spending{CustomerID: o.CustomerID, Month: MonthOf(o.PlacedAt), Total: Money{Currency: o.Total.Currency}}
 	if o.Status != Cancelled {
@@ -34,12 +37,12 @@ func (o Order) Spent() Spending {
 	return s
 }
 
-// MonthOf returns the month of a time in UTC, such as 2026-04.
+// MonthOf returns the UTC month of a time, such as "2026-04".
 func MonthOf(t time.Time) string { return t.UTC().Format("2006-01") }
 
-// Minus returns by how much this spending is more than another one of the same month and currency.
+// Minus returns the difference to another entry of the same month and currency.
 //
-// Errors: one that says so where an amount has more than 19 digits.
+// It returns an error if an amount has more than 19 digits.
 func (s Spending) Minus(other Spending) (Spending, error) {
 	other.Total.Amount = other.Total.Amount.Neg()
 	var err error
@@ -48,27 +51,27 @@ func (s Spending) Minus(other Spending) (Spending, error) {
 	return s, err
 }
 
-// Spendings are what a customer has spent, by month and currency.
+// Spendings is the spending of a customer by month and currency.
 type Spendings map[SpendingKey]Spending
 
-// Add adds what an order costs.
+// Add adds the contribution of an order.
 //
-// Errors: one that says so where an amount has more than 19 digits.
+// It returns an error if an amount has more than 19 digits.
 func (all Spendings) Add(o Order) error {
 	s := o.Spent()
-	k := SpendingKey{s.Month, s.Total.Currency}
-	if before, ok := all[k]; ok {
+	key := SpendingKey{s.Month, s.Total.Currency}
+	if before, ok := all[key]; ok {
 		var err error
 		if s.Total, err = s.Total.Plus(before.Total); err != nil {
 			return err
 		}
 		s.Orders += before.Orders
 	}
-	all[k] = s
+	all[key] = s
 	return nil
 }
 
-// Sorted returns the spending of each month, the first month first.
+// Sorted returns the entries by month and currency.
 func (all Spendings) Sorted() []Spending {
 	var sorted []Spending
 	for _, s := range all {

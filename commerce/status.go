@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Status is where an order stands. The zero Status is none of them.
+// Status is the status of an order. The zero value is invalid.
 type Status int
 
-// The statuses in the order of an order's life.
+// Statuses, in lifecycle order.
 const (
 	Pending Status = iota + 1
 	Confirmed
@@ -19,20 +19,20 @@ const (
 
 var statusNames = [...]string{Pending: "pending", Confirmed: "confirmed", Shipped: "shipped", Delivered: "delivered", Cancelled: "cancelled"}
 
-// Statuses returns all statuses in the order of an order's life.
+// Statuses returns all statuses in lifecycle order.
 func Statuses() []Status { return []Status{Pending, Confirmed, Shipped, Delivered, Cancelled} }
 
-// ParseStatus reads a status as it is stored, in lower case.
+// ParseStatus returns a stored status.
 //
-// Errors: InvalidError for any other text.
+// It returns an InvalidError if s is not a status in lower case.
 func ParseStatus(s string) (Status, error) {
 	if i := slices.Index(statusNames[1:], s); i >= 0 {
 		return Status(i + 1), nil
 	}
-	return 0, Invalid("is %q, which is no status", s)
+	return 0, Invalid("is %q, which is not a status: use a lower-case status such as pending", s)
 }
 
-// String returns the status as it is stored, in lower case.
+// String returns the stored form of the status, in lower case.
 func (s Status) String() string {
 	if s < Pending || s > Cancelled {
 		return fmt.Sprintf("status(%d)", int(s))
@@ -40,7 +40,7 @@ func (s Status) String() string {
 	return statusNames[s]
 }
 
-// Transitions returns the statuses that an order can move to from s, none where s is final.
+// Transitions returns the statuses that can follow s. It returns nil if s is final.
 func (s Status) Transitions() []Status {
 	switch s {
 	case Pending:
@@ -54,7 +54,7 @@ func (s Status) Transitions() []Status {
 	}
 }
 
-// StatusCounts is a number of orders for each status. The element 0 is not used.
+// StatusCounts is the number of orders by status. Element 0 is not used.
 type StatusCounts [Cancelled + 1]int
 
 // StatusCount is the number of orders in one status.
@@ -63,7 +63,8 @@ type StatusCount struct {
 	Count  int
 }
 
-// SumOrderCounts adds up the parts of a count. It returns false if a part is not complete.
+// SumOrderCounts returns the sum of partial counts. It returns false if a partial count is
+// incomplete.
 func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	var sum []*StatusCount
 	for _, s := range Statuses() {
@@ -79,18 +80,38 @@ func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	return sum, true
 }
 
-// OrderCounts is how many orders are in each status, of one part of all orders.
+// OrderCounts is a partial count: the number of orders by status in one part of all orders.
+// Splitting the count over several records avoids write contention.
 type OrderCounts struct {
 	// Part is the name of the part.
 	Part string
-	// Complete reports whether all orders of the part are counted. Otherwise ByStatus counts only
-	// some changes, and means nothing.
+	// Complete reports whether all orders of the part are counted. If it is false, ByStatus is
+	// meaningless.
 	Complete bool
 	ByStatus StatusCounts
 }
 
-// Levels groups statuses in lifecycle order: an order that moves from one of them to another,
-// directly or through other statuses, moves to a later level.
+// RepOrders is the number of orders of an account rep, in one counter record.
+type RepOrders struct {
+	EmployeeID EmployeeID
+	// Part is the name of the counter record.
+	Part string
+	// Complete reports, in the part "0", whether all orders of all parts are counted. If not, the
+	// numbers are meaningless.
+	Complete bool
+	Orders   int
+}
+
+// SumRepOrders returns the sum of the parts. It returns false if the count is not complete.
+func SumRepOrders(parts []*RepOrders) (sum int, complete bool) {
+	for _, part := range parts {
+		sum, complete = sum+part.Orders, complete || part.Complete
+	}
+	return sum, complete
+}
+
+// Levels groups statuses by lifecycle order. If an order can change from one status to another,
+// directly or through other statuses, the later status is in a later group.
 func Levels(statuses []Status) [][]Status {
 	var levels [][]Status
 	for len(statuses) > 0 {
@@ -107,15 +128,14 @@ func Levels(statuses []Status) [][]Status {
 	return levels
 }
 
-// leadsTo reports whether an order can move from s to other, directly or through other statuses. An
-// order never returns to a status it has left.
+// leadsTo reports whether an order can change from s to other, directly or through other statuses.
+// An order never returns to an earlier status.
 func (s Status) leadsTo(other Status) bool {
 	return slices.ContainsFunc(s.Transitions(), func(next Status) bool { return next == other || next.leadsTo(other) })
 }
 
-// Reserves reports whether an order in this status holds stock back that has not left a warehouse
-// yet.
+// Reserves reports whether an order in this status reserves stock that has not left a warehouse.
 func (s Status) Reserves() bool { return s == Pending || s == Confirmed }
 
-// MarshalText writes the status as it is stored.
+// MarshalText returns the stored form of the status.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

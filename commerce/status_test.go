@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-func TestStatusesInTheTablesSpelling(t *testing.T) {
+func TestStatusNames(t *testing.T) {
 	names := []string{"pending", "confirmed", "shipped", "delivered", "cancelled"}
 	statuses := commerce.Statuses()
 	if len(statuses) != len(names) {
@@ -15,7 +15,7 @@ func TestStatusesInTheTablesSpelling(t *testing.T) {
 	}
 	for i, status := range statuses {
 		if status.String() != names[i] {
-			t.Errorf("status %d is spelled %q, want %q", i, status, names[i])
+			t.Errorf("the name of status %d is %q, want %q", i, status, names[i])
 		}
 		if parsed, err := commerce.ParseStatus(names[i]); err != nil || parsed != status {
 			t.Errorf("ParseStatus(%q) = %v, %v", names[i], parsed, err)
@@ -23,17 +23,17 @@ func TestStatusesInTheTablesSpelling(t *testing.T) {
 	}
 }
 
-func TestParseStatusRefuses(t *testing.T) {
+func TestParseStatusRejects(t *testing.T) {
 	for _, s := range []string{"", "PENDING", "Pending", "pending ", "canceled", "status(0)"} {
 		status, err := commerce.ParseStatus(s)
-		checkRefused(t, err, "no status")
+		checkRefused(t, err, "not a status")
 		if status != 0 {
-			t.Errorf("ParseStatus(%q) = %v beside its error", s, status)
+			t.Errorf("ParseStatus(%q) = %v and an error", s, status)
 		}
 	}
 }
 
-func TestStatusOfNoKind(t *testing.T) {
+func TestInvalidStatus(t *testing.T) {
 	for status, want := range map[commerce.Status]string{0: "status(0)", -1: "status(-1)", 6: "status(6)"} {
 		if got := status.String(); got != want {
 			t.Errorf("String() = %q, want %q", got, want)
@@ -76,7 +76,7 @@ func TestLevels(t *testing.T) {
 		{[]commerce.Status{delivered, pending, cancelled}, [][]commerce.Status{{pending}, {delivered, cancelled}}},
 	} {
 		if got := commerce.Levels(c.statuses); !slices.EqualFunc(got, c.want, slices.Equal) {
-			t.Errorf("the levels of %v are %v, want %v", c.statuses, got, c.want)
+			t.Errorf("Levels(%v) = %v, want %v", c.statuses, got, c.want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func TestTimeRangeCheck(t *testing.T) {
 			t.Errorf("%v: %v", r, err)
 		}
 	}
-	checkRefused(t, commerce.TimeRange{From: late, To: early}.Check(), `"from" is after its "to"`)
+	checkRefused(t, commerce.TimeRange{From: late, To: early}.Check(), `"from" must not be after "to"`)
 }
 
 func TestDateRangeCheck(t *testing.T) {
@@ -24,7 +24,7 @@ func TestDateRangeCheck(t *testing.T) {
 			t.Errorf("%v: %v", r, err)
 		}
 	}
-	checkRefused(t, commerce.DateRange{From: "2026-02-02", To: "2026-02-01"}.Check(), `"from" is after its "to"`)
+	checkRefused(t, commerce.DateRange{From: "2026-02-02", To: "2026-02-01"}.Check(), `"from" must not be after "to"`)
 }
 
 func TestParseDate(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"strconv"
 )
 
-// fieldResolvers are the resolvers of all types, made once.
+// fieldResolvers holds the resolvers of all types. It is created once.
 type fieldResolvers struct {
 	addressResolvers        AddressResolver
 	customerResolvers       CustomerResolver
@@ -30,31 +30,31 @@ type fieldResolvers struct {
 	subscriptionResolvers   SubscriptionResolver
 	viewerResolvers         ViewerResolver
 	warehouseResolvers      WarehouseResolver
-	// generated reads arguments.
+	// generated reads the arguments of fields.
 	generated *executionContext
 }
 
-func newFieldResolvers(of ResolverRoot, generated *executionContext) *fieldResolvers {
+func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldResolvers {
 	return &fieldResolvers{
-		addressResolvers:        of.Address(),
-		customerResolvers:       of.Customer(),
-		employeeResolvers:       of.Employee(),
-		inventoryLevelResolvers: of.InventoryLevel(),
-		mutationResolvers:       of.Mutation(),
-		orderResolvers:          of.Order(),
-		orderEventResolvers:     of.OrderEvent(),
-		orderItemResolvers:      of.OrderItem(),
-		orderUpdateResolvers:    of.OrderUpdate(),
-		productResolvers:        of.Product(),
-		queryResolvers:          of.Query(),
-		subscriptionResolvers:   of.Subscription(),
-		viewerResolvers:         of.Viewer(),
-		warehouseResolvers:      of.Warehouse(),
+		addressResolvers:        root.Address(),
+		customerResolvers:       root.Customer(),
+		employeeResolvers:       root.Employee(),
+		inventoryLevelResolvers: root.InventoryLevel(),
+		mutationResolvers:       root.Mutation(),
+		orderResolvers:          root.Order(),
+		orderEventResolvers:     root.OrderEvent(),
+		orderItemResolvers:      root.OrderItem(),
+		orderUpdateResolvers:    root.OrderUpdate(),
+		productResolvers:        root.Product(),
+		queryResolvers:          root.Query(),
+		subscriptionResolvers:   root.Subscription(),
+		viewerResolvers:         root.Viewer(),
+		warehouseResolvers:      root.Warehouse(),
 		generated:               generated,
 	}
 }
 
-// objectTypeOf returns what an execution knows of a type; the zero value for a type that it does not execute.
+// objectTypeOf describes a type to the executor. It returns the zero value for types that the executor does not support.
 func objectTypeOf(name string) operation.ObjectType {
 	switch name {
 	case "Address":
@@ -227,7 +227,7 @@ func numberAddress(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAddress writes an object. It returns false where the object is null, and nothing of it is left.
+// objectAddress writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Address) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -240,7 +240,7 @@ func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Add
 	return x.close(from, valid)
 }
 
-// fieldAddress writes the value of a field. It returns false where the value is null and must not be.
+// fieldAddress writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -282,7 +282,7 @@ func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool
 		x.out = scalar.AppendString(x.out, obj.CountryCode)
 		return true
 	default:
-		panic("Address has no field of the number " + strconv.Itoa(f.Number))
+		panic("Address has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -315,7 +315,7 @@ func numberAddressMissing(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAddressMissing writes an object. It returns false where the object is null, and nothing of it is left.
+// objectAddressMissing writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAddressMissing(set *operation.SelectionSet, obj *commerce.AddressMissing) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -328,7 +328,7 @@ func (x *execution) objectAddressMissing(set *operation.SelectionSet, obj *comme
 	return x.close(from, valid)
 }
 
-// fieldAddressMissing writes the value of a field. It returns false where the value is null and must not be.
+// fieldAddressMissing writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldAddressMissing(f *operation.Field, obj *commerce.AddressMissing) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -350,7 +350,7 @@ func (x *execution) fieldAddressMissing(f *operation.Field, obj *commerce.Addres
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("AddressMissing has no field of the number " + strconv.Itoa(f.Number))
+		panic("AddressMissing has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -372,7 +372,7 @@ func numberAdjustInventoryPayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectAdjustInventoryPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectAdjustInventoryPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -385,7 +385,7 @@ func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, ob
 	return x.close(from, valid)
 }
 
-// fieldAdjustInventoryPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldAdjustInventoryPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldAdjustInventoryPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -402,7 +402,7 @@ func (x *execution) fieldAdjustInventoryPayload(f *operation.Field, obj *Payload
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("AdjustInventoryPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("AdjustInventoryPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -421,7 +421,7 @@ func numberAlreadyExists(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAlreadyExists writes an object. It returns false where the object is null, and nothing of it is left.
+// objectAlreadyExists writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commerce.AlreadyExists) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -434,7 +434,7 @@ func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commer
 	return x.close(from, valid)
 }
 
-// fieldAlreadyExists writes the value of a field. It returns false where the value is null and must not be.
+// fieldAlreadyExists writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.AlreadyExists) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -456,7 +456,7 @@ func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.Already
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("AlreadyExists has no field of the number " + strconv.Itoa(f.Number))
+		panic("AlreadyExists has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -478,7 +478,7 @@ func numberAssignAccountRepPayload(name string) (int, operation.ArgumentsReader)
 	}
 }
 
-// objectAssignAccountRepPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectAssignAccountRepPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -491,7 +491,7 @@ func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, o
 	return x.close(from, valid)
 }
 
-// fieldAssignAccountRepPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldAssignAccountRepPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldAssignAccountRepPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -508,7 +508,7 @@ func (x *execution) fieldAssignAccountRepPayload(f *operation.Field, obj *Payloa
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("AssignAccountRepPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("AssignAccountRepPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -525,7 +525,7 @@ func numberCancelOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCancelOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCancelOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -538,7 +538,7 @@ func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *P
 	return x.close(from, valid)
 }
 
-// fieldCancelOrderPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldCancelOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCancelOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -555,7 +555,7 @@ func (x *execution) fieldCancelOrderPayload(f *operation.Field, obj *Payload[com
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CancelOrderPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("CancelOrderPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -572,7 +572,7 @@ func numberCategory(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategory writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCategory writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCategory(set *operation.SelectionSet, obj *commerce.Category) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -585,7 +585,7 @@ func (x *execution) objectCategory(set *operation.SelectionSet, obj *commerce.Ca
 	return x.close(from, valid)
 }
 
-// fieldCategory writes the value of a field. It returns false where the value is null and must not be.
+// fieldCategory writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCategory(f *operation.Field, obj *commerce.Category) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -598,7 +598,7 @@ func (x *execution) fieldCategory(f *operation.Field, obj *commerce.Category) bo
 		x.out = scalar.AppendInt(x.out, obj.ProductCount)
 		return true
 	default:
-		panic("Category has no field of the number " + strconv.Itoa(f.Number))
+		panic("Category has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -617,7 +617,7 @@ func numberCategoryConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategoryConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCategoryConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCategoryConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Category]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -630,7 +630,7 @@ func (x *execution) objectCategoryConnection(set *operation.SelectionSet, obj *p
 	return x.close(from, valid)
 }
 
-// fieldCategoryConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldCategoryConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCategoryConnection(f *operation.Field, obj *paging.Connection[*commerce.Category]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -661,7 +661,7 @@ func (x *execution) fieldCategoryConnection(f *operation.Field, obj *paging.Conn
 		x.leave()
 		return written
 	default:
-		panic("CategoryConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("CategoryConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -693,7 +693,7 @@ func numberCategoryEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategoryEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCategoryEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCategoryEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Category]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -706,7 +706,7 @@ func (x *execution) objectCategoryEdge(set *operation.SelectionSet, obj *paging.
 	return x.close(from, valid)
 }
 
-// fieldCategoryEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldCategoryEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCategoryEdge(f *operation.Field, obj *paging.Edge[*commerce.Category]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -732,7 +732,7 @@ func (x *execution) fieldCategoryEdge(f *operation.Field, obj *paging.Edge[*comm
 		x.leave()
 		return written
 	default:
-		panic("CategoryEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("CategoryEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -759,7 +759,7 @@ func numberConfirmOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectConfirmOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectConfirmOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -772,7 +772,7 @@ func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *
 	return x.close(from, valid)
 }
 
-// fieldConfirmOrderPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldConfirmOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldConfirmOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -789,7 +789,7 @@ func (x *execution) fieldConfirmOrderPayload(f *operation.Field, obj *Payload[co
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("ConfirmOrderPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("ConfirmOrderPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -806,7 +806,7 @@ func numberCreateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCreateCustomerPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCreateCustomerPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -819,7 +819,7 @@ func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj
 	return x.close(from, valid)
 }
 
-// fieldCreateCustomerPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldCreateCustomerPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCreateCustomerPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -836,7 +836,7 @@ func (x *execution) fieldCreateCustomerPayload(f *operation.Field, obj *Payload[
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateCustomerPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("CreateCustomerPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -853,7 +853,7 @@ func numberCreateProductPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCreateProductPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCreateProductPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -866,7 +866,7 @@ func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj 
 	return x.close(from, valid)
 }
 
-// fieldCreateProductPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldCreateProductPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCreateProductPayload(f *operation.Field, obj *Payload[commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -883,7 +883,7 @@ func (x *execution) fieldCreateProductPayload(f *operation.Field, obj *Payload[c
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateProductPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("CreateProductPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -900,7 +900,7 @@ func numberCreateWarehousePayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectCreateWarehousePayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCreateWarehousePayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, obj *Payload[commerce.Warehouse]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -913,7 +913,7 @@ func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, ob
 	return x.close(from, valid)
 }
 
-// fieldCreateWarehousePayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldCreateWarehousePayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCreateWarehousePayload(f *operation.Field, obj *Payload[commerce.Warehouse]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -930,7 +930,7 @@ func (x *execution) fieldCreateWarehousePayload(f *operation.Field, obj *Payload
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("CreateWarehousePayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("CreateWarehousePayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -967,7 +967,7 @@ func numberCustomer(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomer writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCustomer writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Customer) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -980,7 +980,7 @@ func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Cu
 	return x.close(from, valid)
 }
 
-// fieldCustomer writes the value of a field. It returns false where the value is null and must not be.
+// fieldCustomer writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1059,7 +1059,7 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Customer has no field of the number " + strconv.Itoa(f.Number))
+		panic("Customer has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1078,8 +1078,8 @@ type customerOrdersArguments struct {
 	before *string
 }
 
-func readCustomerOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Customer_orders_args(ctx, given)
+func readCustomerOrdersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Customer_orders_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -1094,11 +1094,11 @@ func readCustomerOrdersArguments(ctx context.Context, generated any, given map[s
 
 func (x *execution) resolveCustomerOrders(f *operation.Field, obj *commerce.Customer) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*customerOrdersArguments)
+	a := args.(*customerOrdersArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.customerResolvers.Orders(x.resolverCtx, obj, a.placed, a.first, a.after, a.last, a.before)
@@ -1109,8 +1109,8 @@ type customerSpendingArguments struct {
 	placed *commerce.DateRange
 }
 
-func readCustomerSpendingArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Customer_spending_args(ctx, given)
+func readCustomerSpendingArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Customer_spending_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -1121,11 +1121,11 @@ func readCustomerSpendingArguments(ctx context.Context, generated any, given map
 
 func (x *execution) resolveCustomerSpending(f *operation.Field, obj *commerce.Customer) (v []*commerce.Spending, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*customerSpendingArguments)
+	a := args.(*customerSpendingArguments)
 	x.resolving = f
 	v, err := x.customerResolvers.Spending(x.resolverCtx, obj, a.placed)
 	return v, x.resolved(f, err)
@@ -1135,8 +1135,8 @@ type customerOrderArguments struct {
 	id string
 }
 
-func readCustomerOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Customer_order_args(ctx, given)
+func readCustomerOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Customer_order_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -1147,11 +1147,11 @@ func readCustomerOrderArguments(ctx context.Context, generated any, given map[st
 
 func (x *execution) resolveCustomerOrder(f *operation.Field, obj *commerce.Customer) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*customerOrderArguments)
+	a := args.(*customerOrderArguments)
 	x.resolving = f
 	v, err := x.customerResolvers.Order(x.resolverCtx, obj, a.id)
 	return v, x.resolved(f, err)
@@ -1179,7 +1179,7 @@ func numberCustomerConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomerConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCustomerConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Customer]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1192,7 +1192,7 @@ func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *p
 	return x.close(from, valid)
 }
 
-// fieldCustomerConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldCustomerConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCustomerConnection(f *operation.Field, obj *paging.Connection[*commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1223,7 +1223,7 @@ func (x *execution) fieldCustomerConnection(f *operation.Field, obj *paging.Conn
 		x.leave()
 		return written
 	default:
-		panic("CustomerConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("CustomerConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1255,7 +1255,7 @@ func numberCustomerEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomerEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectCustomerEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Customer]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1268,7 +1268,7 @@ func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.
 	return x.close(from, valid)
 }
 
-// fieldCustomerEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldCustomerEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldCustomerEdge(f *operation.Field, obj *paging.Edge[*commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1294,7 +1294,7 @@ func (x *execution) fieldCustomerEdge(f *operation.Field, obj *paging.Edge[*comm
 		x.leave()
 		return written
 	default:
-		panic("CustomerEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("CustomerEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1321,7 +1321,7 @@ func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectDeliverOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectDeliverOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1334,7 +1334,7 @@ func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *
 	return x.close(from, valid)
 }
 
-// fieldDeliverOrderPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldDeliverOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldDeliverOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1351,7 +1351,7 @@ func (x *execution) fieldDeliverOrderPayload(f *operation.Field, obj *Payload[co
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("DeliverOrderPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("DeliverOrderPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1370,7 +1370,7 @@ func numberEmailTaken(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmailTaken writes an object. It returns false where the object is null, and nothing of it is left.
+// objectEmailTaken writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.EmailTaken) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1383,7 +1383,7 @@ func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.
 	return x.close(from, valid)
 }
 
-// fieldEmailTaken writes the value of a field. It returns false where the value is null and must not be.
+// fieldEmailTaken writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldEmailTaken(f *operation.Field, obj *commerce.EmailTaken) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1405,7 +1405,7 @@ func (x *execution) fieldEmailTaken(f *operation.Field, obj *commerce.EmailTaken
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("EmailTaken has no field of the number " + strconv.Itoa(f.Number))
+		panic("EmailTaken has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1434,14 +1434,16 @@ func numberEmployee(name string) (int, operation.ArgumentsReader) {
 		return 7, readEmployeeCustomersArguments
 	case "orders":
 		return 8, readEmployeeOrdersArguments
-	case "version":
+	case "orderCount":
 		return 9, nil
+	case "version":
+		return 10, nil
 	default:
 		return 0, nil
 	}
 }
 
-// objectEmployee writes an object. It returns false where the object is null, and nothing of it is left.
+// objectEmployee writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Employee) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1454,7 +1456,7 @@ func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Em
 	return x.close(from, valid)
 }
 
-// fieldEmployee writes the value of a field. It returns false where the value is null and must not be.
+// fieldEmployee writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1510,11 +1512,21 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 9: // version
+	case 9: // orderCount
+		v, ok := x.resolveEmployeeOrderCount(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.out = scalar.AppendInt32(x.out, *v)
+		return true
+	case 10: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Employee has no field of the number " + strconv.Itoa(f.Number))
+		panic("Employee has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1532,8 +1544,8 @@ type employeeCustomersArguments struct {
 	before *string
 }
 
-func readEmployeeCustomersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Employee_customers_args(ctx, given)
+func readEmployeeCustomersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Employee_customers_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -1547,11 +1559,11 @@ func readEmployeeCustomersArguments(ctx context.Context, generated any, given ma
 
 func (x *execution) resolveEmployeeCustomers(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*employeeCustomersArguments)
+	a := args.(*employeeCustomersArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.employeeResolvers.Customers(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -1565,8 +1577,8 @@ type employeeOrdersArguments struct {
 	before *string
 }
 
-func readEmployeeOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Employee_orders_args(ctx, given)
+func readEmployeeOrdersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Employee_orders_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -1580,14 +1592,21 @@ func readEmployeeOrdersArguments(ctx context.Context, generated any, given map[s
 
 func (x *execution) resolveEmployeeOrders(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*employeeOrdersArguments)
+	a := args.(*employeeOrdersArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.employeeResolvers.Orders(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveEmployeeOrderCount(f *operation.Field, obj *commerce.Employee) (v *int32, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.employeeResolvers.OrderCount(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
@@ -1606,7 +1625,7 @@ func numberEmployeeConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmployeeConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectEmployeeConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Employee]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1619,7 +1638,7 @@ func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *p
 	return x.close(from, valid)
 }
 
-// fieldEmployeeConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldEmployeeConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *paging.Connection[*commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1650,7 +1669,7 @@ func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *paging.Conn
 		x.leave()
 		return written
 	default:
-		panic("EmployeeConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("EmployeeConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1682,7 +1701,7 @@ func numberEmployeeEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmployeeEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectEmployeeEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Employee]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1695,7 +1714,7 @@ func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.
 	return x.close(from, valid)
 }
 
-// fieldEmployeeEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldEmployeeEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *paging.Edge[*commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1721,7 +1740,7 @@ func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *paging.Edge[*comm
 		x.leave()
 		return written
 	default:
-		panic("EmployeeEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("EmployeeEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1748,7 +1767,7 @@ func numberHireEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectHireEmployeePayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectHireEmployeePayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1761,7 +1780,7 @@ func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *
 	return x.close(from, valid)
 }
 
-// fieldHireEmployeePayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldHireEmployeePayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldHireEmployeePayload(f *operation.Field, obj *Payload[commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1778,7 +1797,7 @@ func (x *execution) fieldHireEmployeePayload(f *operation.Field, obj *Payload[co
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("HireEmployeePayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("HireEmployeePayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1797,7 +1816,7 @@ func numberIdempotencyKeyReused(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectIdempotencyKeyReused writes an object. It returns false where the object is null, and nothing of it is left.
+// objectIdempotencyKeyReused writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj *commerce.IdempotencyKeyReused) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1810,7 +1829,7 @@ func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj 
 	return x.close(from, valid)
 }
 
-// fieldIdempotencyKeyReused writes the value of a field. It returns false where the value is null and must not be.
+// fieldIdempotencyKeyReused writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldIdempotencyKeyReused(f *operation.Field, obj *commerce.IdempotencyKeyReused) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1832,7 +1851,7 @@ func (x *execution) fieldIdempotencyKeyReused(f *operation.Field, obj *commerce.
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("IdempotencyKeyReused has no field of the number " + strconv.Itoa(f.Number))
+		panic("IdempotencyKeyReused has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1860,7 +1879,7 @@ func numberInsufficientStock(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInsufficientStock writes an object. It returns false where the object is null, and nothing of it is left.
+// objectInsufficientStock writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *commerce.InsufficientStock) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1873,7 +1892,7 @@ func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *co
 	return x.close(from, valid)
 }
 
-// fieldInsufficientStock writes the value of a field. It returns false where the value is null and must not be.
+// fieldInsufficientStock writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.InsufficientStock) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1901,7 +1920,7 @@ func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.Ins
 		x.out = scalar.AppendInt(x.out, obj.Available)
 		return true
 	default:
-		panic("InsufficientStock has no field of the number " + strconv.Itoa(f.Number))
+		panic("InsufficientStock has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1925,7 +1944,7 @@ func numberInvalidInput(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInvalidInput writes an object. It returns false where the object is null, and nothing of it is left.
+// objectInvalidInput writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerce.InvalidInput) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -1938,7 +1957,7 @@ func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerc
 	return x.close(from, valid)
 }
 
-// fieldInvalidInput writes the value of a field. It returns false where the value is null and must not be.
+// fieldInvalidInput writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldInvalidInput(f *operation.Field, obj *commerce.InvalidInput) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1960,7 +1979,7 @@ func (x *execution) fieldInvalidInput(f *operation.Field, obj *commerce.InvalidI
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("InvalidInput has no field of the number " + strconv.Itoa(f.Number))
+		panic("InvalidInput has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1990,7 +2009,7 @@ func numberInvalidTransition(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInvalidTransition writes an object. It returns false where the object is null, and nothing of it is left.
+// objectInvalidTransition writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *commerce.InvalidTransition) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -2003,7 +2022,7 @@ func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *co
 	return x.close(from, valid)
 }
 
-// fieldInvalidTransition writes the value of a field. It returns false where the value is null and must not be.
+// fieldInvalidTransition writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldInvalidTransition(f *operation.Field, obj *commerce.InvalidTransition) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2033,7 +2052,7 @@ func (x *execution) fieldInvalidTransition(f *operation.Field, obj *commerce.Inv
 	case 6: // allowed
 		return x.listOrderStatus(f, obj.Allowed)
 	default:
-		panic("InvalidTransition has no field of the number " + strconv.Itoa(f.Number))
+		panic("InvalidTransition has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2063,7 +2082,7 @@ func numberInventoryLevel(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInventoryLevel writes an object. It returns false where the object is null, and nothing of it is left.
+// objectInventoryLevel writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *commerce.InventoryLevel) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -2076,7 +2095,7 @@ func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *comme
 	return x.close(from, valid)
 }
 
-// fieldInventoryLevel writes the value of a field. It returns false where the value is null and must not be.
+// fieldInventoryLevel writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.InventoryLevel) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2119,7 +2138,7 @@ func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.Invent
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("InventoryLevel has no field of the number " + strconv.Itoa(f.Number))
+		panic("InventoryLevel has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2152,7 +2171,7 @@ func numberInventoryLevelConnection(name string) (int, operation.ArgumentsReader
 	}
 }
 
-// objectInventoryLevelConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectInventoryLevelConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -2165,7 +2184,7 @@ func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, 
 	return x.close(from, valid)
 }
 
-// fieldInventoryLevelConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldInventoryLevelConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2196,7 +2215,7 @@ func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *pagin
 		x.leave()
 		return written
 	default:
-		panic("InventoryLevelConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("InventoryLevelConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2228,7 +2247,7 @@ func numberInventoryLevelEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInventoryLevelEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectInventoryLevelEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -2241,7 +2260,7 @@ func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *p
 	return x.close(from, valid)
 }
 
-// fieldInventoryLevelEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldInventoryLevelEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2267,7 +2286,7 @@ func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *paging.Edge
 		x.leave()
 		return written
 	default:
-		panic("InventoryLevelEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("InventoryLevelEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2294,7 +2313,7 @@ func numberMoney(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectMoney writes an object. It returns false where the object is null, and nothing of it is left.
+// objectMoney writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -2307,7 +2326,7 @@ func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money
 	return x.close(from, valid)
 }
 
-// fieldMoney writes the value of a field. It returns false where the value is null and must not be.
+// fieldMoney writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldMoney(f *operation.Field, obj *commerce.Money) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2320,7 +2339,7 @@ func (x *execution) fieldMoney(f *operation.Field, obj *commerce.Money) bool {
 		x.out = scalar.AppendString(x.out, string(obj.Currency))
 		return true
 	default:
-		panic("Money has no field of the number " + strconv.Itoa(f.Number))
+		panic("Money has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2374,7 +2393,7 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// fieldMutation writes the value of a field. It returns false where the value is null and must not be.
+// fieldMutation writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldMutation(f *operation.Field) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2597,7 +2616,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		x.leave()
 		return written || x.null()
 	default:
-		panic("Mutation has no field of the number " + strconv.Itoa(f.Number))
+		panic("Mutation has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2605,8 +2624,8 @@ type mutationCreateCustomerArguments struct {
 	input input.CreateCustomerInput
 }
 
-func readMutationCreateCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_createCustomer_args(ctx, given)
+func readMutationCreateCustomerArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createCustomer_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2617,11 +2636,11 @@ func readMutationCreateCustomerArguments(ctx context.Context, generated any, giv
 
 func (x *execution) resolveMutationCreateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationCreateCustomerArguments)
+	a := args.(*mutationCreateCustomerArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.CreateCustomer(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2631,8 +2650,8 @@ type mutationUpdateCustomerArguments struct {
 	input input.UpdateCustomerInput
 }
 
-func readMutationUpdateCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_updateCustomer_args(ctx, given)
+func readMutationUpdateCustomerArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateCustomer_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2643,11 +2662,11 @@ func readMutationUpdateCustomerArguments(ctx context.Context, generated any, giv
 
 func (x *execution) resolveMutationUpdateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationUpdateCustomerArguments)
+	a := args.(*mutationUpdateCustomerArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.UpdateCustomer(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2657,8 +2676,8 @@ type mutationAssignAccountRepArguments struct {
 	input input.AssignAccountRepInput
 }
 
-func readMutationAssignAccountRepArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_assignAccountRep_args(ctx, given)
+func readMutationAssignAccountRepArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_assignAccountRep_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2669,11 +2688,11 @@ func readMutationAssignAccountRepArguments(ctx context.Context, generated any, g
 
 func (x *execution) resolveMutationAssignAccountRep(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationAssignAccountRepArguments)
+	a := args.(*mutationAssignAccountRepArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.AssignAccountRep(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2683,8 +2702,8 @@ type mutationPlaceOrderArguments struct {
 	input input.PlaceOrderInput
 }
 
-func readMutationPlaceOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_placeOrder_args(ctx, given)
+func readMutationPlaceOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_placeOrder_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2695,11 +2714,11 @@ func readMutationPlaceOrderArguments(ctx context.Context, generated any, given m
 
 func (x *execution) resolveMutationPlaceOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationPlaceOrderArguments)
+	a := args.(*mutationPlaceOrderArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.PlaceOrder(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2709,8 +2728,8 @@ type mutationConfirmOrderArguments struct {
 	input input.ConfirmOrderInput
 }
 
-func readMutationConfirmOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_confirmOrder_args(ctx, given)
+func readMutationConfirmOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_confirmOrder_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2721,11 +2740,11 @@ func readMutationConfirmOrderArguments(ctx context.Context, generated any, given
 
 func (x *execution) resolveMutationConfirmOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationConfirmOrderArguments)
+	a := args.(*mutationConfirmOrderArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.ConfirmOrder(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2735,8 +2754,8 @@ type mutationShipOrderArguments struct {
 	input input.ShipOrderInput
 }
 
-func readMutationShipOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_shipOrder_args(ctx, given)
+func readMutationShipOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_shipOrder_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2747,11 +2766,11 @@ func readMutationShipOrderArguments(ctx context.Context, generated any, given ma
 
 func (x *execution) resolveMutationShipOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationShipOrderArguments)
+	a := args.(*mutationShipOrderArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.ShipOrder(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2761,8 +2780,8 @@ type mutationDeliverOrderArguments struct {
 	input input.DeliverOrderInput
 }
 
-func readMutationDeliverOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_deliverOrder_args(ctx, given)
+func readMutationDeliverOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_deliverOrder_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2773,11 +2792,11 @@ func readMutationDeliverOrderArguments(ctx context.Context, generated any, given
 
 func (x *execution) resolveMutationDeliverOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationDeliverOrderArguments)
+	a := args.(*mutationDeliverOrderArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.DeliverOrder(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2787,8 +2806,8 @@ type mutationCancelOrderArguments struct {
 	input input.CancelOrderInput
 }
 
-func readMutationCancelOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_cancelOrder_args(ctx, given)
+func readMutationCancelOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_cancelOrder_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2799,11 +2818,11 @@ func readMutationCancelOrderArguments(ctx context.Context, generated any, given 
 
 func (x *execution) resolveMutationCancelOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationCancelOrderArguments)
+	a := args.(*mutationCancelOrderArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.CancelOrder(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2813,8 +2832,8 @@ type mutationSetOrderItemArguments struct {
 	input input.SetOrderItemInput
 }
 
-func readMutationSetOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_setOrderItem_args(ctx, given)
+func readMutationSetOrderItemArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_setOrderItem_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2825,11 +2844,11 @@ func readMutationSetOrderItemArguments(ctx context.Context, generated any, given
 
 func (x *execution) resolveMutationSetOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationSetOrderItemArguments)
+	a := args.(*mutationSetOrderItemArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.SetOrderItem(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2839,8 +2858,8 @@ type mutationRemoveOrderItemArguments struct {
 	input input.RemoveOrderItemInput
 }
 
-func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_removeOrderItem_args(ctx, given)
+func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_removeOrderItem_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2851,11 +2870,11 @@ func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, gi
 
 func (x *execution) resolveMutationRemoveOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationRemoveOrderItemArguments)
+	a := args.(*mutationRemoveOrderItemArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.RemoveOrderItem(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2865,8 +2884,8 @@ type mutationUpdateShippingAddressArguments struct {
 	input input.UpdateShippingAddressInput
 }
 
-func readMutationUpdateShippingAddressArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_updateShippingAddress_args(ctx, given)
+func readMutationUpdateShippingAddressArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateShippingAddress_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2877,11 +2896,11 @@ func readMutationUpdateShippingAddressArguments(ctx context.Context, generated a
 
 func (x *execution) resolveMutationUpdateShippingAddress(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationUpdateShippingAddressArguments)
+	a := args.(*mutationUpdateShippingAddressArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.UpdateShippingAddress(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2891,8 +2910,8 @@ type mutationCreateProductArguments struct {
 	input input.CreateProductInput
 }
 
-func readMutationCreateProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_createProduct_args(ctx, given)
+func readMutationCreateProductArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createProduct_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2903,11 +2922,11 @@ func readMutationCreateProductArguments(ctx context.Context, generated any, give
 
 func (x *execution) resolveMutationCreateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationCreateProductArguments)
+	a := args.(*mutationCreateProductArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.CreateProduct(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2917,8 +2936,8 @@ type mutationUpdateProductArguments struct {
 	input input.UpdateProductInput
 }
 
-func readMutationUpdateProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_updateProduct_args(ctx, given)
+func readMutationUpdateProductArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateProduct_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2929,11 +2948,11 @@ func readMutationUpdateProductArguments(ctx context.Context, generated any, give
 
 func (x *execution) resolveMutationUpdateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationUpdateProductArguments)
+	a := args.(*mutationUpdateProductArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.UpdateProduct(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2943,8 +2962,8 @@ type mutationCreateWarehouseArguments struct {
 	input input.CreateWarehouseInput
 }
 
-func readMutationCreateWarehouseArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_createWarehouse_args(ctx, given)
+func readMutationCreateWarehouseArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createWarehouse_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2955,11 +2974,11 @@ func readMutationCreateWarehouseArguments(ctx context.Context, generated any, gi
 
 func (x *execution) resolveMutationCreateWarehouse(f *operation.Field) (v *Payload[commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationCreateWarehouseArguments)
+	a := args.(*mutationCreateWarehouseArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.CreateWarehouse(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2969,8 +2988,8 @@ type mutationSetInventoryLevelArguments struct {
 	input input.SetInventoryLevelInput
 }
 
-func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_setInventoryLevel_args(ctx, given)
+func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_setInventoryLevel_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -2981,11 +3000,11 @@ func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, 
 
 func (x *execution) resolveMutationSetInventoryLevel(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationSetInventoryLevelArguments)
+	a := args.(*mutationSetInventoryLevelArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.SetInventoryLevel(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -2995,8 +3014,8 @@ type mutationAdjustInventoryArguments struct {
 	input input.AdjustInventoryInput
 }
 
-func readMutationAdjustInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_adjustInventory_args(ctx, given)
+func readMutationAdjustInventoryArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_adjustInventory_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -3007,11 +3026,11 @@ func readMutationAdjustInventoryArguments(ctx context.Context, generated any, gi
 
 func (x *execution) resolveMutationAdjustInventory(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationAdjustInventoryArguments)
+	a := args.(*mutationAdjustInventoryArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.AdjustInventory(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -3021,8 +3040,8 @@ type mutationHireEmployeeArguments struct {
 	input input.HireEmployeeInput
 }
 
-func readMutationHireEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_hireEmployee_args(ctx, given)
+func readMutationHireEmployeeArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_hireEmployee_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -3033,11 +3052,11 @@ func readMutationHireEmployeeArguments(ctx context.Context, generated any, given
 
 func (x *execution) resolveMutationHireEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationHireEmployeeArguments)
+	a := args.(*mutationHireEmployeeArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.HireEmployee(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -3047,8 +3066,8 @@ type mutationUpdateEmployeeArguments struct {
 	input input.UpdateEmployeeInput
 }
 
-func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Mutation_updateEmployee_args(ctx, given)
+func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateEmployee_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -3059,11 +3078,11 @@ func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, giv
 
 func (x *execution) resolveMutationUpdateEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*mutationUpdateEmployeeArguments)
+	a := args.(*mutationUpdateEmployeeArguments)
 	x.resolving = f
 	v, err := x.mutationResolvers.UpdateEmployee(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -3084,7 +3103,7 @@ func numberNotFound(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectNotFound writes an object. It returns false where the object is null, and nothing of it is left.
+// objectNotFound writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.NotFound) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -3097,7 +3116,7 @@ func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.No
 	return x.close(from, valid)
 }
 
-// fieldNotFound writes the value of a field. It returns false where the value is null and must not be.
+// fieldNotFound writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldNotFound(f *operation.Field, obj *commerce.NotFound) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3119,7 +3138,7 @@ func (x *execution) fieldNotFound(f *operation.Field, obj *commerce.NotFound) bo
 		}
 		return x.listString(f, obj.Field) || x.null()
 	default:
-		panic("NotFound has no field of the number " + strconv.Itoa(f.Number))
+		panic("NotFound has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3169,7 +3188,7 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrder writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrder writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -3182,7 +3201,7 @@ func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order
 	return x.close(from, valid)
 }
 
-// fieldOrder writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrder writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3310,7 +3329,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Order has no field of the number " + strconv.Itoa(f.Number))
+		panic("Order has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3335,8 +3354,8 @@ type orderItemsArguments struct {
 	before *string
 }
 
-func readOrderItemsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Order_items_args(ctx, given)
+func readOrderItemsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_items_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -3350,11 +3369,11 @@ func readOrderItemsArguments(ctx context.Context, generated any, given map[strin
 
 func (x *execution) resolveOrderItems(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*orderItemsArguments)
+	a := args.(*orderItemsArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.orderResolvers.Items(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -3365,8 +3384,8 @@ type orderItemArguments struct {
 	productID string
 }
 
-func readOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Order_item_args(ctx, given)
+func readOrderItemArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_item_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -3377,11 +3396,11 @@ func readOrderItemArguments(ctx context.Context, generated any, given map[string
 
 func (x *execution) resolveOrderItem(f *operation.Field, obj *commerce.Order) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*orderItemArguments)
+	a := args.(*orderItemArguments)
 	x.resolving = f
 	v, err := x.orderResolvers.Item(x.resolverCtx, obj, a.productID)
 	return v, x.resolved(f, err)
@@ -3394,8 +3413,8 @@ type orderTimelineArguments struct {
 	before *string
 }
 
-func readOrderTimelineArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Order_timeline_args(ctx, given)
+func readOrderTimelineArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_timeline_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -3409,11 +3428,11 @@ func readOrderTimelineArguments(ctx context.Context, generated any, given map[st
 
 func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.Event], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*orderTimelineArguments)
+	a := args.(*orderTimelineArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.orderResolvers.Timeline(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -3461,7 +3480,7 @@ func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -3474,7 +3493,7 @@ func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *pagi
 	return x.close(from, valid)
 }
 
-// fieldOrderConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderConnection(f *operation.Field, obj *paging.Connection[*commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3505,7 +3524,7 @@ func (x *execution) fieldOrderConnection(f *operation.Field, obj *paging.Connect
 		x.leave()
 		return written
 	default:
-		panic("OrderConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3537,7 +3556,7 @@ func numberOrderEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -3550,7 +3569,7 @@ func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edg
 	return x.close(from, valid)
 }
 
-// fieldOrderEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderEdge(f *operation.Field, obj *paging.Edge[*commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3576,7 +3595,7 @@ func (x *execution) fieldOrderEdge(f *operation.Field, obj *paging.Edge[*commerc
 		x.leave()
 		return written
 	default:
-		panic("OrderEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3615,7 +3634,7 @@ func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEvent writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderEvent writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.Event) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -3628,7 +3647,7 @@ func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.
 	return x.close(from, valid)
 }
 
-// fieldOrderEvent writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderEvent writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3689,7 +3708,7 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		x.leave()
 		return written || x.null()
 	default:
-		panic("OrderEvent has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderEvent has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3736,7 +3755,7 @@ func numberOrderEventConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEventConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderEventConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Event]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -3749,7 +3768,7 @@ func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj 
 	return x.close(from, valid)
 }
 
-// fieldOrderEventConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderEventConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *paging.Connection[*commerce.Event]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3780,7 +3799,7 @@ func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *paging.Co
 		x.leave()
 		return written
 	default:
-		panic("OrderEventConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderEventConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3812,7 +3831,7 @@ func numberOrderEventEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEventEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderEventEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Event]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -3825,7 +3844,7 @@ func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *pagin
 	return x.close(from, valid)
 }
 
-// fieldOrderEventEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderEventEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *paging.Edge[*commerce.Event]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3851,7 +3870,7 @@ func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *paging.Edge[*co
 		x.leave()
 		return written
 	default:
-		panic("OrderEventEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderEventEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3892,7 +3911,7 @@ func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItem writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderItem writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.LineItem) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -3905,7 +3924,7 @@ func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.L
 	return x.close(from, valid)
 }
 
-// fieldOrderItem writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderItem writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3965,7 +3984,7 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		x.leave()
 		return written || x.null()
 	default:
-		panic("OrderItem has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderItem has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4004,7 +4023,7 @@ func numberOrderItemConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItemConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderItemConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.LineItem]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4017,7 +4036,7 @@ func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *
 	return x.close(from, valid)
 }
 
-// fieldOrderItemConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderItemConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4048,7 +4067,7 @@ func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *paging.Con
 		x.leave()
 		return written
 	default:
-		panic("OrderItemConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderItemConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4080,7 +4099,7 @@ func numberOrderItemEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItemEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderItemEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.LineItem]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4093,7 +4112,7 @@ func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging
 	return x.close(from, valid)
 }
 
-// fieldOrderItemEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderItemEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4119,7 +4138,7 @@ func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *paging.Edge[*com
 		x.leave()
 		return written
 	default:
-		panic("OrderItemEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderItemEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4146,7 +4165,7 @@ func numberOrderStatusCount(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderStatusCount writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderStatusCount writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderStatusCount(set *operation.SelectionSet, obj *commerce.StatusCount) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4159,7 +4178,7 @@ func (x *execution) objectOrderStatusCount(set *operation.SelectionSet, obj *com
 	return x.close(from, valid)
 }
 
-// fieldOrderStatusCount writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderStatusCount writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderStatusCount(f *operation.Field, obj *commerce.StatusCount) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4172,7 +4191,7 @@ func (x *execution) fieldOrderStatusCount(f *operation.Field, obj *commerce.Stat
 		x.out = scalar.AppendInt(x.out, obj.Count)
 		return true
 	default:
-		panic("OrderStatusCount has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderStatusCount has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4193,7 +4212,7 @@ func numberOrderUpdate(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderUpdate writes an object. It returns false where the object is null, and nothing of it is left.
+// objectOrderUpdate writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *feed.OrderChange) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4206,7 +4225,7 @@ func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *feed.Ord
 	return x.close(from, valid)
 }
 
-// fieldOrderUpdate writes the value of a field. It returns false where the value is null and must not be.
+// fieldOrderUpdate writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldOrderUpdate(f *operation.Field, obj *feed.OrderChange) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4246,7 +4265,7 @@ func (x *execution) fieldOrderUpdate(f *operation.Field, obj *feed.OrderChange) 
 		x.leave()
 		return written || x.null()
 	default:
-		panic("OrderUpdate has no field of the number " + strconv.Itoa(f.Number))
+		panic("OrderUpdate has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4281,7 +4300,7 @@ func numberPageInfo(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPageInfo writes an object. It returns false where the object is null, and nothing of it is left.
+// objectPageInfo writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.PageInfo) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4294,7 +4313,7 @@ func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.Page
 	return x.close(from, valid)
 }
 
-// fieldPageInfo writes the value of a field. It returns false where the value is null and must not be.
+// fieldPageInfo writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldPageInfo(f *operation.Field, obj *paging.PageInfo) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4327,7 +4346,7 @@ func (x *execution) fieldPageInfo(f *operation.Field, obj *paging.PageInfo) bool
 		x.out = scalar.AppendString(x.out, *v)
 		return true
 	default:
-		panic("PageInfo has no field of the number " + strconv.Itoa(f.Number))
+		panic("PageInfo has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4354,7 +4373,7 @@ func numberPlaceOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPlaceOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectPlaceOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4367,7 +4386,7 @@ func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Pa
 	return x.close(from, valid)
 }
 
-// fieldPlaceOrderPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldPlaceOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldPlaceOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4384,7 +4403,7 @@ func (x *execution) fieldPlaceOrderPayload(f *operation.Field, obj *Payload[comm
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("PlaceOrderPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("PlaceOrderPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4407,7 +4426,7 @@ func numberPriceChanged(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPriceChanged writes an object. It returns false where the object is null, and nothing of it is left.
+// objectPriceChanged writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectPriceChanged(set *operation.SelectionSet, obj *commerce.PriceChanged) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4420,7 +4439,7 @@ func (x *execution) objectPriceChanged(set *operation.SelectionSet, obj *commerc
 	return x.close(from, valid)
 }
 
-// fieldPriceChanged writes the value of a field. It returns false where the value is null and must not be.
+// fieldPriceChanged writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldPriceChanged(f *operation.Field, obj *commerce.PriceChanged) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4449,7 +4468,7 @@ func (x *execution) fieldPriceChanged(f *operation.Field, obj *commerce.PriceCha
 	case 5: // lines
 		return x.listQuotedLine(f, obj.Lines)
 	default:
-		panic("PriceChanged has no field of the number " + strconv.Itoa(f.Number))
+		panic("PriceChanged has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4478,14 +4497,16 @@ func numberProduct(name string) (int, operation.ArgumentsReader) {
 		return 7, readProductInventoryArguments
 	case "orderItems":
 		return 8, readProductOrderItemsArguments
-	case "version":
+	case "orderCount":
 		return 9, nil
+	case "version":
+		return 10, nil
 	default:
 		return 0, nil
 	}
 }
 
-// objectProduct writes an object. It returns false where the object is null, and nothing of it is left.
+// objectProduct writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Product) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4498,7 +4519,7 @@ func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Pro
 	return x.close(from, valid)
 }
 
-// fieldProduct writes the value of a field. It returns false where the value is null and must not be.
+// fieldProduct writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4556,11 +4577,21 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 		written := x.objectOrderItemConnection(f.Set, v)
 		x.leave()
 		return written
-	case 9: // version
+	case 9: // orderCount
+		v, ok := x.resolveProductOrderCount(f, obj)
+		if !ok {
+			return x.null()
+		}
+		if v == nil {
+			return x.null()
+		}
+		x.out = scalar.AppendInt32(x.out, *v)
+		return true
+	case 10: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Product has no field of the number " + strconv.Itoa(f.Number))
+		panic("Product has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4585,8 +4616,8 @@ type productInventoryArguments struct {
 	before *string
 }
 
-func readProductInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Product_inventory_args(ctx, given)
+func readProductInventoryArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Product_inventory_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -4600,11 +4631,11 @@ func readProductInventoryArguments(ctx context.Context, generated any, given map
 
 func (x *execution) resolveProductInventory(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*productInventoryArguments)
+	a := args.(*productInventoryArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.productResolvers.Inventory(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -4618,8 +4649,8 @@ type productOrderItemsArguments struct {
 	before *string
 }
 
-func readProductOrderItemsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Product_orderItems_args(ctx, given)
+func readProductOrderItemsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Product_orderItems_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -4633,14 +4664,21 @@ func readProductOrderItemsArguments(ctx context.Context, generated any, given ma
 
 func (x *execution) resolveProductOrderItems(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.LineItem], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*productOrderItemsArguments)
+	a := args.(*productOrderItemsArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.productResolvers.OrderItems(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.resolved(f, err)
+}
+
+func (x *execution) resolveProductOrderCount(f *operation.Field, obj *commerce.Product) (v *int32, ok bool) {
+	defer x.caught(f, &ok)
+	x.resolving = f
+	v, err := x.productResolvers.OrderCount(x.resolverCtx, obj)
 	return v, x.resolved(f, err)
 }
 
@@ -4659,7 +4697,7 @@ func numberProductConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectProductConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectProductConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Product]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4672,7 +4710,7 @@ func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *pa
 	return x.close(from, valid)
 }
 
-// fieldProductConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldProductConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldProductConnection(f *operation.Field, obj *paging.Connection[*commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4703,7 +4741,7 @@ func (x *execution) fieldProductConnection(f *operation.Field, obj *paging.Conne
 		x.leave()
 		return written
 	default:
-		panic("ProductConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("ProductConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4735,7 +4773,7 @@ func numberProductEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectProductEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectProductEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Product]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -4748,7 +4786,7 @@ func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.E
 	return x.close(from, valid)
 }
 
-// fieldProductEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldProductEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldProductEdge(f *operation.Field, obj *paging.Edge[*commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4774,7 +4812,7 @@ func (x *execution) fieldProductEdge(f *operation.Field, obj *paging.Edge[*comme
 		x.leave()
 		return written
 	default:
-		panic("ProductEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("ProductEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -4845,7 +4883,7 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// fieldQuery writes the value of a field. It returns false where the value is null and must not be.
+// fieldQuery writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldQuery(f *operation.Field) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -5118,7 +5156,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		x.leave()
 		return written
 	default:
-		panic("Query has no field of the number " + strconv.Itoa(f.Number))
+		panic("Query has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -5133,8 +5171,8 @@ type queryCustomerArguments struct {
 	id string
 }
 
-func readQueryCustomerArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_customer_args(ctx, given)
+func readQueryCustomerArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customer_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5145,11 +5183,11 @@ func readQueryCustomerArguments(ctx context.Context, generated any, given map[st
 
 func (x *execution) resolveQueryCustomer(f *operation.Field) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryCustomerArguments)
+	a := args.(*queryCustomerArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.Customer(x.resolverCtx, a.id)
 	return v, x.resolved(f, err)
@@ -5159,8 +5197,8 @@ type queryCustomerByEmailArguments struct {
 	email string
 }
 
-func readQueryCustomerByEmailArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_customerByEmail_args(ctx, given)
+func readQueryCustomerByEmailArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customerByEmail_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5171,11 +5209,11 @@ func readQueryCustomerByEmailArguments(ctx context.Context, generated any, given
 
 func (x *execution) resolveQueryCustomerByEmail(f *operation.Field) (v *commerce.Customer, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryCustomerByEmailArguments)
+	a := args.(*queryCustomerByEmailArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.CustomerByEmail(x.resolverCtx, a.email)
 	return v, x.resolved(f, err)
@@ -5189,8 +5227,8 @@ type queryCustomersArguments struct {
 	before     *string
 }
 
-func readQueryCustomersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_customers_args(ctx, given)
+func readQueryCustomersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_customers_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5205,11 +5243,11 @@ func readQueryCustomersArguments(ctx context.Context, generated any, given map[s
 
 func (x *execution) resolveQueryCustomers(f *operation.Field) (v *paging.Connection[*commerce.Customer], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryCustomersArguments)
+	a := args.(*queryCustomersArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.Customers(x.resolverCtx, a.namePrefix, a.first, a.after, a.last, a.before)
@@ -5220,8 +5258,8 @@ type queryOrderArguments struct {
 	id string
 }
 
-func readQueryOrderArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_order_args(ctx, given)
+func readQueryOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_order_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5232,11 +5270,11 @@ func readQueryOrderArguments(ctx context.Context, generated any, given map[strin
 
 func (x *execution) resolveQueryOrder(f *operation.Field) (v *commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryOrderArguments)
+	a := args.(*queryOrderArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.Order(x.resolverCtx, a.id)
 	return v, x.resolved(f, err)
@@ -5246,8 +5284,8 @@ type queryOrdersByIDArguments struct {
 	ids []string
 }
 
-func readQueryOrdersByIDArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_ordersById_args(ctx, given)
+func readQueryOrdersByIDArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_ordersById_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5258,11 +5296,11 @@ func readQueryOrdersByIDArguments(ctx context.Context, generated any, given map[
 
 func (x *execution) resolveQueryOrdersByID(f *operation.Field) (v []*commerce.Order, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryOrdersByIDArguments)
+	a := args.(*queryOrdersByIDArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.OrdersByID(x.resolverCtx, a.ids)
 	return v, x.resolved(f, err)
@@ -5273,8 +5311,8 @@ type queryOrderItemArguments struct {
 	productID string
 }
 
-func readQueryOrderItemArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_orderItem_args(ctx, given)
+func readQueryOrderItemArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_orderItem_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5286,11 +5324,11 @@ func readQueryOrderItemArguments(ctx context.Context, generated any, given map[s
 
 func (x *execution) resolveQueryOrderItem(f *operation.Field) (v *commerce.LineItem, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryOrderItemArguments)
+	a := args.(*queryOrderItemArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.OrderItem(x.resolverCtx, a.orderID, a.productID)
 	return v, x.resolved(f, err)
@@ -5305,8 +5343,8 @@ type queryOrdersArguments struct {
 	before   *string
 }
 
-func readQueryOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_orders_args(ctx, given)
+func readQueryOrdersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_orders_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5322,11 +5360,11 @@ func readQueryOrdersArguments(ctx context.Context, generated any, given map[stri
 
 func (x *execution) resolveQueryOrders(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryOrdersArguments)
+	a := args.(*queryOrdersArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.Orders(x.resolverCtx, a.statuses, a.placed, a.first, a.after, a.last, a.before)
@@ -5349,8 +5387,8 @@ type queryOrdersByStatusArguments struct {
 	before *string
 }
 
-func readQueryOrdersByStatusArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_ordersByStatus_args(ctx, given)
+func readQueryOrdersByStatusArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_ordersByStatus_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5366,11 +5404,11 @@ func readQueryOrdersByStatusArguments(ctx context.Context, generated any, given 
 
 func (x *execution) resolveQueryOrdersByStatus(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryOrdersByStatusArguments)
+	a := args.(*queryOrdersByStatusArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.OrdersByStatus(x.resolverCtx, a.status, a.placed, a.first, a.after, a.last, a.before)
@@ -5381,8 +5419,8 @@ type queryProductArguments struct {
 	sku string
 }
 
-func readQueryProductArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_product_args(ctx, given)
+func readQueryProductArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_product_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5393,11 +5431,11 @@ func readQueryProductArguments(ctx context.Context, generated any, given map[str
 
 func (x *execution) resolveQueryProduct(f *operation.Field) (v *commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryProductArguments)
+	a := args.(*queryProductArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.Product(x.resolverCtx, a.sku)
 	return v, x.resolved(f, err)
@@ -5407,8 +5445,8 @@ type queryProductsBySkuArguments struct {
 	skus []string
 }
 
-func readQueryProductsBySkuArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_productsBySku_args(ctx, given)
+func readQueryProductsBySkuArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_productsBySku_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5419,11 +5457,11 @@ func readQueryProductsBySkuArguments(ctx context.Context, generated any, given m
 
 func (x *execution) resolveQueryProductsBySku(f *operation.Field) (v []*commerce.Product, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryProductsBySkuArguments)
+	a := args.(*queryProductsBySkuArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.ProductsBySku(x.resolverCtx, a.skus)
 	return v, x.resolved(f, err)
@@ -5433,8 +5471,8 @@ type queryQuoteArguments struct {
 	input input.QuoteInput
 }
 
-func readQueryQuoteArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_quote_args(ctx, given)
+func readQueryQuoteArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_quote_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5445,11 +5483,11 @@ func readQueryQuoteArguments(ctx context.Context, generated any, given map[strin
 
 func (x *execution) resolveQueryQuote(f *operation.Field) (v *commerce.Quote, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryQuoteArguments)
+	a := args.(*queryQuoteArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.Quote(x.resolverCtx, a.input)
 	return v, x.resolved(f, err)
@@ -5464,8 +5502,8 @@ type queryProductsArguments struct {
 	before     *string
 }
 
-func readQueryProductsArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_products_args(ctx, given)
+func readQueryProductsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_products_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5481,11 +5519,11 @@ func readQueryProductsArguments(ctx context.Context, generated any, given map[st
 
 func (x *execution) resolveQueryProducts(f *operation.Field) (v *paging.Connection[*commerce.Product], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryProductsArguments)
+	a := args.(*queryProductsArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.Products(x.resolverCtx, a.category, a.namePrefix, a.first, a.after, a.last, a.before)
@@ -5499,8 +5537,8 @@ type queryCategoriesArguments struct {
 	before *string
 }
 
-func readQueryCategoriesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_categories_args(ctx, given)
+func readQueryCategoriesArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_categories_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5514,11 +5552,11 @@ func readQueryCategoriesArguments(ctx context.Context, generated any, given map[
 
 func (x *execution) resolveQueryCategories(f *operation.Field) (v *paging.Connection[*commerce.Category], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryCategoriesArguments)
+	a := args.(*queryCategoriesArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.Categories(x.resolverCtx, a.first, a.after, a.last, a.before)
@@ -5530,8 +5568,8 @@ type queryInventoryLevelArguments struct {
 	warehouseID string
 }
 
-func readQueryInventoryLevelArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_inventoryLevel_args(ctx, given)
+func readQueryInventoryLevelArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_inventoryLevel_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5543,11 +5581,11 @@ func readQueryInventoryLevelArguments(ctx context.Context, generated any, given 
 
 func (x *execution) resolveQueryInventoryLevel(f *operation.Field) (v *commerce.InventoryLevel, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryInventoryLevelArguments)
+	a := args.(*queryInventoryLevelArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.InventoryLevel(x.resolverCtx, a.sku, a.warehouseID)
 	return v, x.resolved(f, err)
@@ -5557,8 +5595,8 @@ type queryEmployeeArguments struct {
 	id string
 }
 
-func readQueryEmployeeArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_employee_args(ctx, given)
+func readQueryEmployeeArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employee_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5569,11 +5607,11 @@ func readQueryEmployeeArguments(ctx context.Context, generated any, given map[st
 
 func (x *execution) resolveQueryEmployee(f *operation.Field) (v *commerce.Employee, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryEmployeeArguments)
+	a := args.(*queryEmployeeArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.Employee(x.resolverCtx, a.id)
 	return v, x.resolved(f, err)
@@ -5587,8 +5625,8 @@ type queryEmployeesArguments struct {
 	before *string
 }
 
-func readQueryEmployeesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_employees_args(ctx, given)
+func readQueryEmployeesArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employees_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5603,11 +5641,11 @@ func readQueryEmployeesArguments(ctx context.Context, generated any, given map[s
 
 func (x *execution) resolveQueryEmployees(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryEmployeesArguments)
+	a := args.(*queryEmployeesArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.Employees(x.resolverCtx, a.hired, a.first, a.after, a.last, a.before)
@@ -5622,8 +5660,8 @@ type queryEmployeesByNameArguments struct {
 	before *string
 }
 
-func readQueryEmployeesByNameArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_employeesByName_args(ctx, given)
+func readQueryEmployeesByNameArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employeesByName_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5638,11 +5676,11 @@ func readQueryEmployeesByNameArguments(ctx context.Context, generated any, given
 
 func (x *execution) resolveQueryEmployeesByName(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryEmployeesByNameArguments)
+	a := args.(*queryEmployeesByNameArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.EmployeesByName(x.resolverCtx, a.name, a.first, a.after, a.last, a.before)
@@ -5657,8 +5695,8 @@ type queryEmployeesByJobTitleArguments struct {
 	before   *string
 }
 
-func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_employeesByJobTitle_args(ctx, given)
+func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_employeesByJobTitle_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5673,11 +5711,11 @@ func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, g
 
 func (x *execution) resolveQueryEmployeesByJobTitle(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryEmployeesByJobTitleArguments)
+	a := args.(*queryEmployeesByJobTitleArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.EmployeesByJobTitle(x.resolverCtx, a.jobTitle, a.first, a.after, a.last, a.before)
@@ -5688,8 +5726,8 @@ type queryWarehouseArguments struct {
 	id string
 }
 
-func readQueryWarehouseArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_warehouse_args(ctx, given)
+func readQueryWarehouseArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_warehouse_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5700,11 +5738,11 @@ func readQueryWarehouseArguments(ctx context.Context, generated any, given map[s
 
 func (x *execution) resolveQueryWarehouse(f *operation.Field) (v *commerce.Warehouse, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryWarehouseArguments)
+	a := args.(*queryWarehouseArguments)
 	x.resolving = f
 	v, err := x.queryResolvers.Warehouse(x.resolverCtx, a.id)
 	return v, x.resolved(f, err)
@@ -5717,8 +5755,8 @@ type queryWarehousesArguments struct {
 	before *string
 }
 
-func readQueryWarehousesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query_warehouses_args(ctx, given)
+func readQueryWarehousesArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_warehouses_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5732,11 +5770,11 @@ func readQueryWarehousesArguments(ctx context.Context, generated any, given map[
 
 func (x *execution) resolveQueryWarehouses(f *operation.Field) (v *paging.Connection[*commerce.Warehouse], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryWarehousesArguments)
+	a := args.(*queryWarehousesArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.queryResolvers.Warehouses(x.resolverCtx, a.first, a.after, a.last, a.before)
@@ -5747,8 +5785,8 @@ type queryEntitiesArguments struct {
 	representations []any
 }
 
-func readQueryEntitiesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Query__entities_args(ctx, given)
+func readQueryEntitiesArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query__entities_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -5759,11 +5797,11 @@ func readQueryEntitiesArguments(ctx context.Context, generated any, given map[st
 
 func (x *execution) resolveQueryEntities(f *operation.Field) (v []Entity, ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*queryEntitiesArguments)
+	a := args.(*queryEntitiesArguments)
 	v, ok = x.generated.__resolve_entities(x.fieldContext(f), a.representations).([]Entity)
 	return v, ok || x.missing(f, nullResult)
 }
@@ -5789,7 +5827,7 @@ func numberQuote(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectQuote writes an object. It returns false where the object is null, and nothing of it is left.
+// objectQuote writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectQuote(set *operation.SelectionSet, obj *commerce.Quote) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -5802,7 +5840,7 @@ func (x *execution) objectQuote(set *operation.SelectionSet, obj *commerce.Quote
 	return x.close(from, valid)
 }
 
-// fieldQuote writes the value of a field. It returns false where the value is null and must not be.
+// fieldQuote writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldQuote(f *operation.Field, obj *commerce.Quote) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -5821,7 +5859,7 @@ func (x *execution) fieldQuote(f *operation.Field, obj *commerce.Quote) bool {
 	case 3: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("Quote has no field of the number " + strconv.Itoa(f.Number))
+		panic("Quote has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -5848,7 +5886,7 @@ func numberQuotedLine(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectQuotedLine writes an object. It returns false where the object is null, and nothing of it is left.
+// objectQuotedLine writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectQuotedLine(set *operation.SelectionSet, obj *commerce.QuotedLine) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -5861,7 +5899,7 @@ func (x *execution) objectQuotedLine(set *operation.SelectionSet, obj *commerce.
 	return x.close(from, valid)
 }
 
-// fieldQuotedLine writes the value of a field. It returns false where the value is null and must not be.
+// fieldQuotedLine writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldQuotedLine(f *operation.Field, obj *commerce.QuotedLine) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -5901,7 +5939,7 @@ func (x *execution) fieldQuotedLine(f *operation.Field, obj *commerce.QuotedLine
 		x.out = scalar.AppendBoolean(x.out, v)
 		return true
 	default:
-		panic("QuotedLine has no field of the number " + strconv.Itoa(f.Number))
+		panic("QuotedLine has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -5929,7 +5967,7 @@ func numberRemoveOrderItemPayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectRemoveOrderItemPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectRemoveOrderItemPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -5942,7 +5980,7 @@ func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, ob
 	return x.close(from, valid)
 }
 
-// fieldRemoveOrderItemPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldRemoveOrderItemPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -5959,7 +5997,7 @@ func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("RemoveOrderItemPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("RemoveOrderItemPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -5976,7 +6014,7 @@ func numberSetInventoryLevelPayload(name string) (int, operation.ArgumentsReader
 	}
 }
 
-// objectSetInventoryLevelPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectSetInventoryLevelPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -5989,7 +6027,7 @@ func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, 
 	return x.close(from, valid)
 }
 
-// fieldSetInventoryLevelPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldSetInventoryLevelPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldSetInventoryLevelPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6006,7 +6044,7 @@ func (x *execution) fieldSetInventoryLevelPayload(f *operation.Field, obj *Paylo
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("SetInventoryLevelPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("SetInventoryLevelPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6023,7 +6061,7 @@ func numberSetOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectSetOrderItemPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectSetOrderItemPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6036,7 +6074,7 @@ func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *
 	return x.close(from, valid)
 }
 
-// fieldSetOrderItemPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldSetOrderItemPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldSetOrderItemPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6053,7 +6091,7 @@ func (x *execution) fieldSetOrderItemPayload(f *operation.Field, obj *Payload[co
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("SetOrderItemPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("SetOrderItemPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6070,7 +6108,7 @@ func numberShipOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectShipOrderPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectShipOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6083,7 +6121,7 @@ func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Pay
 	return x.close(from, valid)
 }
 
-// fieldShipOrderPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldShipOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldShipOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6100,7 +6138,7 @@ func (x *execution) fieldShipOrderPayload(f *operation.Field, obj *Payload[comme
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("ShipOrderPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("ShipOrderPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6119,7 +6157,7 @@ func numberSpending(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectSpending writes an object. It returns false where the object is null, and nothing of it is left.
+// objectSpending writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectSpending(set *operation.SelectionSet, obj *commerce.Spending) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6132,7 +6170,7 @@ func (x *execution) objectSpending(set *operation.SelectionSet, obj *commerce.Sp
 	return x.close(from, valid)
 }
 
-// fieldSpending writes the value of a field. It returns false where the value is null and must not be.
+// fieldSpending writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldSpending(f *operation.Field, obj *commerce.Spending) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6150,7 +6188,7 @@ func (x *execution) fieldSpending(f *operation.Field, obj *commerce.Spending) bo
 		x.out = scalar.AppendInt(x.out, obj.Orders)
 		return true
 	default:
-		panic("Spending has no field of the number " + strconv.Itoa(f.Number))
+		panic("Spending has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6169,7 +6207,7 @@ func numberSubscription(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// fieldSubscription writes the value of a field. It returns false where the value is null and must not be.
+// fieldSubscription writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldSubscription(f *operation.Field) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6182,7 +6220,7 @@ func (x *execution) fieldSubscription(f *operation.Field) bool {
 	case 3: // orderStatusChanged
 		return x.openSubscriptionOrderStatusChanged(f)
 	default:
-		panic("Subscription has no field of the number " + strconv.Itoa(f.Number))
+		panic("Subscription has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6191,8 +6229,8 @@ type subscriptionOrderUpdatedArguments struct {
 	after *string
 }
 
-func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Subscription_orderUpdated_args(ctx, given)
+func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_orderUpdated_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -6204,11 +6242,11 @@ func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated any, g
 
 func (x *execution) openSubscriptionOrderUpdated(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return false
 	}
-	a := given.(*subscriptionOrderUpdatedArguments)
+	a := args.(*subscriptionOrderUpdatedArguments)
 	x.resolving = f
 	_, err := x.subscriptionResolvers.OrderUpdated(x.resolverCtx, a.id, a.after)
 	return x.resolved(f, err)
@@ -6219,8 +6257,8 @@ type subscriptionCustomerOrdersArguments struct {
 	after      *string
 }
 
-func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Subscription_customerOrders_args(ctx, given)
+func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_customerOrders_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -6232,11 +6270,11 @@ func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated any,
 
 func (x *execution) openSubscriptionCustomerOrders(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return false
 	}
-	a := given.(*subscriptionCustomerOrdersArguments)
+	a := args.(*subscriptionCustomerOrdersArguments)
 	x.resolving = f
 	_, err := x.subscriptionResolvers.CustomerOrders(x.resolverCtx, a.customerID, a.after)
 	return x.resolved(f, err)
@@ -6246,8 +6284,8 @@ type subscriptionOrderStatusChangedArguments struct {
 	status *commerce.Status
 }
 
-func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Subscription_orderStatusChanged_args(ctx, given)
+func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Subscription_orderStatusChanged_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -6258,11 +6296,11 @@ func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated 
 
 func (x *execution) openSubscriptionOrderStatusChanged(f *operation.Field) (ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return false
 	}
-	a := given.(*subscriptionOrderStatusChangedArguments)
+	a := args.(*subscriptionOrderStatusChangedArguments)
 	x.resolving = f
 	_, err := x.subscriptionResolvers.OrderStatusChanged(x.resolverCtx, a.status)
 	return x.resolved(f, err)
@@ -6285,7 +6323,7 @@ func numberTooManyLines(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectTooManyLines writes an object. It returns false where the object is null, and nothing of it is left.
+// objectTooManyLines writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerce.TooManyLines) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6298,7 +6336,7 @@ func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerc
 	return x.close(from, valid)
 }
 
-// fieldTooManyLines writes the value of a field. It returns false where the value is null and must not be.
+// fieldTooManyLines writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyLines) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6323,7 +6361,7 @@ func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyL
 		x.out = scalar.AppendInt(x.out, obj.Limit)
 		return true
 	default:
-		panic("TooManyLines has no field of the number " + strconv.Itoa(f.Number))
+		panic("TooManyLines has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6345,7 +6383,7 @@ func numberUpdateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateCustomerPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectUpdateCustomerPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6358,7 +6396,7 @@ func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj
 	return x.close(from, valid)
 }
 
-// fieldUpdateCustomerPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldUpdateCustomerPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldUpdateCustomerPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6375,7 +6413,7 @@ func (x *execution) fieldUpdateCustomerPayload(f *operation.Field, obj *Payload[
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateCustomerPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("UpdateCustomerPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6392,7 +6430,7 @@ func numberUpdateEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateEmployeePayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectUpdateEmployeePayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6405,7 +6443,7 @@ func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj
 	return x.close(from, valid)
 }
 
-// fieldUpdateEmployeePayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldUpdateEmployeePayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldUpdateEmployeePayload(f *operation.Field, obj *Payload[commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6422,7 +6460,7 @@ func (x *execution) fieldUpdateEmployeePayload(f *operation.Field, obj *Payload[
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateEmployeePayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("UpdateEmployeePayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6439,7 +6477,7 @@ func numberUpdateProductPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateProductPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectUpdateProductPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6452,7 +6490,7 @@ func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj 
 	return x.close(from, valid)
 }
 
-// fieldUpdateProductPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldUpdateProductPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldUpdateProductPayload(f *operation.Field, obj *Payload[commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6469,7 +6507,7 @@ func (x *execution) fieldUpdateProductPayload(f *operation.Field, obj *Payload[c
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateProductPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("UpdateProductPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6486,7 +6524,7 @@ func numberUpdateShippingAddressPayload(name string) (int, operation.ArgumentsRe
 	}
 }
 
-// objectUpdateShippingAddressPayload writes an object. It returns false where the object is null, and nothing of it is left.
+// objectUpdateShippingAddressPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6499,7 +6537,7 @@ func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionS
 	return x.close(from, valid)
 }
 
-// fieldUpdateShippingAddressPayload writes the value of a field. It returns false where the value is null and must not be.
+// fieldUpdateShippingAddressPayload writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldUpdateShippingAddressPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6516,7 +6554,7 @@ func (x *execution) fieldUpdateShippingAddressPayload(f *operation.Field, obj *P
 	case 2: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
-		panic("UpdateShippingAddressPayload has no field of the number " + strconv.Itoa(f.Number))
+		panic("UpdateShippingAddressPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6537,7 +6575,7 @@ func numberVersionConflict(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectVersionConflict writes an object. It returns false where the object is null, and nothing of it is left.
+// objectVersionConflict writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *commerce.VersionConflict) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6550,7 +6588,7 @@ func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *comm
 	return x.close(from, valid)
 }
 
-// fieldVersionConflict writes the value of a field. It returns false where the value is null and must not be.
+// fieldVersionConflict writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.VersionConflict) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6575,7 +6613,7 @@ func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.Versi
 		x.out = scalar.AppendInt(x.out, obj.CurrentVersion)
 		return true
 	default:
-		panic("VersionConflict has no field of the number " + strconv.Itoa(f.Number))
+		panic("VersionConflict has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6599,7 +6637,7 @@ func numberViewer(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectViewer writes an object. It returns false where the object is null, and nothing of it is left.
+// objectViewer writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Principal) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6612,7 +6650,7 @@ func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Prin
 	return x.close(from, valid)
 }
 
-// fieldViewer writes the value of a field. It returns false where the value is null and must not be.
+// fieldViewer writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldViewer(f *operation.Field, obj *commerce.Principal) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6640,7 +6678,7 @@ func (x *execution) fieldViewer(f *operation.Field, obj *commerce.Principal) boo
 		x.leave()
 		return written || x.null()
 	default:
-		panic("Viewer has no field of the number " + strconv.Itoa(f.Number))
+		panic("Viewer has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6677,7 +6715,7 @@ func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouse writes an object. It returns false where the object is null, and nothing of it is left.
+// objectWarehouse writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.Warehouse) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6690,7 +6728,7 @@ func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.W
 	return x.close(from, valid)
 }
 
-// fieldWarehouse writes the value of a field. It returns false where the value is null and must not be.
+// fieldWarehouse writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6730,7 +6768,7 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
-		panic("Warehouse has no field of the number " + strconv.Itoa(f.Number))
+		panic("Warehouse has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6741,8 +6779,8 @@ type warehouseEmployeesArguments struct {
 	before *string
 }
 
-func readWarehouseEmployeesArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Warehouse_employees_args(ctx, given)
+func readWarehouseEmployeesArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Warehouse_employees_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -6756,11 +6794,11 @@ func readWarehouseEmployeesArguments(ctx context.Context, generated any, given m
 
 func (x *execution) resolveWarehouseEmployees(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*warehouseEmployeesArguments)
+	a := args.(*warehouseEmployeesArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.warehouseResolvers.Employees(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -6774,8 +6812,8 @@ type warehouseInventoryArguments struct {
 	before *string
 }
 
-func readWarehouseInventoryArguments(ctx context.Context, generated any, given map[string]any) (any, error) {
-	read, err := generated.(*executionContext).field_Warehouse_inventory_args(ctx, given)
+func readWarehouseInventoryArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Warehouse_inventory_args(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -6789,11 +6827,11 @@ func readWarehouseInventoryArguments(ctx context.Context, generated any, given m
 
 func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.caught(f, &ok)
-	given, ok := x.argumentsOf(f)
+	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
-	a := given.(*warehouseInventoryArguments)
+	a := args.(*warehouseInventoryArguments)
 	x.resolving = f
 	x.pages++
 	v, err := x.warehouseResolvers.Inventory(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -6815,7 +6853,7 @@ func numberWarehouseConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouseConnection writes an object. It returns false where the object is null, and nothing of it is left.
+// objectWarehouseConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Warehouse]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6828,7 +6866,7 @@ func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *
 	return x.close(from, valid)
 }
 
-// fieldWarehouseConnection writes the value of a field. It returns false where the value is null and must not be.
+// fieldWarehouseConnection writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6859,7 +6897,7 @@ func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *paging.Con
 		x.leave()
 		return written
 	default:
-		panic("WarehouseConnection has no field of the number " + strconv.Itoa(f.Number))
+		panic("WarehouseConnection has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6891,7 +6929,7 @@ func numberWarehouseEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouseEdge writes an object. It returns false where the object is null, and nothing of it is left.
+// objectWarehouseEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Warehouse]) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6904,7 +6942,7 @@ func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging
 	return x.close(from, valid)
 }
 
-// fieldWarehouseEdge writes the value of a field. It returns false where the value is null and must not be.
+// fieldWarehouseEdge writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6930,7 +6968,7 @@ func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *paging.Edge[*com
 		x.leave()
 		return written
 	default:
-		panic("WarehouseEdge has no field of the number " + strconv.Itoa(f.Number))
+		panic("WarehouseEdge has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6955,7 +6993,7 @@ func number_Service(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// object_Service writes an object. It returns false where the object is null, and nothing of it is left.
+// object_Service writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) bool {
 	from, valid := x.open(), true
 	for i := range set.Fields {
@@ -6968,7 +7006,7 @@ func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) b
 	return x.close(from, valid)
 }
 
-// field_Service writes the value of a field. It returns false where the value is null and must not be.
+// field_Service writes the value of a field. It returns false if the value of a non-null field is null.
 func (x *execution) field_Service(f *operation.Field, obj *Subgraph) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6982,7 +7020,7 @@ func (x *execution) field_Service(f *operation.Field, obj *Subgraph) bool {
 		x.out = scalar.AppendString(x.out, v)
 		return true
 	default:
-		panic("_Service has no field of the number " + strconv.Itoa(f.Number))
+		panic("_Service has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -6991,7 +7029,7 @@ func (x *execution) resolve_ServiceSdl(f *operation.Field, obj *Subgraph) (v str
 	return obj.SDL(), true
 }
 
-// memberUserError writes an object of one of its types. It returns false where the object is null, and nothing of it is left.
+// memberUserError writes an object of a possible type. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) memberUserError(f *operation.Field, v commerce.Refusal) bool {
 	switch obj := v.(type) {
 	case nil:
@@ -7078,7 +7116,7 @@ func (x *execution) memberUserError(f *operation.Field, v commerce.Refusal) bool
 	}
 }
 
-// member_Entity writes an object of one of its types. It returns false where the object is null, and nothing of it is left.
+// member_Entity writes an object of a possible type. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) member_Entity(f *operation.Field, v Entity) bool {
 	switch obj := v.(type) {
 	case nil:

@@ -169,6 +169,7 @@ type ComplexityRoot struct {
 		ID           func(childComplexity int) int
 		JobTitle     func(childComplexity int) int
 		Name         func(childComplexity int) int
+		OrderCount   func(childComplexity int) int
 		Orders       func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		PhoneNumbers func(childComplexity int) int
 		Version      func(childComplexity int) int
@@ -383,6 +384,7 @@ type ComplexityRoot struct {
 		Category       func(childComplexity int) int
 		Inventory      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Name           func(childComplexity int) int
+		OrderCount     func(childComplexity int) int
 		OrderItems     func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		SKU            func(childComplexity int) int
 		TotalInventory func(childComplexity int) int
@@ -560,6 +562,7 @@ type EmployeeResolver interface {
 	Warehouse(ctx context.Context, obj *commerce.Employee) (*commerce.Warehouse, error)
 	Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
 	Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	OrderCount(ctx context.Context, obj *commerce.Employee) (*int32, error)
 }
 type InventoryLevelResolver interface {
 	Product(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Product, error)
@@ -619,6 +622,7 @@ type ProductResolver interface {
 	Available(ctx context.Context, obj *commerce.Product) (int32, error)
 	Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
 	OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error)
+	OrderCount(ctx context.Context, obj *commerce.Product) (*int32, error)
 }
 type QueryResolver interface {
 	Viewer(ctx context.Context) (*commerce.Principal, error)
@@ -1080,6 +1084,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Employee.Name(childComplexity), true
+	case "Employee.orderCount":
+		if e.ComplexityRoot.Employee.OrderCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Employee.OrderCount(childComplexity), true
 	case "Employee.orders":
 		if e.ComplexityRoot.Employee.Orders == nil {
 			break
@@ -2003,6 +2013,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Product.Name(childComplexity), true
+	case "Product.orderCount":
+		if e.ComplexityRoot.Product.OrderCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Product.OrderCount(childComplexity), true
 	case "Product.orderItems":
 		if e.ComplexityRoot.Product.OrderItems == nil {
 			break
@@ -3046,9 +3062,9 @@ type EmployeeEdge {
   node: Employee!
 }
 `, BuiltIn: false},
-	{Name: "../federation.graphqls", Input: `# What makes this schema a subgraph of a federated graph, in the words of
+	{Name: "../federation.graphqls", Input: `# The definitions of the federation subgraph specification:
 # https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec.
-# A subgraph's SDL is without these definitions, as composers bring their own: Query._service gives the other files.
+# Composers bring their own, so the SDL of Query._service does not include this file.
 
 """
 A reference to an entity from a gateway: an object with ` + "`" + `__typename` + "`" + ` and the key field of the type
@@ -3070,7 +3086,7 @@ extend type Query {
   Entities by key, in the order of ` + "`" + `representations` + "`" + `, with null for each entity that does not exist.
   An entity that cannot be read, or whose type requires a missing permission, is null with an error.
 
-  One BatchGetItem per 100 entities of a type. Access: everybody.
+  One BatchGetItem per 100 entities of a type. Access: all callers.
   """
   _entities(
     "The references to the entities, at most 1,000."
@@ -3093,7 +3109,7 @@ directive @link(
   import: [link__Import]
 ) repeatable on SCHEMA
 
-"The fields by which other subgraphs reference an object of this type."
+"The fields that identify an object of this type in other subgraphs."
 directive @key(
   "The fields, as a selection set."
   fields: federation__FieldSet!
@@ -4173,7 +4189,7 @@ type Query {
   """
   The caller of this request, as identified by the token.
 
-  Access: everybody.
+  Access: all callers.
   """
   viewer: Viewer! @access(permission: READ_VIEWER)
 
@@ -4338,7 +4354,7 @@ type Query {
   A product by SKU, or null if it does not exist.
 
   AP10: one GetItem, or one BatchGetItem for all products of a query. With the inventory AP13: one
-  Query. Access: everybody.
+  Query. Access: all callers.
   """
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
@@ -4350,7 +4366,7 @@ type Query {
   """
   Products by SKU, in the order of ` + "`" + `skus` + "`" + `, with null for each SKU that does not exist.
 
-  AP10: one BatchGetItem. Access: everybody.
+  AP10: one BatchGetItem. Access: all callers.
   """
   productsBySku(
     "The SKUs of the products, at most 100."
@@ -4361,7 +4377,7 @@ type Query {
   The current price and availability of an order of these line items. Nothing is reserved. Pass the
   total to ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + ` to be protected against price changes.
 
-  AP10: one BatchGetItem. Access: everybody.
+  AP10: one BatchGetItem. Access: all callers.
   """
   quote(
     "The line items to quote."
@@ -4374,7 +4390,7 @@ type Query {
   ` + "`" + `namePrefix` + "`" + `, products whose name begins with a text, sorted by name.
 
   AP36: one Query per shard. With ` + "`" + `category` + "`" + ` AP12, with ` + "`" + `category` + "`" + ` and ` + "`" + `namePrefix` + "`" + ` AP37: one Query.
-  Access: everybody.
+  Access: all callers.
   """
   products(
     """
@@ -4409,7 +4425,7 @@ type Query {
   """
   The categories that have products, sorted by name.
 
-  AP39: one Query. Access: everybody.
+  AP39: one Query. Access: all callers.
   """
   categories(
     """
@@ -4560,7 +4576,7 @@ type Query {
 """
 The caller of a request.
 
-Access: everybody.
+Access: all callers.
 """
 type Viewer @access(permission: READ_VIEWER) {
   "The role, which determines the permissions."
@@ -4947,7 +4963,7 @@ type Address @shareable {
 """
 A category that has at least one product.
 
-Access: everybody.
+Access: all callers.
 """
 type Category @access(permission: READ_CATALOG) {
   "The name of the category, in the spelling of its products."
@@ -4959,7 +4975,7 @@ type Category @access(permission: READ_CATALOG) {
 """
 A product of the shop.
 
-Access: everybody.
+Access: all callers.
 """
 type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   "The stock keeping unit, which identifies the product."
@@ -5030,6 +5046,16 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
     "Returns records before this cursor."
     before: String
   ): OrderItemConnection! @reads(pattern: "AP11") @access(permission: LIST_ORDERS)
+  """
+  The number of orders with a line item of this product, including cancelled orders. The field is null,
+  with an error, if the orders were written by other software and not yet counted by
+  ` + "`" + `ordergraph check -repair` + "`" + `.
+
+  No request: the product's record contains it. In lists by name AP10: one BatchGetItem. Access: staff,
+  admins, services.
+  """
+  orderCount: Int @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
   """
   The version of the record. Changes of name, category and price increment it; changes of the stock
   do not. It is 0 for records written by other software.
@@ -5209,6 +5235,13 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
     before: String
   ): OrderConnection! @reads(pattern: "AP22")
   """
+  The number of orders in ` + "`" + `orders` + "`" + `, including cancelled orders. The field is null, with an error, if
+  the orders were written by other software and not yet counted by ` + "`" + `ordergraph check -repair` + "`" + `.
+
+  AP40: one Query.
+  """
+  orderCount: Int @reads(pattern: "AP40", byHand: "The counter records are summed.")
+  """
   The version of the record. Each change increments it. It is 0 for records written by other
   software.
   """
@@ -5282,7 +5315,7 @@ input DateRange {
 }
 
 """
-The position of a page in its list. The directions are those of the list, also if the page was read
+The position of a page in its list. The directions follow the order of the list, also for a page read
 with ` + "`" + `last` + "`" + `.
 """
 type PageInfo @shareable {
@@ -5583,6 +5616,8 @@ func (ec *executionContext) childFields_Employee(ctx context.Context, field grap
 		return ec.fieldContext_Employee_customers(ctx, field)
 	case "orders":
 		return ec.fieldContext_Employee_orders(ctx, field)
+	case "orderCount":
+		return ec.fieldContext_Employee_orderCount(ctx, field)
 	case "version":
 		return ec.fieldContext_Employee_version(ctx, field)
 	}
@@ -5887,6 +5922,8 @@ func (ec *executionContext) childFields_Product(ctx context.Context, field graph
 		return ec.fieldContext_Product_inventory(ctx, field)
 	case "orderItems":
 		return ec.fieldContext_Product_orderItems(ctx, field)
+	case "orderCount":
+		return ec.fieldContext_Product_orderCount(ctx, field)
 	case "version":
 		return ec.fieldContext_Product_version(ctx, field)
 	}
@@ -9404,6 +9441,29 @@ func (ec *executionContext) fieldContext_Employee_orders(ctx context.Context, fi
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Employee_orderCount(ctx context.Context, field graphql.CollectedField, obj *commerce.Employee) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Employee_orderCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Employee().OrderCount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int32) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint32(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Employee_orderCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Employee", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Employee_version(ctx context.Context, field graphql.CollectedField, obj *commerce.Employee) (ret graphql.Marshaler) {
@@ -13283,6 +13343,29 @@ func (ec *executionContext) fieldContext_Product_orderItems(ctx context.Context,
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Product_orderCount(ctx context.Context, field graphql.CollectedField, obj *commerce.Product) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Product_orderCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Product().OrderCount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int32) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint32(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Product_orderCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Product", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Product_version(ctx context.Context, field graphql.CollectedField, obj *commerce.Product) (ret graphql.Marshaler) {
@@ -19855,6 +19938,44 @@ func (ec *executionContext) _Employee(ctx context.Context, sel ast.SelectionSet,
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "orderCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Employee_orderCount(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "version":
 			out.Values[i] = ec._Employee_version(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -22182,6 +22303,44 @@ func (ec *executionContext) _Product(ctx context.Context, sel ast.SelectionSet, 
 				}()
 				res = ec._Product_orderItems(ctx, field, obj)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "orderCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Product_orderCount(ctx, field, obj)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 )
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
 	placed := q.TimeRange("placed", a.placed)
 	switch {
@@ -46,7 +46,7 @@ func (p plan) customerLists(ctx context.Context, targets []target[commerce.Custo
 	startList(ctx, p, &orders, model.CustomerOrders, plan.orders)
 }
 
-// customerReference adds the record that a field refers to.
+// customerReference adds the key of the record that a field refers to.
 func customerReference(record *commerce.Customer, f *operation.Field, to *refs) {
 	switch f.Number {
 	case 5: // accountRep
@@ -54,12 +54,12 @@ func customerReference(record *commerce.Customer, f *operation.Field, to *refs) 
 	}
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *employeeCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *employeeOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -99,7 +99,7 @@ func (p plan) employeeLists(ctx context.Context, targets []target[commerce.Emplo
 	startList(ctx, p, &orders, model.EmployeeOrders, plan.orders)
 }
 
-// employeeReference adds the record that a field refers to.
+// employeeReference adds the key of the record that a field refers to.
 func employeeReference(record *commerce.Employee, f *operation.Field, to *refs) {
 	switch f.Number {
 	case 6: // warehouse
@@ -115,7 +115,7 @@ func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.In
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
 }
 
-// inventoryLevelReference adds the record that a field refers to.
+// inventoryLevelReference adds the key of the record that a field refers to.
 func inventoryLevelReference(key model.InventoryLevelKey, f *operation.Field, to *refs) {
 	switch f.Number {
 	case 2: // product
@@ -197,12 +197,12 @@ func (r *mutationResolver) UpdateEmployee(ctx context.Context, input input.Updat
 	return mutate(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *orderItemsArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -215,7 +215,7 @@ func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*c
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
 }
 
-// orderReference adds the record that a field refers to.
+// orderReference adds the key of the record that a field refers to.
 func orderReference(record *commerce.Order, f *operation.Field, to *refs) {
 	switch f.Number {
 	case 3: // customer
@@ -229,7 +229,7 @@ func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event)
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
 }
 
-// orderEventReference adds the record that a field refers to.
+// orderEventReference adds the key of the record that a field refers to.
 func orderEventReference(record *commerce.Event, f *operation.Field, to *refs) {
 	switch f.Number {
 	case 8: // warehouse
@@ -245,7 +245,7 @@ func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (
 	return reference(ctx, model.OrderByID, obj.OrderID)
 }
 
-// orderItemReference adds the record that a field refers to.
+// orderItemReference adds the key of the record that a field refers to.
 func orderItemReference(key model.OrderItemKey, f *operation.Field, to *refs) {
 	switch f.Number {
 	case 8: // product
@@ -255,12 +255,12 @@ func orderItemReference(key model.OrderItemKey, f *operation.Field, to *refs) {
 	}
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *productInventoryArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *productOrderItemsArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -285,12 +285,12 @@ func (p plan) productLists(ctx context.Context, targets []target[commerce.SKU]) 
 	startList(ctx, p, &orderItems, model.ProductOrderItems, plan.lineItems)
 }
 
-// key reads the arguments as the key of a record, and returns false where no record can have it.
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryCustomerArguments) key() (key commerce.CustomerID, ok bool) {
 	return lookupID[commerce.CustomerID](a.id)
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
 	namePrefix := q.Prefix(a.namePrefix)
 	switch {
@@ -300,17 +300,17 @@ func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.Beyon
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// key reads the arguments as the key of a record, and returns false where no record can have it.
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryOrderArguments) key() (key commerce.OrderID, ok bool) {
 	return lookupID[commerce.OrderID](a.id)
 }
 
-// keys reads the argument as the keys of records, an empty one where no record can have it.
+// keys converts the argument to keys of records. The key of a malformed ID is empty.
 func (a *queryOrdersByIDArguments) keys() ([]commerce.OrderID, error) {
 	return lookupIDs[commerce.OrderID]("ids", a.ids)
 }
 
-// key reads the arguments as the key of a record, and returns false where no record can have it.
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryOrderItemArguments) key() (key model.OrderItemKey, ok bool) {
 	if key.Order, ok = lookupID[commerce.OrderID](a.orderID); !ok {
 		return key, false
@@ -321,7 +321,7 @@ func (a *queryOrderItemArguments) key() (key model.OrderItemKey, ok bool) {
 	return key, true
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
 	statuses := q.Statuses(a.statuses)
 	placed := q.TimeRange("placed", a.placed)
@@ -334,7 +334,7 @@ func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.Beyond) 
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.Status("status", a.status)
 	placed := q.TimeRange("placed", a.placed)
@@ -345,17 +345,17 @@ func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// key reads the arguments as the key of a record, and returns false where no record can have it.
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryProductArguments) key() (key commerce.SKU, ok bool) {
 	return lookupID[commerce.SKU](a.sku)
 }
 
-// keys reads the argument as the keys of records, an empty one where no record can have it.
+// keys converts the argument to keys of records. The key of a malformed ID is empty.
 func (a *queryProductsBySkuArguments) keys() ([]commerce.SKU, error) {
 	return lookupIDs[commerce.SKU]("skus", a.skus)
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond) {
 	category := q.OptionalText(a.category)
 	namePrefix := q.Prefix(a.namePrefix)
@@ -368,12 +368,12 @@ func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryCategoriesArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// key reads the arguments as the key of a record, and returns false where no record can have it.
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryInventoryLevelArguments) key() (key model.InventoryLevelKey, ok bool) {
 	if key.SKU, ok = lookupID[commerce.SKU](a.sku); !ok {
 		return key, false
@@ -384,35 +384,35 @@ func (a *queryInventoryLevelArguments) key() (key model.InventoryLevelKey, ok bo
 	return key, true
 }
 
-// key reads the arguments as the key of a record, and returns false where no record can have it.
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, ok bool) {
 	return lookupID[commerce.EmployeeID](a.id)
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.DateRange("hired", a.hired)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.Text(a.name)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.Text(a.jobTitle)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// key reads the arguments as the key of a record, and returns false where no record can have it.
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryWarehouseArguments) key() (key commerce.WarehouseID, ok bool) {
 	return lookupID[commerce.WarehouseID](a.id)
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -589,7 +589,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	startList(ctx, p, &warehouses, model.Warehouses, plan.warehouses)
 }
 
-// rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.
+// rootRecord adds the key of the record that a field of Query reads by its arguments. It returns false for other fields.
 func (p plan) rootRecord(f *operation.Field, to *refs) bool {
 	switch f.Number {
 	case 2: // customer
@@ -630,7 +630,7 @@ func (r *viewerResolver) Customer(ctx context.Context, obj *commerce.Principal) 
 	return reference(ctx, model.CustomerByID, obj.Customer)
 }
 
-// viewerReference adds the record that a field refers to.
+// viewerReference adds the key of the record that a field refers to.
 func viewerReference(record *commerce.Principal, f *operation.Field, to *refs) {
 	switch f.Number {
 	case 3: // customer
@@ -638,12 +638,12 @@ func viewerReference(record *commerce.Principal, f *operation.Field, to *refs) {
 	}
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *warehouseEmployeesArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
-// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.
+// list adds the arguments to a request. Cursors contain all of them except those that choose the page.
 func (a *warehouseInventoryArguments) list(q *paging.Request, beyond operation.Beyond) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }

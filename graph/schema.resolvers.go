@@ -6,16 +6,17 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/scalar"
 )
 
-// The resolvers of fields that are not generated. Each is one expression.
+// Handwritten resolvers. Each is one expression.
 
 func (r *addressResolver) Line2(ctx context.Context, obj *commerce.Address) (*string, error) {
-	return valueOrNull(obj.Line2), nil
+	return scalar.OrNull(obj.Line2), nil
 }
 
 func (r *addressResolver) Region(ctx context.Context, obj *commerce.Address) (*string, error) {
-	return valueOrNull(obj.Region), nil
+	return scalar.OrNull(obj.Region), nil
 }
 
 func (r *customerResolver) Order(ctx context.Context, obj *commerce.Customer, id string) (*commerce.Order, error) {
@@ -27,11 +28,15 @@ func (r *customerResolver) Spending(ctx context.Context, obj *commerce.Customer,
 }
 
 func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error) {
-	return counted(of(ctx).OrderCount(ctx, obj))
+	return scalar.Count(of(ctx).OrderCount(ctx, obj))
+}
+
+func (r *employeeResolver) OrderCount(ctx context.Context, obj *commerce.Employee) (*int32, error) {
+	return scalar.CountOrNull(of(ctx).RepOrderCount(ctx, obj.ID))
 }
 
 func (r *orderResolver) ItemCount(ctx context.Context, obj *commerce.Order) (int32, error) {
-	return counted(of(ctx).ItemCount(ctx, obj))
+	return scalar.Count(of(ctx).ItemCount(ctx, obj))
 }
 
 func (r *orderResolver) Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error) {
@@ -47,23 +52,23 @@ func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first
 }
 
 func (r *orderResolver) TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error) {
-	return valueOrNull(obj.TrackingNumber), nil
+	return scalar.OrNull(obj.TrackingNumber), nil
 }
 
 func (r *orderResolver) Carrier(ctx context.Context, obj *commerce.Order) (*string, error) {
-	return valueOrNull(obj.Carrier), nil
+	return scalar.OrNull(obj.Carrier), nil
 }
 
 func (r *orderEventResolver) From(ctx context.Context, obj *commerce.Event) (*commerce.Status, error) {
-	return valueOrNull(obj.From), nil
+	return scalar.OrNull(obj.From), nil
 }
 
 func (r *orderEventResolver) To(ctx context.Context, obj *commerce.Event) (*commerce.Status, error) {
-	return valueOrNull(obj.To), nil
+	return scalar.OrNull(obj.To), nil
 }
 
 func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*string, error) {
-	return valueOrNull(obj.Note), nil
+	return scalar.OrNull(obj.Note), nil
 }
 
 func (r *productResolver) TotalInventory(ctx context.Context, obj *commerce.Product) (int32, error) {
@@ -76,6 +81,10 @@ func (r *productResolver) Available(ctx context.Context, obj *commerce.Product) 
 
 func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
 	return r.inventoryOf(ctx, obj, productInventoryArguments{first, after, last, before})
+}
+
+func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product) (*int32, error) {
+	return scalar.CountOrNull(of(ctx).ProductOrderCount(ctx, obj))
 }
 
 func (r *queryResolver) Viewer(ctx context.Context) (*commerce.Principal, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// collected are the records of item collections that were planned.
+// collected returns the records of planned item collections.
 type collected[K comparable, W, V any] struct {
 	whole  *Loader[K, W]
 	record func(W) V
@@ -20,11 +20,11 @@ type collected[K comparable, W, V any] struct {
 func (c collected[K, W, V]) knows(key K) bool { return c.whole.knows(key) }
 
 func (c collected[K, W, V]) load(ctx context.Context, key K) (v V, err error) {
-	whole, err := c.whole.Load(ctx, key)
+	collection, err := c.whole.Load(ctx, key)
 	if err != nil {
 		return v, err
 	}
-	return c.record(whole), nil
+	return c.record(collection), nil
 }
 
 // without returns the keys that a source does not know.
@@ -37,12 +37,13 @@ func without[K comparable, V any](keys []K, s source[K, V]) []K {
 
 // Order returns an order.
 //
-// Errors: commerce.ErrNotFound, and those of dynamo.ReadRecords.
+// It returns commerce.ErrNotFound if the order does not exist, and the errors of
+// dynamo.ReadRecords.
 func (l *Loaders) Order(ctx context.Context, id commerce.OrderID) (*commerce.Order, error) {
 	return Records(l, model.OrderByID).Load(ctx, id)
 }
 
-// PrimeOrders makes orders that came with a list known by their IDs.
+// PrimeOrders primes the loader of orders by ID with orders that were read from a list.
 func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	if len(all) == 0 {
 		return
@@ -54,21 +55,23 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	Records(l, model.OrderByID).prime(ctx, keys, values)
 }
 
-// PlanWholeOrders plans orders with their items and timelines, one Query each. Order, OrderItems,
-// Item and Timeline take from them. then runs as in Loader.Plan, with the orders that were found.
-// For those who see the own orders only it is PlanOrders: whose an order is is known only when it
-// is there, so nothing can come with it.
-func (l *Loaders) PlanWholeOrders(ctx context.Context, at *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
+// PlanWholeOrders plans orders with their line items and timelines, with one Query per order.
+// Order, OrderItems, Item and Timeline then use the result. then is called as by Loader.Plan, with
+// the orders that were found.
+//
+// For a viewer of its own orders, only the orders are planned. The customer of an order is known
+// only after the read, so the order's item collection must not be read before.
+func (l *Loaders) PlanWholeOrders(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
 	if l.OwnOrders() {
-		Records(l, model.OrderByID).Plan(ctx, at, ids, then)
+		Records(l, model.OrderByID).Plan(ctx, level, ids, then)
 		return
 	}
-	planWhole(ctx, &l.wholeOrder, at, ids, func(whole *dynamo.WholeOrder) *commerce.Order { return whole.Order }, then)
+	planWhole(ctx, &l.wholeOrder, level, ids, func(whole *dynamo.WholeOrder) *commerce.Order { return whole.Order }, then)
 }
 
-// planWhole plans item collections. then gets the records that they belong to.
-func planWhole[K comparable, W, V any](ctx context.Context, l *Loader[K, W], at *Level, keys []K, record func(W) V, then func(context.Context, *Level, []Found[K, V])) {
-	l.Plan(ctx, at, keys, func(ctx context.Context, next *Level, found []Found[K, W]) {
+// planWhole plans item collections. then receives the records that the item collections belong to.
+func planWhole[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []Found[K, V])) {
+	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []Found[K, W]) {
 		all := make([]Found[K, V], len(found))
 		for i, whole := range found {
 			all[i] = Found[K, V]{whole.Key, record(whole.Value)}
@@ -79,20 +82,21 @@ func planWhole[K comparable, W, V any](ctx context.Context, l *Loader[K, W], at 
 	})
 }
 
-// PlanWholeProducts plans products with their inventory, one Query each. Product and
-// ProductInventory take from them. then runs as in Loader.Plan, with the products that were found.
-func (l *Loaders) PlanWholeProducts(ctx context.Context, at *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
-	planWhole(ctx, &l.wholeProduct, at, skus, func(whole *dynamo.WholeProduct) *commerce.Product { return whole.Product }, then)
+// PlanWholeProducts plans products with their inventory, with one Query per product. Loads of the
+// product and ProductInventory then use the result. then is called as by Loader.Plan, with the
+// products that were found.
+func (l *Loaders) PlanWholeProducts(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
+	planWhole(ctx, &l.wholeProduct, level, skus, func(whole *dynamo.WholeProduct) *commerce.Product { return whole.Product }, then)
 }
 
-// WholeOrderPlanned reports whether an order is planned with its items and timeline, or was read
-// so.
+// WholeOrderPlanned reports whether the item collection of an order was planned or read.
 func (l *Loaders) WholeOrderPlanned(id commerce.OrderID) bool { return l.wholeOrder.knows(id) }
 
-// WholeProductPlanned reports whether a product is planned with its inventory, or was read so.
+// WholeProductPlanned reports whether the item collection of a product was planned or read.
 func (l *Loaders) WholeProductPlanned(sku commerce.SKU) bool { return l.wholeProduct.knows(sku) }
 
-// whole is the order's item collection where it was planned and is complete, else nil.
+// whole returns the item collection of an order if it was planned and is complete, and nil
+// otherwise.
 func (l *Loaders) whole(id commerce.OrderID) *dynamo.WholeOrder {
 	if whole, ok := l.wholeOrder.find(id); ok && whole.Complete {
 		return whole
@@ -100,7 +104,8 @@ func (l *Loaders) whole(id commerce.OrderID) *dynamo.WholeOrder {
 	return nil
 }
 
-// wholeOf is the product's item collection where it was planned and is complete, else nil.
+// wholeOf returns the item collection of a product if it was planned and is complete, and nil
+// otherwise.
 func (l *Loaders) wholeOf(sku commerce.SKU) *dynamo.WholeProduct {
 	if whole, ok := l.wholeProduct.find(sku); ok && whole.Complete {
 		return whole
@@ -114,8 +119,8 @@ func byEvent(e *commerce.Event) string { return string(e.ID) }
 
 func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
 
-// ItemsAtHand returns a page of an order's items where no request is needed for it: they stand on
-// the order, or came with it.
+// ItemsAtHand returns a page of an order's line items if that needs no request, because the order
+// embeds them or its item collection was read.
 func (l *Loaders) ItemsAtHand(o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
 		return dynamo.PageOfValues(o.Items, bySKU, page), true
@@ -126,15 +131,16 @@ func (l *Loaders) ItemsAtHand(o *commerce.Order, page dynamo.Page) (dynamo.Slice
 	return dynamo.Slice[*commerce.LineItem]{}, false
 }
 
-// AllItems is the page of an order's items that shows how many an order without a count has: it is
-// larger than any order.
+// AllItems returns the request for all line items of an order. It counts the items of an order
+// without a count. Its limit is larger than any order.
 func AllItems(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}}
 }
 
-// ItemCount returns how many items an order has: what its record says, else how many a Query finds.
+// ItemCount returns the number of line items of an order. It counts the items with a Query if the
+// order's record has no count.
 //
-// Errors: those of dynamo.ReadPage.
+// It returns the errors of dynamo.ReadPage.
 func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error) {
 	if o.ItemCount != nil {
 		return *o.ItemCount, nil
@@ -143,16 +149,16 @@ func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error)
 	return len(slice.Items), err
 }
 
-// OrderItems returns a page of an order's items.
+// OrderItems returns a page of an order's line items.
 //
-// Errors: those of dynamo.ReadPage.
+// It returns the errors of dynamo.ReadPage.
 func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
 	if slice, ok := l.ItemsAtHand(o, page); ok {
 		return slice, nil
 	}
 	pages := Pages(l, model.OrderItems)
 	if all := AllItems(o.ID); pages.knows(all) {
-		// They are read for the sake of their count.
+		// The plan reads all items to count them.
 		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
 			return dynamo.PageOf(slice.Items, bySKU, page), nil
 		}
@@ -160,9 +166,9 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 	return pages.Load(ctx, dynamo.ListRequest{Of: string(o.ID), Page: page})
 }
 
-// Item returns one item of an order.
+// Item returns one line item of an order.
 //
-// Errors: commerce.ErrNotFound where the order has no such item, and those of
+// It returns commerce.ErrNotFound if the order has no such item, and the errors of
 // dynamo.ReadRecords.
 func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
 	if item, ok := l.ItemAtHand(o, sku); ok {
@@ -174,8 +180,8 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 	return Records(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
-// ItemAtHand reports whether the order's items are at hand, and gives the one of a product, nil
-// where there is none.
+// ItemAtHand returns a line item of an order if that needs no request. The item is nil if the order
+// does not have it. ItemAtHand returns false if a request is needed.
 func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
@@ -197,9 +203,9 @@ func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.Lin
 	return nil, true
 }
 
-// Timeline returns a page of what happened to an order.
+// Timeline returns a page of an order's events.
 //
-// Errors: those of dynamo.ReadPage.
+// It returns the errors of dynamo.ReadPage.
 func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
 	if slice, ok := l.TimelineAtHand(id, page); ok {
 		return slice, nil
@@ -207,7 +213,7 @@ func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo
 	return Pages(l, model.Timeline).Load(ctx, dynamo.ListRequest{Of: string(id), Page: page})
 }
 
-// TimelineAtHand returns a page of an order's timeline if it came with the order.
+// TimelineAtHand returns a page of an order's events if the order's item collection was read.
 func (l *Loaders) TimelineAtHand(id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], bool) {
 	whole := l.whole(id)
 	if whole == nil {
@@ -216,10 +222,10 @@ func (l *Loaders) TimelineAtHand(id commerce.OrderID, page dynamo.Page) (dynamo.
 	return dynamo.PageOf(whole.Events, byEvent, page), true
 }
 
-// Stocked returns a product with its stock, which a list by name lacks. It returns the product as
-// it is if its record is gone, or cannot be read.
+// Stocked returns a product with its stock, which some lists of products lack. It returns the
+// product unchanged if its record does not exist.
 //
-// Errors: those of dynamo.ReadRecords.
+// It returns the errors of dynamo.ReadRecords, together with the unchanged product.
 func (l *Loaders) Stocked(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
 	if !p.Partial {
 		return p, nil
@@ -234,9 +240,9 @@ func (l *Loaders) Stocked(ctx context.Context, p *commerce.Product) (*commerce.P
 	return own, nil
 }
 
-// ProductInventory returns a page of a product's stock.
+// ProductInventory returns a page of a product's inventory levels.
 //
-// Errors: those of dynamo.ReadPage.
+// It returns the errors of dynamo.ReadPage.
 func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], error) {
 	if slice, ok := l.InventoryAtHand(sku, page); ok {
 		return slice, nil
@@ -244,7 +250,8 @@ func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page d
 	return Pages(l, model.ProductInventory).Load(ctx, dynamo.ListRequest{Of: string(sku), Page: page})
 }
 
-// InventoryAtHand returns a page of a product's stock where it came with the product.
+// InventoryAtHand returns a page of a product's inventory levels if the product's item collection
+// was read.
 func (l *Loaders) InventoryAtHand(sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], bool) {
 	whole := l.wholeOf(sku)
 	if whole == nil {
@@ -253,14 +260,14 @@ func (l *Loaders) InventoryAtHand(sku commerce.SKU, page dynamo.Page) (dynamo.Sl
 	return dynamo.PageOf(whole.Levels, byWarehouse, page), true
 }
 
-// AllOrderCounts is the page of the counts of all parts of the orders.
+// AllOrderCounts returns the request for all partial order counts.
 func AllOrderCounts() dynamo.ListRequest {
 	return dynamo.ListRequest{Page: dynamo.Page{Limit: model.OrderCountParts}}
 }
 
 // StatusCounts returns the number of orders in each status.
 //
-// Errors: table.ErrNotCounted, and those of dynamo.ReadPage.
+// It returns table.ErrNotCounted if not all orders are counted, and the errors of dynamo.ReadPage.
 func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
 	parts, err := Pages(l, model.OrderCounts).Load(ctx, AllOrderCounts())
 	if err != nil {
@@ -273,10 +280,39 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
-// SpendingOf is the page of what a customer has spent in the months that some days are in; nil for
-// all months.
+// RepOrdersOf returns the request for the counter records of an account rep.
+func RepOrdersOf(id commerce.EmployeeID) dynamo.ListRequest {
+	return dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: model.RepOrderParts}}
+}
+
+// RepOrderCount returns the number of orders of an account rep. It returns table.ErrNotCounted if
+// they are not counted, and the errors of dynamo.ReadPage.
+func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
+	parts, err := Pages(l, model.EmployeeOrderCount).Load(ctx, RepOrdersOf(id))
+	if err != nil {
+		return nil, err
+	}
+	sum, complete := commerce.SumRepOrders(parts.Items)
+	if !complete {
+		return nil, table.ErrNotCounted
+	}
+	return &sum, nil
+}
+
+// ProductOrderCount returns the number of orders with a line item of a product. It returns
+// table.ErrNotCounted if they are not counted, and the errors of dynamo.ReadRecords.
+func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*int, error) {
+	own, err := l.Stocked(ctx, p)
+	if err == nil && own.OrderCount == nil {
+		err = table.ErrNotCounted
+	}
+	return own.OrderCount, err
+}
+
+// SpendingOf returns the request for a customer's spending in the months of a date range. A nil
+// range means all months.
 //
-// Errors: commerce.InvalidError for a range that runs backwards.
+// It returns a commerce.InvalidError for an invalid range.
 func SpendingOf(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.ListRequest, error) {
 	r := dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: commerce.MaxSpending, More: true}}
 	if placed == nil {
@@ -286,22 +322,23 @@ func SpendingOf(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.List
 	return r, commerce.For("placed", placed.Check())
 }
 
-// Spending returns what a customer has spent in the months that some days are in; nil for all
+// Spending returns a customer's spending in the months of a date range. A nil range means all
 // months.
 //
-// Errors: table.ErrNotAddedUp; commerce.InvalidError for a wrong range, and if there are more than
-// commerce.MaxSpending; those of dynamo.ReadRecords and dynamo.ReadPage.
+// It returns table.ErrNotAddedUp if the spending records are incomplete. It returns a
+// commerce.InvalidError if the range is invalid or has more than commerce.MaxSpending entries. It
+// also returns the errors of dynamo.ReadRecords and dynamo.ReadPage.
 func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
 	key, err := SpendingOf(c.ID, placed)
 	if err != nil {
 		return nil, err
 	}
 	if !c.SpendingComplete {
-		// An edge does not tell.
+		// The customer may come from an edge, which lacks the attribute.
 		own, err := Records(l, model.CustomerByID).Load(ctx, c.ID)
 		switch {
 		case errors.Is(err, commerce.ErrNotFound):
-			return nil, nil // the viewer sees no orders of the customer
+			return nil, nil // the viewer may not read the customer
 		case err != nil:
 			return nil, err
 		case !own.SpendingComplete:
@@ -313,41 +350,41 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 		return nil, err
 	}
 	if page.HasNext {
-		return nil, commerce.For("placed", commerce.Invalid("leaves more than %d months and currencies: ask for fewer months", commerce.MaxSpending))
+		return nil, commerce.For("placed", commerce.Invalid("selects more than %d entries of months and currencies: request fewer months", commerce.MaxSpending))
 	}
 	return page.Items, nil
 }
 
-// OrderCount returns how many orders a customer has placed: what the customer's record says, else
-// what a Query counts.
+// OrderCount returns the number of orders that a customer has placed. It counts them with a Query
+// if the customer's record has no count.
 //
-// Errors: those of dynamo.ReadRecords and dynamo.Store.OrderCount.
+// It returns the errors of dynamo.ReadRecords and dynamo.Store.OrderCount.
 func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, error) {
 	if c.OrderCount != nil {
 		return *c.OrderCount, nil
 	}
-	// An edge has no count; the customer's record may have.
+	// Edges have no count, but the customer's record may have one.
 	if own, err := Records(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
 	return l.CountedOrders.Load(ctx, c.ID)
 }
 
-// PlanOrderCounts plans the customers whose records at hand do not tell how many orders they have
-// placed, and then to count the orders of those who keep no count at all.
-func (l *Loaders) PlanOrderCounts(ctx context.Context, at *Level, of []*commerce.Customer) {
+// PlanOrderCounts plans the order counts of customers that were read without a count. It reads the
+// customers' records, then counts the orders of customers whose records have no count either.
+func (l *Loaders) PlanOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
 	var unknown []commerce.CustomerID
-	for _, c := range of {
+	for _, c := range customers {
 		if c.OrderCount == nil {
 			unknown = append(unknown, c.ID)
 		}
 	}
-	Records(l, model.CustomerByID).Plan(ctx, at, unknown, func(ctx context.Context, next *Level, own []Found[commerce.CustomerID, *commerce.Customer]) {
+	Records(l, model.CustomerByID).Plan(ctx, level, unknown, func(ctx context.Context, next *Level, own []Found[commerce.CustomerID, *commerce.Customer]) {
 		counted := map[commerce.CustomerID]bool{}
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil
 		}
-		// An edge may stand where the customer's record is gone, or unreadable.
+		// An edge may exist although the customer's record is missing or unreadable.
 		uncounted := slices.DeleteFunc(slices.Clone(unknown), func(id commerce.CustomerID) bool { return counted[id] })
 		l.CountedOrders.Plan(ctx, next, uncounted, nil)
 	})

@@ -18,7 +18,7 @@ import (
 
 const largeOrder = commerce.OrderID("01HVMK3P2Q0000000000000001")
 
-// orderOfSize is a book with one order that has so many items and so many events besides.
+// orderOfSize returns a dataset with one order that has the given numbers of line items and events.
 func orderOfSize(t testing.TB, items, events int) commerce.Book {
 	t.Helper()
 	price, err := commerce.ParseMoney("1.50", "USD")
@@ -27,23 +27,23 @@ func orderOfSize(t testing.TB, items, events int) commerce.Book {
 	}
 	at := time.Date(2024, 4, 16, 23, 15, 41, 783e6, time.UTC)
 	o := commerce.OrderWithItems{Order: commerce.Order{ID: largeOrder, CustomerID: "c1", Status: commerce.Pending, PlacedAt: at, UpdatedAt: at}}
-	book := commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Carl", Email: "carl@example.com", CreatedAt: at}}}
+	dataset := commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Carl", Email: "carl@example.com", CreatedAt: at}}}
 	for i := range items {
 		sku := commerce.SKU(fmt.Sprintf("sku_%03d", i))
-		book.Products = append(book.Products, commerce.Product{SKU: sku, Name: "N", Category: "C", UnitPrice: price})
+		dataset.Products = append(dataset.Products, commerce.Product{SKU: sku, Name: "N", Category: "C", UnitPrice: price})
 		o.Lines = append(o.Lines, commerce.LineItem{SKU: sku, Name: "N", Quantity: 1 + i, UnitPrice: price})
 	}
 	for i := range events {
 		o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(fmt.Sprintf("01HVMK3P2Q%016d", i)), OrderID: largeOrder, Type: commerce.EventItemSet, At: at, Actor: fmt.Sprint(i)})
 	}
-	book.Orders = []commerce.OrderWithItems{o}
-	if err := book.Settle(); err != nil {
+	dataset.Orders = []commerce.OrderWithItems{o}
+	if err := dataset.Settle(); err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
-// pages are pages of a list of many records, from both ends and the middle.
+// pages returns page requests from both ends and the middle of a list.
 func pages(position func(i int) string) []dynamo.Page {
 	return []dynamo.Page{
 		{Limit: 5}, {Limit: 5, More: true}, {Limit: 100, More: true}, {Limit: 5, FromEnd: true, More: true}, {Limit: 5, After: position(7), More: true},
@@ -57,27 +57,28 @@ func planWholeOrder(ctx context.Context, l *loaders.Loaders, id commerce.OrderID
 	})
 }
 
-// An order's items and events are pages of what was loaded, whether they stand on the order, came
-// with it in one Query, or are too many for one and have to be listed.
-func TestPagesOfWholeOrders(t *testing.T) {
+// Pages of an order's line items and events are correct, whether the items are embedded in the
+// order, were read with the item collection or need their own Query.
+func TestPagesOfOrderItemCollections(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		items, events int
-		// more are the requests for a page of each beside the order's own.
+		// more are the requests for a page of items and a page of events, in addition to the order's
+		// request.
 		more []string
 	}{
-		{"items on the order", 20, 30, nil},
+		{"embedded items", 20, 30, nil},
 		{"items in the collection", 60, 30, nil},
 		{"199 records in all", 60, 138, nil},
-		// A Query that ends at its limit says that there may be more, also where there is not.
+		// A Query that stops at its limit reports that there may be more records, even if there are none.
 		{"200 records in all", 60, 139, []string{"AP27 Query", "AP4 Query"}},
 		{"a collection too large for one Query", 60, 250, []string{"AP27 Query", "AP4 Query"}},
-		{"items on the order, events too many for one Query", 20, 250, []string{"AP27 Query"}},
+		{"embedded items, events too many for one Query", 20, 250, []string{"AP27 Query"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			book := orderOfSize(t, c.items, c.events)
-			s := open(t, book, nil)
-			lines, events := book.Orders[0].Lines, book.Orders[0].Events
+			dataset := orderOfSize(t, c.items, c.events)
+			s := open(t, dataset, nil)
+			lines, events := dataset.Orders[0].Lines, dataset.Orders[0].Events
 			sku := func(i int) string { return string(lines[i].SKU) }
 			event := func(i int) string { return string(events[i].ID) }
 			for i, itemsPage := range pages(sku) {
@@ -98,7 +99,7 @@ func TestPagesOfWholeOrders(t *testing.T) {
 	}
 }
 
-// checkCounts is checkRequests for reads that may come in any order.
+// checkCounts is checkRequests for reads in any order.
 func checkCounts(t testing.TB, trace *table.Trace, want []string) {
 	t.Helper()
 	count := map[string]int{}
@@ -115,7 +116,7 @@ func checkCounts(t testing.TB, trace *table.Trace, want []string) {
 	}
 }
 
-// checkPage compares a page with the same one of the whole list.
+// checkPage compares a page with the same page of the complete list.
 func checkPage[T any](t testing.TB, got dynamo.Slice[*T], err error, all []T, position func(int) string, page dynamo.Page) {
 	t.Helper()
 	if err != nil {
@@ -155,7 +156,7 @@ func TestItemOfAnOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !c.planned {
-				// As a query's plan does, so that both share a request where there has to be one.
+				// Plan the item as a query plan does, so that both loads share a request if one is needed.
 				if _, atHand := l.ItemAtHand(o, "sku_007"); !atHand {
 					l.Plan(func(first *loaders.Level) {
 						loaders.Records(l, model.OrderItem).Plan(ctx, first, []model.OrderItemKey{{Order: o.ID, SKU: "sku_007"}, {Order: o.ID, SKU: "vase"}}, nil)
@@ -174,7 +175,7 @@ func TestItemOfAnOrder(t *testing.T) {
 	}
 }
 
-func TestWholeOrderThatIsNotThere(t *testing.T) {
+func TestMissingOrderItemCollection(t *testing.T) {
 	ctx, l, trace := open(t, orderOfSize(t, 1, 1), nil).begin()
 	const missing = "01HVMK3P2Q0000000000000009"
 	planWholeOrder(ctx, l, missing)
@@ -187,7 +188,7 @@ func TestWholeOrderThatIsNotThere(t *testing.T) {
 	checkRequests(t, trace, "AP25 Query")
 }
 
-func TestWhatWasPlannedIsKnown(t *testing.T) {
+func TestPlannedCollectionsAreKnown(t *testing.T) {
 	ctx, l, _ := open(t, sample(t), nil).begin()
 	planWholeOrder(ctx, l, largeOrder)
 	_, ok := l.TimelineAtHand(largeOrder, dynamo.Page{Limit: 1})
@@ -205,8 +206,8 @@ func TestWhatWasPlannedIsKnown(t *testing.T) {
 	}
 }
 
-// A whole order's plan is told the order, as any other plan.
-func TestThenOfWholeCollections(t *testing.T) {
+// The plan of an order item collection calls then with the order.
+func TestThenOfItemCollections(t *testing.T) {
 	ctx, l, _ := open(t, sample(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
 		l.PlanWholeOrders(ctx, first, []commerce.OrderID{largeOrder}, func(_ context.Context, _ *loaders.Level, found []loaders.Found[commerce.OrderID, *commerce.Order]) {
@@ -224,20 +225,20 @@ func TestThenOfWholeCollections(t *testing.T) {
 	})
 }
 
-// A product's inventory comes with it, or is listed where there are too many warehouses for one
-// Query.
+// A product's inventory is read with the product, or with its own Query if there are too many
+// warehouses.
 func TestPagesOfProductInventory(t *testing.T) {
 	for _, c := range []struct {
 		warehouses int
 		more       []string
 	}{{30, nil}, {198, nil}, {199, []string{"AP13 Query"}}, {250, []string{"AP13 Query"}}} {
 		t.Run(fmt.Sprint(c.warehouses), func(t *testing.T) {
-			book := orderOfSize(t, 2, 1)
+			dataset := orderOfSize(t, 2, 1)
 			for i := range c.warehouses {
-				book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: "sku_000", WarehouseID: commerce.WarehouseID(fmt.Sprintf("w_%03d", i)), Quantity: i})
+				dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: "sku_000", WarehouseID: commerce.WarehouseID(fmt.Sprintf("w_%03d", i)), Quantity: i})
 			}
-			s := open(t, book, nil)
-			warehouse := func(i int) string { return string(book.Levels[i].WarehouseID) }
+			s := open(t, dataset, nil)
+			warehouse := func(i int) string { return string(dataset.Levels[i].WarehouseID) }
 			for _, page := range pages(warehouse) {
 				ctx, l, trace := s.begin()
 				l.Plan(func(first *loaders.Level) {
@@ -250,14 +251,14 @@ func TestPagesOfProductInventory(t *testing.T) {
 					t.Fatalf("product %v, %v", p, err)
 				}
 				got, err := l.ProductInventory(ctx, "sku_000", page)
-				checkPage(t, got, err, book.Levels, warehouse, page)
+				checkPage(t, got, err, dataset.Levels, warehouse, page)
 				checkRequests(t, trace, append([]string{"AP13 Query"}, c.more...)...)
 			}
 		})
 	}
 }
 
-func TestWholeProductThatIsNotThere(t *testing.T) {
+func TestMissingProductItemCollection(t *testing.T) {
 	ctx, l, trace := open(t, sample(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
 		l.PlanWholeProducts(ctx, first, []commerce.SKU{"vase"}, func(context.Context, *loaders.Level, []loaders.Found[commerce.SKU, *commerce.Product]) {})
@@ -281,7 +282,7 @@ func TestPlannedProducts(t *testing.T) {
 	checkRequests(t, trace, "AP10 BatchGetItem")
 }
 
-// Orders and customers that came with a list are not read again by id.
+// Orders and customers that were read from a list are not read again by ID.
 func TestPrimedRecords(t *testing.T) {
 	ctx, l, trace := open(t, sample(t), nil).begin()
 	page, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: "cust_01", Page: dynamo.Page{Limit: 10}})
@@ -304,7 +305,7 @@ func TestPrimedRecords(t *testing.T) {
 	checkRequests(t, trace, "AP1 BatchGetItem", "AP2 Query")
 }
 
-// Software that keeps no count wrote the customer and the orders.
+// foreignCustomer writes external records of a customer and orders, without a count.
 func foreignCustomer(s shop, orders int) {
 	s.put(map[string]any{"pk": "CUSTOMER#foreign", "sk": "#METADATA", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
 	for i := range orders {
@@ -341,8 +342,8 @@ func TestOrderCount(t *testing.T) {
 	}
 }
 
-// An account rep's list of customers holds edges, which keep no count: the customers' records are
-// read, and only the orders of those without a count are counted.
+// The list of an account rep's customers contains edges without a count. The customers' records are
+// read, and only the orders of customers without a count are counted.
 func TestPlannedOrderCounts(t *testing.T) {
 	s := open(t, sample(t), nil)
 	foreignCustomer(s, 3)
@@ -368,7 +369,7 @@ func TestPlannedOrderCounts(t *testing.T) {
 	}
 }
 
-func TestOrderCountAtHand(t *testing.T) {
+func TestOrderCountOfTheRecord(t *testing.T) {
 	ctx, l, trace := open(t, sample(t), nil).begin()
 	if n, err := l.OrderCount(ctx, &commerce.Customer{ID: "cust_01", OrderCount: new(41)}); err != nil || n != 41 {
 		t.Errorf("%d orders, %v, want the 41 that the record tells", n, err)
@@ -376,7 +377,7 @@ func TestOrderCountAtHand(t *testing.T) {
 	checkRequests(t, trace)
 }
 
-// An edge whose customer is gone has its orders counted all the same.
+// The orders of an edge's customer are counted even if the customer's record is missing.
 func TestOrderCountOfAnEdgeWithoutItsCustomer(t *testing.T) {
 	ctx, l, trace := open(t, sample(t), nil).begin()
 	if n, err := l.OrderCount(ctx, &commerce.Customer{ID: "nobody"}); err != nil || n != 0 {

@@ -7,16 +7,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Level is what a plan knows at one time that it will read. When the level is complete, its reads
-// run side by side, and each goes on at once with what follows from it, a level of its own,
-// whatever the others do.
+// Level is a set of reads of a plan that run concurrently. Each read continues with its own next
+// level as soon as it finishes.
 type Level struct {
 	reads []pending
-	// room is for as many reads as most levels have.
+	// room is the initial capacity of reads. It is enough for most levels.
 	room [2]pending
 }
 
-// pending is a read that a level has.
+// pending is a read of a level.
 type pending interface{ run() }
 
 func (v *Level) add(p pending) {
@@ -26,8 +25,7 @@ func (v *Level) add(p pending) {
 	v.reads = append(v.reads, p)
 }
 
-// run runs the reads and waits for them: one in the caller's goroutine, which would only wait, and
-// the others each in one of its own.
+// run runs the reads and waits for them. The last read uses the caller's goroutine.
 func (v *Level) run() {
 	if len(v.reads) == 0 {
 		return
@@ -45,29 +43,28 @@ func (v *Level) run() {
 	others.Wait()
 }
 
-// Plan runs a plan: first gives the keys that are known from the beginning to loaders. When Plan
-// returns, they are read, and so is all that followed from them. Where first panics, what it had
-// planned until then is read all the same, and the panic goes on.
+// Plan runs a query plan. first adds the keys that are known from the start. When Plan returns,
+// these keys and all keys that callbacks added are read. If first panics, the keys that it added
+// are read before the panic continues.
 func (l *Loaders) Plan(first func(*Level)) {
 	v := &Level{}
 	defer v.run()
 	first(v)
 }
 
-// Found is a value that was planned, and the key that it was planned by.
+// Found is a value that a plan read, and its key.
 type Found[K comparable, V any] struct {
 	Key   K
 	Value V
 }
 
-// Plan has keys read together when the level is complete. When all are there, it calls then with
-// the values that were found, in a context that knows which requests they waited for, and with the
-// level that comes of them. then may be nil. Keys that are known already are not read again; then
-// waits for them, too.
+// Plan adds keys to a level, which reads them as one batch. Known keys are not read again. After
+// the read, Plan calls then with the values that exist and with the next level. The context of then
+// has the span of the requests that the values waited for. then may be nil.
 //
-// Where then panics, the values are given out all the same, and what it had planned is read, as
-// planning only saves requests. It is not called when ctx has ended.
-func (l *Loader[K, V]) Plan(ctx context.Context, at *Level, keys []K, then func(ctx context.Context, next *Level, found []Found[K, V])) {
+// A panic in then is reported; the values and the keys that then added remain available, because
+// planning only saves requests. then is not called if ctx has ended.
+func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []Found[K, V])) {
 	if l.collections != nil {
 		keys = without(keys, l.collections)
 	}
@@ -78,14 +75,14 @@ func (l *Loader[K, V]) Plan(ctx context.Context, at *Level, keys []K, then func(
 	l.mu.Lock()
 	l.known.grow(len(keys))
 	for i, key := range keys {
-		where, known := l.known.find(key)
+		location, known := l.known.find(key)
 		if !known {
-			where = place[K, V]{&p.own, i}
+			location = place[K, V]{&p.own, i}
 			if p.places != nil {
-				where.at = len(p.own.keys)
+				location.index = len(p.own.keys)
 				p.own.keys = append(p.own.keys, key)
 			}
-			l.known.add(key, where)
+			l.known.add(key, location)
 		} else if p.places == nil {
 			p.own.keys = append(make([]K, 0, len(keys)-1), keys[:i]...)
 			p.places = make([]place[K, V], i, len(keys))
@@ -94,7 +91,7 @@ func (l *Loader[K, V]) Plan(ctx context.Context, at *Level, keys []K, then func(
 			}
 		}
 		if p.places != nil {
-			p.places = append(p.places, where)
+			p.places = append(p.places, location)
 		}
 	}
 	if p.places == nil {
@@ -102,15 +99,15 @@ func (l *Loader[K, V]) Plan(ctx context.Context, at *Level, keys []K, then func(
 	}
 	l.mu.Unlock()
 	if then != nil || len(p.own.keys) > 0 {
-		at.add(p)
+		level.add(p)
 	}
 }
 
-// planned is keys that a plan wants, and what follows from them.
+// planned is a batch of planned keys and its callback.
 type planned[K comparable, V any] struct {
 	own  batch[K, V]
 	keys []K
-	// places are where the keys' values are; nil where own reads all of them, in their order.
+	// places locate the values of keys, or are nil if own reads all keys in their order.
 	places []place[K, V]
 	then   func(context.Context, *Level, []Found[K, V])
 	next   Level
@@ -125,16 +122,16 @@ func (p *planned[K, V]) run() {
 	}
 	found := make([]Found[K, V], 0, len(p.keys))
 	span := table.SpanOf(p.own.ctx)
-	asked := span.Wave()
+	requestedIn := span.Wave()
 	ctx := span.Fork(p.own.ctx)
 	for i, key := range p.keys {
-		where := place[K, V]{&p.own, i}
+		location := place[K, V]{&p.own, i}
 		if p.places != nil {
-			where = p.places[i]
+			location = p.places[i]
 		}
-		if v, err := where.get(); err == nil {
+		if v, err := location.get(); err == nil {
 			found = append(found, Found[K, V]{key, v.value})
-			table.SpanOf(ctx).Wait(v.after(asked))
+			table.SpanOf(ctx).Wait(v.after(requestedIn))
 		}
 	}
 	if ctx.Err() == nil {
@@ -143,7 +140,7 @@ func (p *planned[K, V]) run() {
 	}
 }
 
-// follow plans what follows.
+// follow calls then and reports a panic.
 func (p *planned[K, V]) follow(ctx context.Context, found []Found[K, V]) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

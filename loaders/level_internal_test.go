@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// A read that loses results is an error of its keys, wherever it runs, and does not end the server.
-func TestResultsThatAreMissing(t *testing.T) {
+// If a reader returns too few results, all its keys get an error. The server keeps running.
+func TestMissingResults(t *testing.T) {
 	ctx := t.Context()
 	all := New(ctx, nil, Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) })
 	few := Loader[int, string]{all: all, many: batched[int, string](func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.Result[string], error) {

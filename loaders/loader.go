@@ -14,29 +14,29 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// longestWait ends a batch of unplanned loads that no caller ends by waiting for a value.
+// longestWait ends a batch of unplanned keys if no caller waits for a value earlier.
 const longestWait = time.Second
 
-// Loader reads values by key for one GraphQL request: each key once, batched where DynamoDB can. It
-// is safe for concurrent use.
+// Loader reads values by key for one GraphQL request. It reads each key once and batches keys if
+// DynamoDB can. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
 	all *Loaders
-	// One of the two reads, the other is nil: many reads keys that can share a request, one reads a
-	// key that cannot, so that waiting for more of them gains nothing.
+	// Exactly one of the two readers is set: the reader of several keys, or the reader of a single key
+	// if keys cannot share a request.
 	many manyReader[K, V]
 	one  reader[K, V]
-	// collections has the records that came with their item collections; nil where none can.
+	// collections returns records that were read with their item collections. It is nil if the records
+	// have no item collections.
 	collections source[K, V]
 
 	mu sync.Mutex
 	// known has the keys that were planned, primed or loaded.
 	known smallMap[K, place[K, V]]
-	// unplanned batches the keys that no plan foresaw; nil as long as there was none.
+	// unplanned batches the keys that were not planned. It is nil until the first such key.
 	unplanned *dataloader.Loader[K, loaded[V]]
 }
 
-// single makes l a loader of what takes a request of its own for each key: several run at once, up
-// to maxQueries.
+// single sets a read function that needs one request per key. Up to maxQueries run concurrently.
 func (l *Loader[K, V]) single(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
 	l.all, l.one = all, single[K, V](read)
 }
@@ -46,19 +46,19 @@ type (
 	reader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, key K) (V, error)
 	}
-	// manyReader reads keys that can share a request. It has a result for each key, in their order;
-	// an error is the whole batch's.
+	// manyReader reads keys that can share a request. It returns a result for each key, in the order
+	// of the keys. An error applies to all keys.
 	manyReader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error)
 	}
-	// source has values beside the loader's own.
+	// source returns values that another loader has read.
 	source[K comparable, V any] interface {
 		knows(key K) bool
 		load(ctx context.Context, key K) (V, error)
 	}
 )
 
-// The readers hold at most one pointer, so that no request has to allocate them.
+// Each reader is at most one pointer in size, so that storing it in an interface does not allocate.
 type (
 	single[K comparable, V any]  func(*Loaders, context.Context, K) (V, error)
 	batched[K comparable, V any] func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
@@ -76,7 +76,7 @@ func (r lookup[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.
 	return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
 }
 
-// read reads a page. The orders of customers whom the viewer does not see are not there.
+// read reads a page. The page is empty if the viewer may not read the customer's orders.
 func (r list[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Slice[V], error) {
 	if r.pattern.PK == model.CustomerOrders.PK && !l.viewer.ordersOf(commerce.CustomerID(key.Of)) {
 		return dynamo.Slice[V]{}, nil
@@ -84,42 +84,42 @@ func (r list[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// loaded is a value, the wave of requests after which it was there, and how many waves reading it
-// took.
+// loaded is a value and its timing. wave is the wave of requests after which the value was
+// available. took is the number of waves that reading it took.
 type loaded[V any] struct {
 	value      V
 	wave, took int
 }
 
-// after is the wave that a line of reading has waited for once it has the value, if it asked for it
-// after the given one. A value that another line asks for as well may come of a longer chain of
-// requests; but whoever joins in the middle of it waits no longer than if the reading had begun
-// then.
+// after returns the wave after which a caller that requested the value in the given wave has it.
+// The value may result from a longer chain of requests that another caller began. A caller that
+// joins during the read waits no longer than if it had started the read.
 func (v loaded[V]) after(wave int) int { return min(v.wave, wave+v.took) }
 
-// Load returns the value of a key: the one that was planned, or one that is read now.
+// Load returns the value of a key. It reads the value unless the key was planned or primed.
 //
-// Errors: those of the store's method that reads it; the context's, where it has ended.
+// It returns the errors of the store's method that reads the value, and the error of ctx if ctx has
+// ended.
 func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 	if err := ctx.Err(); err != nil {
-		var none V
-		return none, err
+		var zero V
+		return zero, err
 	}
 	if l.collections != nil && l.collections.knows(key) {
 		return l.collections.load(ctx, key)
 	}
 	l.mu.Lock()
-	at, ok := l.known.find(key)
+	location, ok := l.known.find(key)
 	if !ok {
-		at = l.ask(ctx, key)
+		location = l.ask(ctx, key)
 	}
 	l.mu.Unlock()
-	v, err := at.get()
+	v, err := location.get()
 	return v.value, err
 }
 
-// ask begins to read a key that no plan foresaw. Keys that can share a request are batched until a
-// caller waits for a value. l.mu is held.
+// ask starts the read of a key that was not planned. Keys that can share a request are batched
+// until a caller waits for a value. The caller holds l.mu.
 func (l *Loader[K, V]) ask(ctx context.Context, key K) place[K, V] {
 	b := &batch[K, V]{loader: l, ctx: ctx}
 	if l.many == nil {
@@ -130,12 +130,13 @@ func (l *Loader[K, V]) ask(ctx context.Context, key K) place[K, V] {
 		}
 		b.unplanned = l.unplanned.Load(ctx, key)
 	}
-	at := place[K, V]{batch: b}
-	l.known.add(key, at)
-	return at
+	location := place[K, V]{batch: b}
+	l.known.add(key, location)
+	return location
 }
 
-// readUnplanned reads the keys of a batch, for the caller that came first.
+// readUnplanned reads a batch of keys that were not planned. first is the context of the first
+// caller.
 func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[loaded[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
 	out := make([]*dataloader.Result[loaded[V]], len(keys))
@@ -146,20 +147,20 @@ func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloa
 	return out
 }
 
-// find returns the value of a key that was planned, primed or asked for, when it is read; false
-// where it is unknown or not there.
+// find waits for the value of a known key. It returns false if the key is unknown or its read
+// failed.
 func (l *Loader[K, V]) find(key K) (v V, ok bool) {
 	l.mu.Lock()
-	at, known := l.known.find(key)
+	location, known := l.known.find(key)
 	l.mu.Unlock()
 	if !known {
 		return v, false
 	}
-	got, err := at.get()
+	got, err := location.get()
 	return got.value, err == nil
 }
 
-// knows reports whether a key was planned, primed or asked for.
+// knows reports whether a key was planned, primed or loaded.
 func (l *Loader[K, V]) knows(key K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,15 +168,15 @@ func (l *Loader[K, V]) knows(key K) bool {
 	return known
 }
 
-// Prime gives the loader a value that came along with another, so that nobody reads it again.
+// Prime adds a value that was read together with another record.
 func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 	l.prime(ctx, []K{key}, []dynamo.Result[V]{{Value: value}})
 }
 
-// prime is Prime for many.
+// prime adds the values of several keys.
 func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Result[V]) {
 	b := &batch[K, V]{results: values, wave: table.SpanOf(ctx).Wave()}
-	b.once.Do(func() {}) // it is read
+	b.once.Do(func() {}) // there is nothing to read
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known.grow(len(keys))
@@ -186,20 +187,19 @@ func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Resu
 	}
 }
 
-// batch is keys that are read together, once, by whoever needs one of them first: whoever waits for
-// a value does what it waits for, or waits for somebody who is doing it. So nobody waits for
-// something that has not begun.
+// batch is a set of keys that are read together, once. The first goroutine that needs a value reads
+// the batch; the others wait for that goroutine. No goroutine waits for a read that has not
+// started.
 type batch[K comparable, V any] struct {
 	once   sync.Once
 	loader *Loader[K, V]
-	// ctx tells what the reading has waited for; it does not end the reading.
+	// ctx has the span of the requests that the read waited for. Its end does not end the read.
 	ctx  context.Context
 	keys []K
-	// unplanned returns the value of the only key, which shares its request with other unplanned
-	// loads; nil for planned keys.
+	// unplanned returns the value of a key that was not planned. It is nil for planned keys.
 	unplanned dataloader.Thunk[loaded[V]]
 
-	// Below is what was read.
+	// The result of the read.
 	results    []dynamo.Result[V]
 	err        error
 	wave, took int
@@ -218,13 +218,13 @@ func (b *batch[K, V]) read() {
 	b.took = b.wave - table.SpanOf(b.ctx).Wave()
 }
 
-// read reads keys with the store. A panic is the error of all of them.
+// read reads keys from the store. A panic becomes the error of all keys.
 func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Result[V], err error) {
 	defer table.Recovered(&err)
 	if l.many != nil {
 		if results, err = l.many.read(ctx, l.all, keys); err == nil && len(results) != len(keys) {
-			// Whoever looks for a result that is not there would panic, and in a goroutine of a
-			// level that ends the server.
+			// Accessing a missing result would panic. In a goroutine of a level, the panic would end the
+			// server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
 		}
 		return results, err
@@ -236,23 +236,23 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 	}
 	err = table.Parallel(ctx, len(keys), maxQueries, func(ctx context.Context, i int) error {
 		results[i].Value, results[i].Err = l.one.read(ctx, l.all, keys[i])
-		return nil // each key has its own error
+		return nil // errors are stored by key
 	})
 	return results, err
 }
 
-// place is where the value of a key is: in a batch, at an index.
+// place locates the value of a key: a batch and an index in its results.
 type place[K comparable, V any] struct {
 	batch *batch[K, V]
-	at    int
+	index int
 }
 
-// get returns the value, when it is read.
+// get reads the batch if necessary and returns the value.
 func (p place[K, V]) get() (loaded[V], error) {
 	b := p.batch
 	b.once.Do(b.read)
 	if b.err != nil {
 		return loaded[V]{}, b.err
 	}
-	return loaded[V]{b.results[p.at].Value, b.wave, b.took}, b.results[p.at].Err
+	return loaded[V]{b.results[p.index].Value, b.wave, b.took}, b.results[p.index].Err
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// Whoever loads what was planned only looks it up, however many keys there are.
-func TestWhatWasPlannedIsLoadedWithoutAllocation(t *testing.T) {
-	if counted, why := allocationsCount(); !counted {
-		t.Skip(why)
+// Loading planned keys does not allocate.
+func TestLoadingPlannedKeysDoesNotAllocate(t *testing.T) {
+	if countable, reason := allocationsCount(); !countable {
+		t.Skip(reason)
 	}
 	for _, n := range []int{1, 50} {
 		ctx, l, ids := loadersOf(t, n)
@@ -31,7 +31,7 @@ func TestWhatWasPlannedIsLoadedWithoutAllocation(t *testing.T) {
 	}
 }
 
-// loadersOf returns loaders, and the ids of n customers.
+// loadersOf returns loaders and the IDs of n customers in the table.
 func loadersOf(t testing.TB, n int) (context.Context, *loaders.Loaders, []commerce.CustomerID) {
 	book, ids := customers(n)
 	ctx := context.Background()
@@ -74,7 +74,7 @@ func BenchmarkItemsAtHand(b *testing.B) {
 	}
 }
 
-// allocationsCount reports whether allocations can be counted, and else why not.
+// allocationsCount reports whether allocations can be counted, or the reason why they cannot.
 func allocationsCount() (bool, string) {
-	return !racing.On && testing.CoverMode() == "", "the race detector and -cover allocate, too"
+	return !racing.On && testing.CoverMode() == "", "the race detector and -cover also allocate"
 }

@@ -29,15 +29,15 @@ import (
 
 const tableName = "orders"
 
-// between stands between the SDK and the engine: it passes a request on with next, or does
-// something else.
+// between intercepts requests between the SDK and the engine. It forwards a request with next or
+// handles it differently.
 type between func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
 
-// shop is a table with a book in it.
+// shop is a table with a dataset.
 type shop struct {
 	t     testing.TB
 	store *dynamo.Store
-	// db reaches the engine past between.
+	// db calls the engine directly, without between.
 	db *dynamodb.Client
 }
 
@@ -45,8 +45,8 @@ type httpClient func(*http.Request) (*http.Response, error)
 
 func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c(r) }
 
-// open returns a shop whose requests go through b, where that is not nil.
-func open(t testing.TB, book commerce.Book, b between) shop {
+// open returns a table with a dataset. Its requests go through b if b is not nil.
+func open(t testing.TB, dataset commerce.Book, b between) shop {
 	t.Helper()
 	engine := embedded.New()
 	s := shop{t: t, db: engine.Client()}
@@ -57,7 +57,7 @@ func open(t testing.TB, book commerce.Book, b between) shop {
 	if err := plain.CreateTable(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := plain.Load(context.Background(), book); err != nil {
+	if _, err := plain.Load(context.Background(), dataset); err != nil {
 		t.Fatal(err)
 	}
 	if s.store = plain; b == nil {
@@ -73,7 +73,7 @@ func open(t testing.TB, book commerce.Book, b between) shop {
 	return s
 }
 
-// put writes a record as other software would. Values are of type string and int.
+// put writes an external record. Values have the type string or int.
 func (s shop) put(attributes map[string]any) {
 	s.t.Helper()
 	item := map[string]types.AttributeValue{}
@@ -90,16 +90,16 @@ func (s shop) put(attributes map[string]any) {
 	}
 }
 
-// begin starts what a GraphQL request has: loaders, and a trace of what they read. A plan that
-// panics fails the test.
+// begin returns a context, loaders and a trace, as for one GraphQL request. A panic in a plan fails
+// the test.
 func (s shop) begin() (context.Context, *loaders.Loaders, *table.Trace) {
 	trace := &table.Trace{}
 	ctx := trace.Begin(context.Background())
 	return ctx, loaders.New(ctx, s.store, everything(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }
 
-// checkRequests compares what was read with access patterns and operations, such as "AP6 GetItem",
-// by round trip.
+// checkRequests compares the requests of a trace, by round trip, with access patterns and
+// operations such as "AP6 GetItem".
 func checkRequests(t testing.TB, trace *table.Trace, want ...string) {
 	t.Helper()
 	var got []string
@@ -111,19 +111,19 @@ func checkRequests(t testing.TB, trace *table.Trace, want ...string) {
 	}
 }
 
-// customers are n customers, cust_000 and so on.
+// customers returns a dataset of n customers and their IDs: cust_000 and so on.
 func customers(n int) (commerce.Book, []commerce.CustomerID) {
-	var book commerce.Book
+	var dataset commerce.Book
 	var ids []commerce.CustomerID
 	for i := range n {
 		id := commerce.CustomerID(fmt.Sprintf("cust_%03d", i))
 		ids = append(ids, id)
-		book.Customers = append(book.Customers, commerce.Customer{
+		dataset.Customers = append(dataset.Customers, commerce.Customer{
 			ID: id, Name: "Name of " + string(id), Email: string(id) + "@example.com", OrderCount: new(i),
 			CreatedAt: time.Date(2026, 2, 1, 0, 0, i, 0, time.UTC), Version: 1,
 		})
 	}
-	return book, ids
+	return dataset, ids
 }
 
 func checkCustomer(t testing.TB, c *commerce.Customer, err error, id commerce.CustomerID) {
@@ -135,18 +135,18 @@ func checkCustomer(t testing.TB, c *commerce.Customer, err error, id commerce.Cu
 	}
 }
 
-// batch is what a test needs of a BatchGetItem: its keys.
+// batch is the part of a BatchGetItem request that the tests use: its keys.
 type batch struct {
 	RequestItems map[string]struct{ Keys []json.RawMessage }
 }
 
-// operation is the DynamoDB operation of a request.
+// operation returns the DynamoDB operation of a request.
 func operation(r *http.Request) string {
 	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	return name
 }
 
-// readBody returns the body of a request, and leaves it to be read again.
+// readBody returns the body of a request and restores it for the next reader.
 func readBody(r *http.Request) []byte {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -160,7 +160,7 @@ func setBody(r *http.Request, body []byte) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }
 
-// keyLog notes how often each key is read, by BatchGetItem or GetItem.
+// keyLog counts how often each key is read by BatchGetItem or GetItem.
 type keyLog struct {
 	mu    sync.Mutex
 	times map[string]int
@@ -184,11 +184,11 @@ func (l *keyLog) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response
 	return next.Do(r)
 }
 
-// However many ask for a key at whatever moment, it is read once.
+// Concurrent loads of a key read it once.
 func TestEveryKeyIsReadOnce(t *testing.T) {
-	book, ids := customers(7)
+	dataset, ids := customers(7)
 	log := keyLog{times: map[string]int{}}
-	s := open(t, book, log.pass)
+	s := open(t, dataset, log.pass)
 	ctx, l, _ := s.begin()
 	var group sync.WaitGroup
 	for i := range 200 {
@@ -209,9 +209,9 @@ func TestEveryKeyIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestALoneLoadIsOneGetItem(t *testing.T) {
-	book, ids := customers(2)
-	ctx, l, trace := open(t, book, nil).begin()
+func TestSingleLoadIsOneGetItem(t *testing.T) {
+	dataset, ids := customers(2)
+	ctx, l, trace := open(t, dataset, nil).begin()
 	for range 3 {
 		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, ids[1])
 		checkCustomer(t, c, err, ids[1])
@@ -220,7 +220,7 @@ func TestALoneLoadIsOneGetItem(t *testing.T) {
 }
 
 func TestAPlanIsOneBatch(t *testing.T) {
-	book, ids := customers(250)
+	dataset, ids := customers(250)
 	for _, c := range []struct {
 		name string
 		keys []commerce.CustomerID
@@ -235,7 +235,7 @@ func TestAPlanIsOneBatch(t *testing.T) {
 		{"250 keys", ids, []string{"AP6 BatchGetItem", "AP6 BatchGetItem", "AP6 BatchGetItem"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, l, trace := open(t, book, nil).begin()
+			ctx, l, trace := open(t, dataset, nil).begin()
 			l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, c.keys, nil) })
 			l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, c.keys, nil) })
 			for _, id := range c.keys {
@@ -252,9 +252,9 @@ func TestAPlanIsOneBatch(t *testing.T) {
 	}
 }
 
-// A plan of many keys takes longer to write down than a look-up waits for company; it is not torn
-// apart by that.
-func TestALargePlanIsNotTorn(t *testing.T) {
+// A plan of many keys is one batch, even if adding the keys takes longer than the loader waits for
+// unplanned keys.
+func TestALargePlanIsOneBatch(t *testing.T) {
 	ctx, l, trace := open(t, commerce.Book{}, nil).begin()
 	var keys []commerce.CustomerID
 	for i := range 2000 {
@@ -266,12 +266,11 @@ func TestALargePlanIsNotTorn(t *testing.T) {
 	}
 }
 
-// Keys may be planned by one level of a query and asked for by another while the first is still
-// being read.
+// A level may plan keys that another level is still reading.
 func TestPlansOfOverlappingKeysReadEachOnce(t *testing.T) {
-	book, ids := customers(30)
+	dataset, ids := customers(30)
 	log := keyLog{times: map[string]int{}}
-	ctx, l, _ := open(t, book, log.pass).begin()
+	ctx, l, _ := open(t, dataset, log.pass).begin()
 	l.Plan(func(first *loaders.Level) {
 		for from := range 20 {
 			loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[from:from+10], nil)
@@ -288,7 +287,7 @@ func TestPlansOfOverlappingKeysReadEachOnce(t *testing.T) {
 	}
 }
 
-// held stands before an engine whose requests wait until the test lets them go.
+// held delays all requests until the test releases them.
 type held struct{ arrived, release chan struct{} }
 
 func hold() held { return held{make(chan struct{}, 100), make(chan struct{})} }
@@ -303,11 +302,11 @@ func (h held) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, e
 	}
 }
 
-// The first who asks for a key goes away while it is read; the read goes on for the others.
+// If the first caller of a key is cancelled during the read, the read continues for the others.
 func TestACallersCancellationDoesNotFailAnother(t *testing.T) {
-	book, ids := customers(1)
+	dataset, ids := customers(1)
 	h := hold()
-	ctx, l, _ := open(t, book, h.pass).begin()
+	ctx, l, _ := open(t, dataset, h.pass).begin()
 	first, leave := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() { _, _ = loaders.Records(l, model.CustomerByID).Load(first, ids[0]) })
@@ -323,11 +322,11 @@ func TestACallersCancellationDoesNotFailAnother(t *testing.T) {
 	checkCustomer(t, c, err, ids[0])
 }
 
-// Where the GraphQL request itself ends, its reads end.
-func TestTheRequestsEndEndsItsReads(t *testing.T) {
-	book, ids := customers(3)
+// The end of the GraphQL request ends its reads.
+func TestTheEndOfTheRequestEndsItsReads(t *testing.T) {
+	dataset, ids := customers(3)
 	h := hold()
-	s := open(t, book, h.pass)
+	s := open(t, dataset, h.pass)
 	ctx, end := context.WithCancel(context.Background())
 	l := loaders.New(ctx, s.store, everything(), nil)
 	var planning sync.WaitGroup
@@ -348,11 +347,11 @@ func TestTheRequestsEndEndsItsReads(t *testing.T) {
 	}
 }
 
-// A plan is complete when it returns: what follows is read, too, and counts as waiting for what it
-// followed from.
+// When Plan returns, the keys that callbacks planned are read, too. Their trace shows that they
+// waited for the first reads.
 func TestAPlanIsCompleteWhenItReturns(t *testing.T) {
-	book, ids := customers(2)
-	ctx, l, trace := open(t, book, nil).begin()
+	dataset, ids := customers(2)
+	ctx, l, trace := open(t, dataset, nil).begin()
 	l.Plan(func(first *loaders.Level) {
 		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:1], func(ctx context.Context, next *loaders.Level, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
 			if len(found) != 1 || found[0].Key != ids[0] {
@@ -376,11 +375,11 @@ func TestAPlanIsCompleteWhenItReturns(t *testing.T) {
 	}
 }
 
-// Reads of a level run side by side, and what follows from one does not wait for the others.
+// Reads of a level run concurrently. A callback does not wait for the other reads.
 func TestChainsOfAPlanDoNotWaitForOneAnother(t *testing.T) {
-	book := sample(t)
+	dataset := sample(t)
 	followed := make(chan struct{})
-	s := open(t, book, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	s := open(t, dataset, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 		switch body := string(readBody(r)); {
 		case strings.Contains(body, "wh_sea"):
 			close(followed)
@@ -414,10 +413,10 @@ func TestChainsOfAPlanDoNotWaitForOneAnother(t *testing.T) {
 	}
 }
 
-// Planning only saves requests: where it fails, the values are there all the same.
+// Planning only saves requests: if a callback panics, the values are still available.
 func TestAPanicInThenIsReported(t *testing.T) {
-	book, ids := customers(3)
-	s := open(t, book, nil)
+	dataset, ids := customers(3)
+	s := open(t, dataset, nil)
 	ctx := context.Background()
 	reported := make(chan any, 1)
 	l := loaders.New(ctx, s.store, everything(), func(panicked any) { reported <- panicked })
@@ -437,8 +436,8 @@ func TestAPanicInThenIsReported(t *testing.T) {
 }
 
 func TestMissingRecords(t *testing.T) {
-	book, ids := customers(3)
-	ctx, l, trace := open(t, book, nil).begin()
+	dataset, ids := customers(3)
+	ctx, l, trace := open(t, dataset, nil).begin()
 	keys := append([]commerce.CustomerID{"nobody", "no.one"}, ids...)
 	l.Plan(func(first *loaders.Level) {
 		loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, func(_ context.Context, _ *loaders.Level, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
@@ -460,8 +459,8 @@ func TestMissingRecords(t *testing.T) {
 }
 
 func TestACorruptRecordFailsItsOwnKeyOnly(t *testing.T) {
-	book, ids := customers(3)
-	s := open(t, book, nil)
+	dataset, ids := customers(3)
+	s := open(t, dataset, nil)
 	s.put(map[string]any{"pk": "CUSTOMER#cust_001", "sk": "#METADATA", "customerId": "cust_001", "name": 5, "email": "x@example.com", "createdAt": "2026-02-01T00:00:00.000Z"})
 	ctx, l, trace := s.begin()
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
@@ -476,8 +475,7 @@ func TestACorruptRecordFailsItsOwnKeyOnly(t *testing.T) {
 	checkRequests(t, trace, "AP6 BatchGetItem")
 }
 
-// busy stands before an engine that has time for only a part of each batch: some keys, and at least
-// one.
+// busy answers only a part of each batch, at least one key, and returns the others as unprocessed.
 type busy struct {
 	some  int
 	calls int
@@ -527,9 +525,9 @@ func reply(r *http.Request, answer any) *http.Response {
 }
 
 func TestUnprocessedKeysAreReadAgain(t *testing.T) {
-	book, ids := customers(10)
+	dataset, ids := customers(10)
 	b := &busy{some: 4}
-	ctx, l, trace := open(t, book, b.pass).begin()
+	ctx, l, trace := open(t, dataset, b.pass).begin()
 	keys := append(slices.Clone(ids), "nobody")
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, nil) })
 	for _, id := range ids {
@@ -552,12 +550,12 @@ func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 	}
 }
 
-// An engine that never gets round to the keys is asked until the request ends.
+// Unprocessed keys are requested again until the GraphQL request ends.
 func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
-	book, ids := customers(2)
+	dataset, ids := customers(2)
 	b := &busy{}
 	ctx, end := context.WithCancel(context.Background())
-	s := open(t, book, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	s := open(t, dataset, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 		res, err := b.pass(r, next)
 		if b.calls == 3 {
 			end()
@@ -573,8 +571,7 @@ func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 	}
 }
 
-// Every list has a loader: what it reads, by which access pattern, and that the same page is read
-// once.
+// Each list is read with its access pattern, and the same page is read once.
 func TestListsAreReadOnce(t *testing.T) {
 	type reading func(context.Context, *loaders.Loaders) (string, error)
 	s := open(t, sample(t), nil)
@@ -583,7 +580,7 @@ func TestListsAreReadOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		read reading
-		// want is the ids of the page; requests what it took.
+		// want has the IDs of the page, requests has the expected requests.
 		want     string
 		requests []string
 	}{
@@ -645,7 +642,7 @@ func TestListsAreReadOnce(t *testing.T) {
 	}
 }
 
-// the gives the ids of what is on a page.
+// the returns a function that formats the IDs of a page.
 func the[T any](id func(T) string) func(dynamo.Slice[T], error) (string, error) {
 	return func(page dynamo.Slice[T], err error) (string, error) {
 		all := make([]string, len(page.Items))
@@ -664,17 +661,17 @@ func levelSKU(v *commerce.InventoryLevel) string { return string(v.SKU) }
 func warehouseID(w *commerce.Warehouse) string   { return string(w.ID) }
 func employeeID(e *commerce.Employee) string     { return string(e.ID) }
 
-// sample is the sample order book.
+// sample returns the sample data.
 func sample(t testing.TB) commerce.Book {
 	t.Helper()
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
-// Single records that are not customers have loaders, too.
+// Records other than customers also have loaders.
 func TestRecordsByID(t *testing.T) {
 	s := open(t, sample(t), nil)
 	const order = "01HVMK3P2Q0000000000000001"
@@ -726,9 +723,9 @@ func TestRecordsByID(t *testing.T) {
 	}
 }
 
-// Lists that are planned together are read at the same time, each with its own error; what follows
-// waits for all.
-func TestListsPlannedTogether(t *testing.T) {
+// Lists of one level are read concurrently. Each has its own error, and the callback waits for all
+// lists.
+func TestListsOfOneLevel(t *testing.T) {
 	s := open(t, sample(t), nil)
 	s.put(map[string]any{"pk": "CUSTOMER#c1", "sk": "ORDER#01KNVV2HR00000000000000101", "orderId": "01KNVV2HR00000000000000101"})
 	ctx, l, trace := s.begin()
@@ -760,15 +757,15 @@ func TestListsPlannedTogether(t *testing.T) {
 	}
 }
 
-// The empty set of statuses stands for all.
+// The empty set of statuses means all statuses.
 func TestOrdersOfAllStatuses(t *testing.T) {
-	book := sample(t)
-	ctx, l, trace := open(t, book, nil).begin()
+	dataset := sample(t)
+	ctx, l, trace := open(t, dataset, nil).begin()
 	got, err := loaders.Pages(l, model.Orders).Load(ctx, dynamo.ListRequest{Page: dynamo.Page{Limit: 100}})
-	if err != nil || len(got.Items) != len(book.Orders) {
-		t.Errorf("%d orders, %v, want %d", len(got.Items), err, len(book.Orders))
+	if err != nil || len(got.Items) != len(dataset.Orders) {
+		t.Errorf("%d orders, %v, want %d", len(got.Items), err, len(dataset.Orders))
 	}
-	// Statuses are read in lifecycle order, in four levels.
+	// Statuses are read in lifecycle order, in four groups.
 	for _, r := range trace.Requests()[:5] {
 		if r.AccessPattern != "AP7" || r.Wave > 4 {
 			t.Errorf("%s in round trip %d, want AP7 in 4 at most", r.AccessPattern, r.Wave)
@@ -776,11 +773,11 @@ func TestOrdersOfAllStatuses(t *testing.T) {
 	}
 }
 
-// A key that a level plans twice is read once, and both go on as soon as it is there: each is shown
-// to wait for the other.
+// A key that a level plans twice is read once. Both callbacks run as soon as the value is
+// available, and the trace shows that both waited for it.
 func TestTwoPlansOfOneKey(t *testing.T) {
-	book, ids := customers(3)
-	ctx, l, trace := open(t, book, nil).begin()
+	dataset, ids := customers(3)
+	ctx, l, trace := open(t, dataset, nil).begin()
 	type found = []loaders.Found[commerce.CustomerID, *commerce.Customer]
 	one, other := make(chan struct{}), make(chan struct{})
 	meet := func(mine, yours chan struct{}, want []commerce.CustomerID) func(context.Context, *loaders.Level, found) {
@@ -805,8 +802,8 @@ func TestTwoPlansOfOneKey(t *testing.T) {
 	checkCounts(t, trace, []string{"AP6 GetItem", "AP6 BatchGetItem"})
 }
 
-// Who plans may ask at once for what the same level is to read: it is read then.
-func TestAPlanCanAskForWhatItPlans(t *testing.T) {
+// A plan may load a key that it has just planned. The key is then read at once.
+func TestAPlanCanLoadPlannedKeys(t *testing.T) {
 	ctx, l, trace := open(t, sample(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
 		l.PlanWholeOrders(ctx, first, []commerce.OrderID{largeOrder}, nil)
@@ -817,10 +814,11 @@ func TestAPlanCanAskForWhatItPlans(t *testing.T) {
 	checkRequests(t, trace, "AP25 Query")
 }
 
-// A panic in what plans first goes on to the caller, when what it had planned is read.
+// If the first function of a plan panics, the keys that it planned are read before the panic
+// continues.
 func TestAPanicInAPlan(t *testing.T) {
-	book, ids := customers(1)
-	ctx, l, trace := open(t, book, nil).begin()
+	dataset, ids := customers(1)
+	ctx, l, trace := open(t, dataset, nil).begin()
 	func() {
 		defer func() {
 			if recover() != "oh" {
@@ -835,11 +833,11 @@ func TestAPanicInAPlan(t *testing.T) {
 	checkRequests(t, trace, "AP6 GetItem")
 }
 
-// Whoever has gone away is given nothing more, also of what is there: a request that took too long
-// ends.
-func TestNothingIsGivenToWhoeverIsGone(t *testing.T) {
-	book, ids := customers(1)
-	ctx, l, _ := open(t, book, nil).begin()
+// A load with a cancelled context returns an error even if the value is available, so that a
+// timed-out request ends.
+func TestLoadWithCancelledContext(t *testing.T) {
+	dataset, ids := customers(1)
+	ctx, l, _ := open(t, dataset, nil).begin()
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	gone, leave := context.WithCancel(ctx)
 	leave()
@@ -848,10 +846,10 @@ func TestNothingIsGivenToWhoeverIsGone(t *testing.T) {
 	}
 }
 
-// An id in a record that can be no key fails its own look-up only.
+// An ID in a record that cannot be part of a key fails only its own read.
 func TestAnImpossibleKeyFailsAlone(t *testing.T) {
-	book, ids := customers(2)
-	ctx, l, _ := open(t, book, nil).begin()
+	dataset, ids := customers(2)
+	ctx, l, _ := open(t, dataset, nil).begin()
 	l.Plan(func(first *loaders.Level) {
 		loaders.Records(l, model.CustomerByID).Plan(ctx, first, []commerce.CustomerID{ids[0], "", "a#b", ids[1]}, nil)
 	})
@@ -866,7 +864,7 @@ func TestAnImpossibleKeyFailsAlone(t *testing.T) {
 	}
 }
 
-// everything is a viewer who sees all.
+// everything returns a viewer who may read all records.
 func everything() loaders.Viewer {
 	return loaders.Viewer{Principal: commerce.Everybody(), Policy: commerce.StandardPolicy()}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Quote returns the price of an order of these lines.
+// Quote returns the current price of lines.
 //
-// Errors: those of dynamo.ReadRecords.
+// It returns the errors of dynamo.ReadRecords.
 func (l *Loaders) Quote(ctx context.Context, lines []commerce.OrderLine) (*commerce.Quote, error) {
 	products := make(map[commerce.SKU]*commerce.Product, len(lines))
 	for _, line := range lines {

@@ -1,40 +1,40 @@
 package loaders
 
-// smallMap finds what belongs to a key. Most tables of a request have a handful of keys, which are
-// found faster without a map, and cost less.
+// smallMap is a map that searches linearly while it has few entries. Most maps of a request have
+// few keys, and a linear search is then faster than a Go map and allocates less.
 type smallMap[K comparable, T any] struct {
 	entries []entry[K, T]
-	// index is where a key's entry stands; nil as long as there are few.
+	// index maps keys to indexes of entries. It is nil while there are at most few entries.
 	index map[K]int
 }
 
 type entry[K comparable, T any] struct {
-	key K
-	of  T
+	key   K
+	value T
 }
 
-// few is up to how many entries are looked through.
+// few is the maximum number of entries that are searched linearly.
 const few = 8
 
-func (t *smallMap[K, T]) find(key K) (of T, ok bool) {
+func (t *smallMap[K, T]) find(key K) (value T, ok bool) {
 	if t.index != nil {
 		at, ok := t.index[key]
 		if ok {
-			of = t.entries[at].of
+			value = t.entries[at].value
 		}
-		return of, ok
+		return value, ok
 	}
 	for i := range t.entries {
 		if t.entries[i].key == key {
-			return t.entries[i].of, true
+			return t.entries[i].value, true
 		}
 	}
-	return of, false
+	return value, false
 }
 
-// add adds a key that find has not found.
-func (t *smallMap[K, T]) add(key K, of T) {
-	t.entries = append(t.entries, entry[K, T]{key, of})
+// add adds a key that is not in the map.
+func (t *smallMap[K, T]) add(key K, value T) {
+	t.entries = append(t.entries, entry[K, T]{key, value})
 	switch {
 	case t.index != nil:
 		t.index[key] = len(t.entries) - 1
@@ -46,7 +46,7 @@ func (t *smallMap[K, T]) add(key K, of T) {
 	}
 }
 
-// grow makes room for so many keys more.
+// grow reserves capacity for more keys.
 func (t *smallMap[K, T]) grow(more int) {
 	if need := len(t.entries) + more; t.entries == nil {
 		t.entries = make([]entry[K, T], 0, need)

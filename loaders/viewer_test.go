@@ -21,9 +21,9 @@ func (s shop) as(v loaders.Viewer) (context.Context, *loaders.Loaders, *table.Tr
 	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }
 
-// A customer finds the own records; of all others there is nothing, and nothing is read but the
-// place where an own order would be.
-func TestWhatACustomerFinds(t *testing.T) {
+// A customer finds only its own records. Another customer's records are not found. For them,
+// nothing is read except the key that the order would have in the customer's own partition.
+func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 	book, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
@@ -32,16 +32,16 @@ func TestWhatACustomerFinds(t *testing.T) {
 	const (
 		me, other     = commerce.CustomerID("cust_001"), commerce.CustomerID("cust_002")
 		mine, theirs  = commerce.OrderID("01KCXT31G00000000000000002"), commerce.OrderID("01KE70EHG00000000000000003")
-		nobodys       = commerce.OrderID("01KE70EHG00000000000000009")
+		missing       = commerce.OrderID("01KE70EHG00000000000000009")
 		ofMine        = commerce.SKU("prod_101")
 		ofTheirs      = commerce.SKU("prod_100")
-		ownPlace      = "AP29 GetItem"
+		ownKey        = "AP29 GetItem"
 		withoutPolicy = "without a policy"
 	)
 	viewer := loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: me}, Policy: commerce.StandardPolicy()}
 	page := dynamo.Page{Limit: 10}
 	for _, c := range []struct {
-		what  string
+		name  string
 		load  func(context.Context, *loaders.Loaders) (bool, error)
 		found bool
 		reads []string
@@ -52,25 +52,25 @@ func TestWhatACustomerFinds(t *testing.T) {
 		{"another's record", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			return found(loaders.Records(l, model.CustomerByID).Load(ctx, other))
 		}, false, nil},
-		{"an own order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, mine)) }, true, []string{ownPlace}},
-		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownPlace}},
-		{"nobody's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, nobodys)) }, false, []string{ownPlace}},
-		{"another's whole order", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
+		{"an own order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, mine)) }, true, []string{ownKey}},
+		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownKey}},
+		{"a missing order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, missing)) }, false, []string{ownKey}},
+		{"another's order item collection", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			l.Plan(func(first *loaders.Level) { l.PlanWholeOrders(ctx, first, []commerce.OrderID{theirs}, nil) })
 			return found(l.Order(ctx, theirs))
-		}, false, []string{ownPlace}},
+		}, false, []string{ownKey}},
 		{"an own order of the own customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			return found(loaders.Records(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: me, Order: mine}))
-		}, true, []string{ownPlace}},
+		}, true, []string{ownKey}},
 		{"another's order of that customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			return found(loaders.Records(l, model.CustomerOrder).Load(ctx, model.CustomerOrderKey{Customer: other, Order: theirs}))
 		}, false, nil},
 		{"an own item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			return found(l.ItemByID(ctx, model.OrderItemKey{Order: mine, SKU: ofMine}))
-		}, true, []string{ownPlace}},
+		}, true, []string{ownKey}},
 		{"another's item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			return found(l.ItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
-		}, false, []string{ownPlace}},
+		}, false, []string{ownKey}},
 		{"another's planned item", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			l.Plan(func(first *loaders.Level) {
 				l.PlanOwnItems(ctx, first, []model.OrderItemKey{{Order: theirs, SKU: ofTheirs}}, func(_ context.Context, _ *loaders.Level, there []model.OrderItemKey) {
@@ -80,7 +80,7 @@ func TestWhatACustomerFinds(t *testing.T) {
 				})
 			})
 			return found(l.ItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
-		}, false, []string{ownPlace}},
+		}, false, []string{ownKey}},
 		{"the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
 			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(me), Page: page})
 			return len(slice.Items) > 0, err
@@ -100,24 +100,24 @@ func TestWhatACustomerFinds(t *testing.T) {
 	} {
 		ctx, l, trace := s.as(viewer)
 		if got, err := c.load(ctx, l); got != c.found || err != nil {
-			t.Errorf("%s: found %v, %v", c.what, got, err)
+			t.Errorf("%s: found %v, %v", c.name, got, err)
 		}
 		checkRequests(t, trace, c.reads...)
-		if c.found || !slices.Contains(c.reads, ownPlace) {
+		if c.found || !slices.Contains(c.reads, ownKey) {
 			continue
 		}
-		// Somebody without a policy, or without records, does not even have a place to look at.
-		for _, nobody := range []loaders.Viewer{{}, {Policy: commerce.StandardPolicy()}, {Principal: viewer.Principal}} {
-			ctx, l, trace := s.as(nobody)
+		// A viewer without a policy or without a customer reads nothing.
+		for _, unprivileged := range []loaders.Viewer{{}, {Policy: commerce.StandardPolicy()}, {Principal: viewer.Principal}} {
+			ctx, l, trace := s.as(unprivileged)
 			if got, err := c.load(ctx, l); got || err != nil {
-				t.Errorf("%s %s: found %v, %v", c.what, withoutPolicy, got, err)
+				t.Errorf("%s %s: found %v, %v", c.name, withoutPolicy, got, err)
 			}
 			checkRequests(t, trace)
 		}
 	}
 }
 
-// found reports whether a record is there; that it is not is no error.
+// found reports whether a record exists. A missing record is not an error.
 func found[T any](_ T, err error) (bool, error) {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return false, nil
@@ -125,8 +125,8 @@ func found[T any](_ T, err error) (bool, error) {
 	return err == nil, err
 }
 
-// Of a batch, what may be seen is read, and the rest is not there, each at its place.
-func TestABatchOfOwnAndOthers(t *testing.T) {
+// A batch returns the viewer's own records in place and reports the others as not found.
+func TestBatchOfOwnAndOtherRecords(t *testing.T) {
 	book, ids := customers(3)
 	s := open(t, book, nil)
 	ctx, l, trace := s.as(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})

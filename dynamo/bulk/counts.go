@@ -28,42 +28,57 @@ type partCounts map[string]commerce.StatusCounts
 
 // countsSoFar returns the order counts of the table, or nil if they are not complete.
 func (t Transfers) countsSoFar(ctx context.Context) (partCounts, error) {
+	counts, kept, err := t.readCounts(ctx)
+	if err != nil || kept {
+		return counts, err
+	}
+	return t.beginCounts(ctx)
+}
+
+// readCounts returns the counts that the table has, nil if not all orders are counted. kept reports
+// whether there are records of counts.
+func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool, err error) {
 	p := &model.OrderCounts.AccessPattern
 	records, _, err := t.table.Strong().QueryUpTo(ctx, p, string(p.PK), string(p.SK), model.Range{}, model.OrderCountParts, true)
-	if err != nil {
-		return nil, err
-	}
-	if len(records) == 0 {
-		return t.beginCounts(ctx)
+	if err != nil || len(records) == 0 {
+		return nil, false, err
 	}
 	counted := partCounts{}
 	for _, r := range records {
 		counts, err := model.DecodeOrderCounts(r)
 		if err != nil || !counts.Complete {
-			return nil, nil //nolint:nilerr // `ordergraph check -repair` counts them
+			return nil, true, nil //nolint:nilerr // `ordergraph check -repair` counts them
 		}
 		counted[counts.Part] = counts.ByStatus
 	}
 	if len(counted) < model.OrderCountParts {
-		return nil, nil
+		return nil, true, nil
 	}
-	return counted, nil
+	return counted, true, nil
+}
+
+// hasOrders reports whether the index contains orders.
+func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
+	for _, status := range commerce.Statuses() {
+		base, err := model.OrdersByStatus.PK.Key(status.String())
+		if err != nil {
+			return false, err
+		}
+		for shard := range t.table.Shards {
+			found, _, err := t.table.Query(ctx, &model.OrdersByStatus.AccessPattern, base+model.ShardSuffix(shard, t.table.Shards), "", model.Range{}, 1, true)
+			if err != nil || len(found) > 0 {
+				return true, err
+			}
+		}
+	}
+	return false, nil
 }
 
 // beginCounts writes counts of zero if the table has no orders. Only the first of several servers
 // writes them, and none does after an order has been placed.
 func (t Transfers) beginCounts(ctx context.Context) (partCounts, error) {
-	for _, status := range commerce.Statuses() {
-		base, err := model.OrdersByStatus.PK.Key(status.String())
-		if err != nil {
-			return nil, err
-		}
-		for shard := range t.table.Shards {
-			found, _, err := t.table.Query(ctx, &model.OrdersByStatus.AccessPattern, base+model.ShardSuffix(shard, t.table.Shards), "", model.Range{}, 1, true)
-			if err != nil || len(found) > 0 {
-				return nil, err
-			}
-		}
+	if has, err := t.hasOrders(ctx); err != nil || has {
+		return nil, err
 	}
 	zero := partCounts{}
 	var actions []types.TransactWriteItem

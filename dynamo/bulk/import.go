@@ -53,6 +53,8 @@ type Imported struct {
 	// 20.
 	Conflicts    int         `json:"conflicts"`
 	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
+	// Beside reports whether the table had records when the import began.
+	Beside bool `json:"beside,omitempty"`
 	// Unreadable counts lines that cannot be imported. BadLines are the first 20 of them.
 	Unreadable int       `json:"unreadable,omitempty"`
 	BadLines   []BadLine `json:"badLines,omitempty"`
@@ -113,8 +115,16 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Errors: LineError for a line that contains no record or that DynamoDB rejects; the errors of Done
 // and r; ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
 func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
+	if opts.From.Offset == 0 {
+		beside, err := t.hasRecords(ctx)
+		if err != nil {
+			return opts.From, err
+		}
+		opts.From.Beside = beside
+	}
 	i := &importer{
-		table: t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
+		numbers: &importedNumbers{Transfers: t, done: map[model.Keys]bool{}},
+		table:   t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
 		slots: semaphore.NewWeighted(importBytes), busy: map[model.Keys]*importLine{},
 	}
 	// Cancelling this context ends the reading of lines, but not the writing of lines that were read.
@@ -134,7 +144,8 @@ type importer struct {
 	texts chan textLine
 	lines chan *importLine
 	// slots limits the bytes being written to importBytes.
-	slots *semaphore.Weighted
+	slots   *semaphore.Weighted
+	numbers *importedNumbers
 
 	mu sync.Mutex
 	// busy maps a key to its last line, if the line is being written or has failed.
@@ -350,7 +361,7 @@ func (i *importer) start(ctx context.Context, line *importLine, rec model.Record
 		}
 		if line.err == nil {
 			var err error
-			if line.outcome, err = i.put(ctx, key, rec); err != nil {
+			if line.outcome, err = i.putBeside(ctx, key, rec); err != nil {
 				line.fail(err, i.skips())
 			}
 		}
@@ -365,6 +376,27 @@ func (i *importer) start(ctx context.Context, line *importLine, rec model.Record
 // putAttempts is the number of attempts to write a record that other clients create and delete at
 // the same time.
 const putAttempts = 12
+
+// putBeside is put for a table that may have had records before the import. It removes the order
+// counts that the record invalidates.
+//
+// It returns the errors of put.
+func (i *importer) putBeside(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
+	if i.opts.From.Beside && !i.opts.DryRun && i.numbers.numberOf(rec).PK != "" {
+		old, err := i.current(ctx, key)
+		if err == nil && (old == nil || i.opts.Overwrite) {
+			err = i.numbers.forget(ctx, old, rec)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	result, err := i.put(ctx, key, rec)
+	if result == written && err == nil {
+		i.numbers.finished(key)
+	}
+	return result, err
+}
 
 // put writes a record, or determines why it is not written.
 //
@@ -393,7 +425,10 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 		}
 		result := i.meet(old, rec)
 		if result == replaced {
-			err = i.replace(ctx, key, rec)
+			var changed bool
+			if changed, err = i.replace(ctx, key, old, rec); changed {
+				continue
+			}
 		}
 		return result, err
 	}
@@ -402,6 +437,9 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 
 // meet returns the outcome for a record whose key already exists.
 func (i *importer) meet(old, rec model.Record) outcome {
+	if i.opts.From.Beside {
+		rec = adopted(old, rec)
+	}
 	switch {
 	case model.SameRecord(old, rec):
 		return unchanged
@@ -429,8 +467,20 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	return nil, err
 }
 
-func (i *importer) replace(ctx context.Context, key model.Keys, rec model.Record) error {
-	return i.putItem(ctx, key, &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec})
+// replace writes a record where old is. changed reports that it did not, as a number that it would
+// keep is another one by now.
+func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
+	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
+	if names := keptNumbers(key); i.opts.From.Beside && len(names) > 0 {
+		var e table.Expression
+		in.Item, in.ConditionExpression = adopted(old, rec), aws.String(table.Still(old, names...)(&e))
+		in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.Names, e.Values
+	}
+	err = i.putItem(ctx, key, in)
+	if there := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &there) {
+		return true, nil
+	}
+	return false, err
 }
 
 func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.PutItemInput) error {

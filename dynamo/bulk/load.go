@@ -29,7 +29,10 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Book) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	counts, categories := loadedCounts{t: t}, t.newLoadedCategories()
+	counts, categories, lists := loadedCounts{t: t}, t.newLoadedCategories(), t.newLoadedLists()
+	if err := lists.add(ctx, dataset); err != nil {
+		return 0, err
+	}
 	if err := counts.add(ctx, dataset); err != nil {
 		return 0, err
 	}
@@ -39,19 +42,23 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Book) (int, error)
 	if err := t.putAll(ctx, records); err != nil {
 		return len(records), err
 	}
-	n, err := t.finish(ctx, &counts, categories)
+	n, err := t.finish(ctx, &counts, categories, lists)
 	return len(records) + n, err
 }
 
 // finish writes the order counts and the categories that follow from the loaded records. It returns
 // the number of records written.
-func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories *loadedCategories) (int, error) {
+func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories *loadedCategories, lists *loadedLists) (int, error) {
 	orders, err := counts.finish(ctx)
 	if err != nil {
 		return 0, err
 	}
 	products, err := categories.write(ctx)
-	return orders + products, err
+	if err != nil {
+		return orders, err
+	}
+	reps, err := lists.write(ctx)
+	return orders + products + reps, err
 }
 
 // recordsOf returns all records of a dataset.
@@ -67,6 +74,7 @@ func (t Transfers) recordsOf(dataset commerce.Book) ([]model.Record, error) {
 		records = append(records, model.Records(b, &w)...)
 	}
 	for _, p := range dataset.Products {
+		p.OrderCount = nil // see loadedLists
 		records = append(records, model.Records(b, &p)...)
 	}
 	for _, l := range dataset.Levels {
@@ -103,7 +111,7 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Book]
 	counts := loadedCounts{t: t}
 	next, stop := iter.Pull(datasets)
 	defer stop()
-	l, categories := loading{next: next, waiting: map[int]int{}, progress: progress}, t.newLoadedCategories()
+	l, categories, lists := loading{next: next, waiting: map[int]int{}, progress: progress}, t.newLoadedCategories(), t.newLoadedLists()
 	err := table.Parallel(ctx, table.MaxParallel, table.MaxParallel, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
 			index, dataset, ok := l.take()
@@ -112,6 +120,9 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Book]
 			}
 			records, err := t.recordsOf(dataset)
 			if err != nil {
+				return err
+			}
+			if err := lists.add(ctx, dataset); err != nil {
 				return err
 			}
 			if err := counts.add(ctx, dataset); err != nil {
@@ -132,7 +143,7 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Book]
 	if err != nil {
 		return l.done, err
 	}
-	n, err := t.finish(ctx, &counts, categories)
+	n, err := t.finish(ctx, &counts, categories, lists)
 	l.done.Records += n
 	return l.done, err
 }

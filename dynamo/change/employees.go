@@ -24,6 +24,8 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 			refusals = append(refusals, commerce.Exists("employee", id, "id"))
 		}
 		createAll(c, &employee)
+		none := model.RepPartRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: id, Part: model.FirstPart, Complete: true})
+		c.tally(none, model.Record{model.AttrOrders: model.Num(0)}, nil, model.AttrEmployeeID, model.AttrPart, model.AttrComplete)
 		if err := c.worksIn(cmd.WarehouseID); err != nil {
 			refusals = append(refusals, *err)
 		}

@@ -67,6 +67,10 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		if err := c.spend(nothing, order); err != nil {
 			return nil, err
 		}
+		if order.AccountRepID != "" {
+			record := model.RepPartRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: order.AccountRepID, Part: model.RepOrderPart(order.ID)})
+			c.tally(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
+		}
 		if err := c.happened(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
 			return nil, err
 		}
@@ -74,6 +78,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 		for i, line := range lines {
 			stands := table.Still(records[i+1], "name", "unitPrice", "currency")
 			reserved[i] = adjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Is(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
+			reserved[i].countOrder(records[i+1], 1)
 		}
 		if err := c.adjust(ctx, reserved...); err != nil {
 			return nil, err
@@ -100,7 +105,7 @@ func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 		deltas[from.String()] = model.Num(-1)
 	}
 	record := model.OrderCountsRecord(&c.KeyBuilder, commerce.OrderCounts{Part: model.OrderCountPart(id)})
-	c.tally(record, deltas, nil, "part")
+	c.tally(record, deltas, nil, model.AttrPart)
 }
 
 // spend adds the difference between before and after to the spending of an order's customer. If the
@@ -384,6 +389,17 @@ func (c *change) count(to []adjustment, sku commerce.SKU, counter string, delta 
 	}
 }
 
+// countOrder adds to the order count of a product. current is the product's record in the table. If
+// the product has no order count, the condition requires that this has not changed.
+func (a *adjustment) countOrder(current model.Record, delta int) {
+	unchanged := table.Still(current, model.AttrOrderCount)
+	if table.IsCounted(current, model.AttrOrderCount) {
+		a.deltas[model.AttrOrderCount] = delta
+		unchanged = table.Counted(model.AttrOrderCount)
+	}
+	a.when = table.AllOf(a.when, unchanged)
+}
+
 // SetOrderItem sets the quantity of a product in a pending order (WP9). The quantity 0 removes the
 // item (WP10).
 //
@@ -452,10 +468,14 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		switch enough := table.Is(model.AttrAvailable, ">=", model.Num(delta)); {
 		case delta > 0 && oldQuantity == 0:
 			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), enough)}}
+			held[0].countOrder(record, 1)
 		case delta > 0:
 			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, enough}}
 		default:
 			held = c.count(nil, cmd.SKU, model.AttrAvailable, -delta)
+			if cmd.Quantity == 0 && len(held) > 0 {
+				held[0].countOrder(record, -1)
+			}
 		}
 		if err := c.adjust(ctx, held...); err != nil {
 			return nil, err

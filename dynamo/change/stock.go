@@ -15,7 +15,7 @@ import (
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
-		product.TotalInventory, product.Available, product.Version = 0, 0, 1
+		product.TotalInventory, product.Available, product.OrderCount, product.Version = 0, 0, new(int), 1
 		if _, exists := c.stands(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); exists {
 			return nil, commerce.Exists("product", cmd.SKU, "sku")
 		}
@@ -54,7 +54,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		if after.Category == "" {
 			b = c.former() // external products may lack a category, and then they stay in no list
 		}
-		rewrite(c, b, current, before, &after, table.Still(current, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable)...))
+		rewrite(c, b, current, before, &after, table.Still(current, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
 		if after.Category != before.Category {
 			c.enterCategory(after.Category)
 			c.leaveCategory(before.Category)

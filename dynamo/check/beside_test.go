@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -99,6 +100,41 @@ func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
 		if got := storetest.NumberText(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
 			t.Errorf("orderCount is %v of 28 orders, %d left", got, summary.Left())
 		}
+	})
+}
+
+// Wrong numbers of orders of a product and of an account rep become exact, also if orders are placed
+// between the count and the repair.
+func TestAnOrderThatIsPlacedWhileThoseOfAProductAndARepAreCounted(t *testing.T) {
+	t.Parallel()
+	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+		if _, err := r.Store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 500}); err != nil {
+			t.Fatal(err)
+		}
+		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"orderCount": storetest.Num("77")})
+		for i := range model.RepOrderParts {
+			r.Put(model.RepPartRecord(&model.KeyBuilder{}, commerce.RepOrders{EmployeeID: "e1", Part: fmt.Sprint(i), Complete: i == 0, Orders: 9}))
+		}
+		placed, repairs := 0, 0
+		drifts, summary := r.Among(func(operation string, _ int, _ string) *http.Response {
+			// The product is repaired first, and again after the order. Then the rep is.
+			if operation != "TransactWriteItems" {
+				return nil
+			}
+			if repairs++; repairs%2 == 0 || placed == 2 {
+				return nil
+			}
+			placed++
+			if _, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "t"}, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}); err != nil {
+				t.Error(err)
+			}
+			return nil
+		}).Check(check.Options{Repair: true})
+		if got := storetest.Found(drifts); got != fmt.Sprintf("order-count %d", 1+model.RepOrderParts) || summary.Left() > 0 || placed != 2 {
+			t.Errorf("found %s, %d left, %d orders placed", got, summary.Left(), placed)
+		}
+		r.CheckClean()
 	})
 }
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -41,17 +39,7 @@ func (u *categoryUnit) read(ctx context.Context, c *check) error {
 	if err := table.Wait(ctx, c.opts.IndexLag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
-	p := &model.Products.AccessPattern
-	partition, err := p.PK.Key(u.name)
-	if err != nil {
-		return err
-	}
-	u.products = 0
-	err = c.client.Query(ctx, p, partition, string(p.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
-		u.products += int(out.Count)
-		return nil
-	})
-	if err != nil {
+	if u.products, err = counting.Length(ctx, c.client, &model.Products.AccessPattern, u.name); err != nil {
 		return err
 	}
 	u.record, err = c.client.Record(ctx, u.key(c.table))
@@ -84,49 +72,31 @@ func (u *categoryUnit) judge(c *check) *repair.Verdict {
 	return v
 }
 
-// categorySeen is what the scan found of a category.
-type categorySeen struct {
-	// recorded is the number of products in the category's record, if nothing else is wrong with the
-	// record; else 0. products is how many products are in the category.
-	recorded, products int
-}
-
-// seeCategory notes what a category's record says.
+// seeCategory notes the number in a category's record, if nothing else is wrong with the record.
 func (c *check) seeCategory(rec model.Record) {
 	name := model.KeyValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
 	recorded := at.Number(model.AttrProductCount)
-	if u := (&categoryUnit{name: name, record: rec, products: recorded}); !u.judge(c).Clean() {
-		recorded = 0
+	if u := (&categoryUnit{name: name, record: rec, products: recorded}); recorded == 0 || !u.judge(c).Clean() {
+		recorded = counting.Uncounted
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	seen := c.categories[name]
-	seen.recorded = recorded
-	c.categories[name] = seen
+	c.categories.Keep(model.KeyOf(rec), recorded)
 }
 
-// seeProductLocked counts a product in its category.
-func (c *check) seeProductLocked(u *productUnit) {
+// seeProduct counts a product in its category.
+func (c *check) seeProduct(u *productUnit) {
 	name := model.KeyValue(model.EntityProduct.IndexPK, model.TextOf(u.main(), model.AttrIndexPK))
 	if u.truth != nil {
 		name = u.truth.Category
 	}
-	if _, err := model.EntityCategory.SK.Key(name); err != nil {
-		return // it is in no category
+	if k := (&categoryUnit{name: name}).key(c.table); k.PK != "" { // else it is in no category
+		c.categories.Count(k)
 	}
-	seen := c.categories[name]
-	seen.products++
-	c.categories[name] = seen
 }
 
 // suspectCategories suspects those whose number of products is another one than was seen.
 func (c *check) suspectCategories() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, seen := range c.categories {
-		if seen.recorded != seen.products || seen.recorded == 0 {
-			c.suspectLocked(unitKey{unitCategory, name}, suspicion{})
-		}
+	for _, k := range c.categories.Candidates(true) {
+		c.suspect(unitKey{unitCategory, model.KeyValue(model.EntityCategory.SK, k.SK)}, suspicion{})
 	}
 }

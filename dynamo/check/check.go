@@ -138,6 +138,7 @@ const (
 	unitCategory
 	unitWarehouse
 	unitCounts
+	unitRep
 	unitKinds
 )
 
@@ -194,6 +195,8 @@ type suspicion struct {
 	needed bool
 	// recount requires that the stock of a product is counted from its levels and orders.
 	recount bool
+	// orders requires that the orders of a product are counted.
+	orders bool
 	// byCopy and byEvent are orders of a customer with which the customer's last event is to be
 	// compared.
 	byCopy, byEvent lateOrders
@@ -245,8 +248,10 @@ type check struct {
 	// stock is what the products' records said, to be compared with held when all orders have been
 	// read.
 	stock map[commerce.SKU]stockSeen
-	// categories are what categories and their products said, by name.
-	categories map[string]categorySeen
+	// categories are the numbers of products in categories, and lists those of orders in the lists of
+	// products and account reps.
+	categories counting.Numbers
+	lists      *counting.Lists
 	// warehouses are those that were read, referred those that levels and employees refer to.
 	warehouses map[commerce.WarehouseID]bool
 	referred   map[commerce.WarehouseID]bool
@@ -284,10 +289,10 @@ func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, e
 		suspects: map[unitKey]suspicion{}, postponed: map[unitKey]suspicion{},
 		held: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
 		uncertain: map[commerce.SKU]commerce.OrderID{}, unread: map[commerce.CustomerID]bool{}, drifted: map[commerce.CustomerID]bool{}, stock: map[commerce.SKU]stockSeen{},
-		categories: map[string]categorySeen{}, warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
+		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
 		ordersToCome: map[commerce.CustomerID]int{},
 	}
-	c.orders = counting.NewOrders(c.client, opts.IndexLag)
+	c.orders, c.lists = counting.NewOrders(c.client, opts.IndexLag), counting.NewLists(c.table, opts.Repair)
 	err := c.run(ctx)
 	c.summary.Requests, c.summary.ReadUnits = c.client.Cost()
 	return c.summary, err
@@ -318,6 +323,8 @@ func (c *check) run(ctx context.Context) error {
 			c.suspectWarehouses()
 		case unitCounts:
 			c.suspectCounts()
+		case unitRep:
+			c.suspectReps()
 		}
 		if err := c.settleAll(ctx, kind); err != nil {
 			return err
@@ -346,7 +353,7 @@ func (s suspicion) and(other suspicion) suspicion {
 		}
 	}
 	s.needed = s.needed || other.needed
-	s.recount = s.recount || other.recount
+	s.recount, s.orders = s.recount || other.recount, s.orders || other.orders
 	if s.address == "" || other.address != "" && other.address < s.address {
 		s.address = other.address // the same one in every check
 	}
@@ -355,10 +362,15 @@ func (s suspicion) and(other suspicion) suspicion {
 }
 
 // suspectStock suspects the products whose available stock is not what the orders left, as they
-// were read one after the other.
+// were read one after the other, or whose number of orders differs.
 func (c *check) suspectStock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, k := range c.lists.Products.Candidates(false) {
+		if sku := commerce.SKU(model.KeyValue(model.EntityProduct.PK, k.PK)); c.uncertain[sku] == "" && c.givenUp == "" {
+			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{orders: true})
+		}
+	}
 	for sku, seen := range c.stock {
 		if seen.available != seen.inventory-c.held[sku] {
 			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{recount: true})
@@ -463,7 +475,7 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 		return newEmployeeUnit(k.id)
 	case unitProduct:
 		u := newProductUnit(k.id)
-		if s.recount {
+		if u.orders = s.orders; s.recount || s.orders {
 			u.recount = r
 		}
 		return u
@@ -473,6 +485,8 @@ func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
 		u := newWarehouseUnit(k.id)
 		u.needed = s.needed
 		return u
+	case unitRep:
+		return &repUnit{RepOrders: c.orders.Rep(commerce.EmployeeID(k.id))}
 	default:
 		return &countsUnit{part: k.id, orders: c.orders}
 	}

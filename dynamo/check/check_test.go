@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -126,7 +127,7 @@ func damages() []damage {
 				r.Delete(order(0), "ITEM#"+sku)
 			}
 		}},
-		{name: "item of a big order lost", big: true, found: "item-count 2, order-total 2", also: ", spending 1", changes: true, do: func(r storetest.RawTable) { r.Delete(order(storetest.BigOrder), "ITEM#p01") }},
+		{name: "item of a big order lost", big: true, found: "item-count 2, order-count 1, order-total 2", also: ", spending 1", changes: true, do: func(r storetest.RawTable) { r.Delete(order(storetest.BigOrder), "ITEM#p01") }},
 		{name: "item's quantity wrong", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", storetest.Item{"qty": storetest.Num("7")}) }},
 		{name: "item without a price", found: "item-differs 1", do: func(r storetest.RawTable) { r.Set(order(0), "ITEM#p01", storetest.Item{"price": nil}) }},
 		{name: "item of a big order without a price", big: true, found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
@@ -320,7 +321,7 @@ func TestDamagesAreNamedAndRepaired(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, d := range damages() {
-			if !storetest.Every(t, 12, i) {
+			if i%longtest.Size(3, 1) > 0 || !storetest.Every(t, 12, i) {
 				continue
 			}
 			t.Run(strings.ReplaceAll(d.name, " ", "_"), func(t *testing.T) {

@@ -29,6 +29,33 @@ func (c *check) suspectCounts() {
 	}
 }
 
+// repUnit is how many orders an account rep has.
+type repUnit struct {
+	selfContained
+	*counting.RepOrders
+}
+
+// suspectReps suspects the account reps whose number of orders differs.
+func (c *check) suspectReps() {
+	for _, k := range c.lists.Reps.Candidates(false) {
+		c.suspect(unitKey{unitRep, model.KeyValue(model.EntityEmployee.PK, k.PK)}, suspicion{})
+	}
+}
+
+func (u *repUnit) add(*model.Entity, model.Record) {}
+
+func (u *repUnit) key(*table.Table) model.Keys { return u.Key() }
+
+func (u *repUnit) read(ctx context.Context, _ *check) error { return u.Read(ctx) }
+
+func (u *repUnit) judge(c *check) *repair.Verdict {
+	v := &repair.Verdict{Table: c.table}
+	u.Judge(v, c.opts.Repair)
+	return v
+}
+
+func (u *repUnit) doubt(*repair.Verdict) string { return u.Doubt() }
+
 func (u *countsUnit) add(_ *model.Entity, rec model.Record) { u.counted.Record = rec }
 
 func (u *countsUnit) key(t *table.Table) model.Keys { return counting.Key(t, u.part) }

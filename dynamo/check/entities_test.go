@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -37,7 +38,7 @@ func unjudged() map[string][]string {
 		"loaded orders have no last event, and the next change writes it anew": {
 			"lastEvent lost", "lastEvent.eventId", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
-		"orders that are not added up are no drift": {"customer.spendingComplete"},
+		"orders that nobody has counted or added up are no drift": {"customer.spendingComplete", "repOrders lost", "repOrders.complete"},
 		"it is of use for a day, and DynamoDB deletes it at any time after that": {
 			"idempotency lost", "idempotency of nobody", "idempotency.entity", "idempotency.mutation", "idempotency.requestHash", "idempotency.result",
 			"idempotency.createdAt", "idempotency.expiresAt",
@@ -118,7 +119,12 @@ func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
 			excused[what] = reason
 		}
 	}
+	tries := 0
 	try := func(what string, do, undo func()) {
+		if tries++; tries%longtest.Size(3, 1) > 0 {
+			delete(excused, what)
+			return
+		}
 		do()
 		drifts, summary := r.Check(check.Options{})
 		undo()

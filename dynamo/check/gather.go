@@ -56,6 +56,7 @@ func (g *gathering) take(ctx context.Context, page []map[string]types.AttributeV
 			continue
 		}
 		g.open.add(e, rec)
+		c.lists.Listed(e, rec)
 		if e.Name == model.EntityCustomerOrder.Name {
 			g.copies = append(g.copies, model.CustomerOrderKey{
 				Customer: commerce.CustomerID(model.KeyValue(e.PK, k.PK)), Order: commerce.OrderID(model.KeyValue(e.SK, k.SK)),
@@ -195,12 +196,16 @@ func (c *check) count(u unit) {
 		}
 	case *employeeUnit:
 		c.summary.Employees++
+		c.lists.Employee(u.primary, u.records)
 	case *warehouseUnit:
 		c.summary.Warehouses++
 		c.warehouses[u.id] = true
 	case *productUnit:
 		c.summary.Products++
-		c.seeProductLocked(u)
+		c.seeProduct(u)
+		if u.truth != nil {
+			c.lists.Product(u.primary, u.truth.OrderCount)
+		}
 		if u.inventory != nil && u.main() != nil {
 			at := model.Reader{Record: u.main()}
 			if available := at.Number(model.AttrAvailable); at.Err() == nil {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -235,7 +233,7 @@ func (u *orderUnit) judge(c *check) *repair.Verdict {
 func (u *orderUnit) judgeItems(v *repair.Verdict, b *model.KeyBuilder, o commerce.Order, truth, other orderHeader) {
 	u.lines, u.known = u.believedLines(v, o, truth, other)
 	if u.known {
-		if total, err := sumOf(u.lines, o.Total.Currency); err == nil {
+		if total, err := counting.Total(u.lines, o.Total.Currency); err == nil {
 			o.Total = total
 			u.truth.Total = total
 		}
@@ -312,7 +310,7 @@ func (u *orderUnit) believedLines(v *repair.Verdict, o commerce.Order, truth, ot
 	}
 	whole := len(problems) == 0
 	addsUp := func(lines []commerce.LineItem) bool {
-		sum, err := sumOf(lines, o.Total.Currency)
+		sum, err := counting.Total(lines, o.Total.Currency)
 		return err == nil && repair.SameMoney(sum, o.Total)
 	}
 	for _, h := range []orderHeader{truth, other} {
@@ -342,24 +340,6 @@ func (u *orderUnit) believedLines(v *repair.Verdict, o commerce.Order, truth, ot
 		return nil, false
 	}
 	return lines, true
-}
-
-// sumOf is the total of an order of these items.
-//
-// Errors: one where the sum has more digits than an amount can have.
-func sumOf(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
-	total := commerce.Money{Currency: c}
-	for _, line := range lines {
-		line.UnitPrice.Currency = c
-		subtotal, err := line.Subtotal()
-		if err != nil {
-			return total, err
-		}
-		if total, err = total.Plus(subtotal); err != nil {
-			return total, err
-		}
-	}
-	return total, nil
 }
 
 // judgeTimeline finds events that are wrong, and timelines that do not lead to the order's status.
@@ -501,6 +481,9 @@ func (u *orderUnit) onItems() map[commerce.CustomerID]bool {
 // number of orders may have changed.
 func (u *orderUnit) settled(c *check, v, last *repair.Verdict) {
 	u.tellStatus(c, v, last)
+	if !v.Clean() {
+		c.lists.Changed(u.skus(), append(slices.Collect(maps.Values(u.copies)), u.main), !last.Clean())
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !v.Clean() && c.opts.Repair && u.named() != "" {
@@ -597,13 +580,7 @@ func (u *orderUnit) skus() []commerce.SKU {
 		all = append(all, commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))))
 	}
 	for _, rec := range append([]model.Record{u.main}, slices.Collect(maps.Values(u.copies))...) {
-		if l, ok := rec["items"].(*types.AttributeValueMemberL); ok {
-			for _, e := range l.Value {
-				if m, ok := e.(*types.AttributeValueMemberM); ok {
-					all = append(all, commerce.SKU(model.TextOf(m.Value, "productId")))
-				}
-			}
-		}
+		all = append(all, counting.ListedProducts(rec)...)
 	}
 	slices.SortFunc(all, cmp.Compare)
 	return slices.Compact(all)

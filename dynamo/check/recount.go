@@ -36,6 +36,9 @@ import (
 // A repair requires that the product's record is still the same.
 type recount struct {
 	skus []commerce.SKU
+	// stock reports whether what orders hold is to be summed. Otherwise a pass only reads the
+	// products, and waits for the index: then the products' orders can be counted in it.
+	stock bool
 
 	// turn is held by the caller that makes a pass. It is a channel because the others may have to
 	// stop waiting.
@@ -59,13 +62,16 @@ type stockSum struct {
 	// passes is how many passes have contributed to the sum.
 	passes int
 	held   int
+	// orders is how many orders have the product, nil if they were not counted.
+	orders *int
 }
 
 // newRecount returns a recount of those of the units whose suspicion asks for one.
 func newRecount(ks []unitKey, why map[unitKey]suspicion) *recount {
 	r := &recount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*tally{}}
 	for _, k := range ks {
-		if why[k].recount {
+		r.stock = r.stock || why[k].recount
+		if why[k].recount || why[k].orders {
 			r.skus = append(r.skus, commerce.SKU(k.id))
 		}
 	}
@@ -96,7 +102,7 @@ func (r *recount) sum(ctx context.Context, c *check, sku commerce.SKU, n int) (s
 //
 // Errors: those of failed, and the context's.
 func (r *recount) pass(ctx context.Context, c *check) error {
-	products, err := c.products(ctx, r.skus)
+	products, err := counting.Products(ctx, c.client, r.skus)
 	if err != nil {
 		return err
 	}
@@ -109,6 +115,9 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	var mu sync.Mutex
+	if !r.stock {
+		return r.passed()
+	}
 	err = c.openOrders(ctx, func(id commerce.OrderID, held counting.Holding) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -121,6 +130,11 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
+	return r.passed()
+}
+
+// passed ends a pass with the sums that it came to.
+func (r *recount) passed() error {
 	sums := make(map[commerce.SKU]stockSum, len(r.skus))
 	for sku, t := range r.tallies {
 		t.passes++
@@ -132,24 +146,6 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 	}
 	r.passes = append(r.passes, sums)
 	return nil
-}
-
-// products reads products' records.
-func (c *check) products(ctx context.Context, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {
-	b := c.table.KeyBuilder()
-	wanted := make([]model.Keys, len(skus))
-	for i, sku := range skus {
-		wanted[i] = model.ProductBySKU.Key(b, sku)
-	}
-	found, err := c.client.Get(ctx, repair.Consistent, wanted...)
-	if err != nil {
-		return nil, err
-	}
-	products := make(map[commerce.SKU]model.Record, len(skus))
-	for i, sku := range skus {
-		products[sku] = found[wanted[i]]
-	}
-	return products, nil
 }
 
 // openOrders calls add with what each open order holds, more than once for an order that changes

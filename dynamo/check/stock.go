@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -25,7 +26,9 @@ type productUnit struct {
 	// with it, and sum what it came to, nil if the product changed meanwhile.
 	recount  *recount
 	readings int
-	sum      *stockSum
+	// orders reports whether the recount counts the orders that have the product.
+	orders bool
+	sum    *stockSum
 	// uncertain is an order that may hold some of the product, and cannot be read; empty where
 	// there is none.
 	uncertain commerce.OrderID
@@ -69,7 +72,8 @@ func (u *productUnit) key(*table.Table) model.Keys { return u.primary }
 //
 // The same holds for the sum over the levels. A mutation that changes a level raises the product's
 // stock revision in the same transaction, and the wait of the pass leaves time for all of a
-// transaction's records to become visible.
+// transaction's records to become visible. The same holds for the length of the list of orders that
+// have the product.
 func (u *productUnit) read(ctx context.Context, c *check) error {
 	u.sum = nil
 	if u.recount == nil {
@@ -85,6 +89,13 @@ func (u *productUnit) read(ctx context.Context, c *check) error {
 	u.readings++
 	// An order that could be read when it was verified may be unreadable now.
 	u.uncertain = c.uncertainOrder(u.sku)
+	if u.orders {
+		n, err := counting.Length(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(u.sku))
+		if err != nil {
+			return err
+		}
+		sum.orders = &n
+	}
 	if err := u.readCollection(ctx, c); err != nil {
 		return err
 	}
@@ -158,7 +169,10 @@ func (u *productUnit) judge(c *check) *repair.Verdict {
 	if u.inventory != nil && (u.scanned || u.sum != nil) {
 		want.TotalInventory = *u.inventory
 	}
-	if u.inventory != nil && u.sum != nil {
+	if u.sum != nil && u.sum.orders != nil {
+		want.OrderCount = u.sum.orders
+	}
+	if u.inventory != nil && u.sum != nil && u.recount.stock {
 		want.Available = *u.inventory - u.sum.held
 	}
 	if want.Category == "" {

@@ -1,6 +1,10 @@
 package counting
 
 import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
@@ -43,4 +47,54 @@ func ItemsHolding(items []model.Record) Holding {
 		held[commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, at.Text(model.AttrSK)))] += at.Number("qty")
 	}
 	return held
+}
+
+// ListedProducts returns the products in the list of items that a record of an order carries.
+func ListedProducts(order model.Record) (skus []commerce.SKU) {
+	if l, ok := order["items"].(*types.AttributeValueMemberL); ok {
+		for _, e := range l.Value {
+			if m, ok := e.(*types.AttributeValueMemberM); ok {
+				skus = append(skus, commerce.SKU(model.TextOf(m.Value, "productId")))
+			}
+		}
+	}
+	return skus
+}
+
+// Total is the total of an order of these items.
+//
+// Errors: one where the sum has more digits than an amount can have.
+func Total(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
+	total := commerce.Money{Currency: c}
+	for _, line := range lines {
+		line.UnitPrice.Currency = c
+		subtotal, err := line.Subtotal()
+		if err != nil {
+			return total, err
+		}
+		if total, err = total.Plus(subtotal); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// Products reads products' records.
+//
+// Errors: those of repair.Client.Get.
+func Products(ctx context.Context, client *repair.Client, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {
+	b := client.Table.KeyBuilder()
+	wanted := make([]model.Keys, len(skus))
+	for i, sku := range skus {
+		wanted[i] = model.ProductBySKU.Key(b, sku)
+	}
+	found, err := client.Get(ctx, repair.Consistent, wanted...)
+	if err != nil {
+		return nil, err
+	}
+	products := make(map[commerce.SKU]model.Record, len(skus))
+	for i, sku := range skus {
+		products[sku] = found[wanted[i]]
+	}
+	return products, nil
 }

@@ -157,6 +157,8 @@ func AttributesOf(e *Entity) []Attribute {
 		return described(eventAttributes)
 	case EntityOrderCounts.Name:
 		return described(orderCountsAttributes)
+	case EntityRepOrders.Name:
+		return described(repOrdersAttributes)
 	case EntitySpending.Name:
 		return described(spendingAttributes)
 	case EntityProduct.Name:

@@ -22,7 +22,7 @@ func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
 }
 
 func orderCountsAttributes(a *attributes, c *commerce.OrderCounts) {
-	text(a, "part", &c.Part, len("31"))
+	text(a, AttrPart, &c.Part, len("31"))
 	a.flag(AttrComplete, &c.Complete)
 	for _, s := range commerce.Statuses() {
 		a.number(s.String(), &c.ByStatus[s])
@@ -36,6 +36,39 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 	a, c := attributes{Reader: r}, &commerce.OrderCounts{}
 	orderCountsAttributes(&a, c)
 	return c, a.Err()
+}
+
+// RepOrderParts is the number of records over which the count of an account rep's orders is spread,
+// so that few orders of one rep conflict.
+const RepOrderParts = 16
+
+// FirstPart is the part of a rep's orders whose record reports whether the count is complete.
+const FirstPart = "0"
+
+// RepOrderPart returns the part of an account rep's orders that counts an order.
+func RepOrderPart(id commerce.OrderID) string {
+	return strconv.Itoa(ShardOf(string(id), RepOrderParts))
+}
+
+// RepPartRecord returns the record of the count of one part of a rep's orders.
+func RepPartRecord(b *KeyBuilder, r commerce.RepOrders) Record {
+	return b.record(&EntityRepOrders, written(repOrdersAttributes, r))
+}
+
+func repOrdersAttributes(a *attributes, r *commerce.RepOrders) {
+	text(a, AttrEmployeeID, &r.EmployeeID, commerce.MaxIDLength)
+	text(a, AttrPart, &r.Part, len("15"))
+	a.flag(AttrComplete, &r.Complete)
+	a.number(AttrOrders, &r.Orders)
+}
+
+// DecodeRepOrders reads the count of one part of a rep's orders.
+//
+// Errors: ErrCorrupt.
+func DecodeRepOrders(r Reader) (*commerce.RepOrders, error) {
+	a, orders := attributes{Reader: r}, &commerce.RepOrders{}
+	repOrdersAttributes(&a, orders)
+	return orders, a.Err()
 }
 
 // SpendingRecord returns the record of a customer's spending in one month and currency.

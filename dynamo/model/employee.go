@@ -3,7 +3,7 @@ package model
 import "github.com/ordergraph/ordergraph/commerce"
 
 func employeeAttributes(a *attributes, e *commerce.Employee) {
-	text(a, "employeeId", &e.ID, commerce.MaxIDLength)
+	text(a, AttrEmployeeID, &e.ID, commerce.MaxIDLength)
 	text(a, "name", &e.Name, commerce.MaxName)
 	a.texts("phoneNumbers", &e.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
 	text(a, "jobTitle", &e.JobTitle, commerce.MaxName)

@@ -130,6 +130,9 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 	case EntityOrderCounts.Name:
 		c, err := DecodeOrderCounts(r)
 		return func(b *KeyBuilder) []Record { return []Record{OrderCountsRecord(b, *c)} }, err
+	case EntityRepOrders.Name:
+		o, err := DecodeRepOrders(r)
+		return func(b *KeyBuilder) []Record { return []Record{RepPartRecord(b, *o)} }, err
 	case EntitySpending.Name:
 		s, err := codec.DecodeSpending(r)
 		return func(b *KeyBuilder) []Record { return []Record{SpendingRecord(b, *s)} }, err

@@ -76,6 +76,7 @@ func recordsOf(t *testing.T, book commerce.Book, shards int) []Record {
 	all = append(all, CustomerRecords(b, book.Customers[0])...)
 	all = append(all, OrderRecords(b, book.Orders[0].Order, book.Orders[0].Lines, book.Orders[0].Events)...)
 	all = append(all, LastEventRecord(b, book.Customers[0].ID, book.Orders[0].Events[0]), OrderCountsRecord(b, commerce.OrderCounts{Part: "7", Complete: true}),
+		RepPartRecord(b, commerce.RepOrders{EmployeeID: "e1", Part: "7", Orders: 1}),
 		SpendingRecord(b, commerce.Spending{CustomerID: "c1", Month: "2026-04", Total: book.Orders[0].Total, Orders: 1}),
 		CategoryRecord(b, commerce.Category{Name: "Kitchen", ProductCount: 1, Version: 1}))
 	if b.Err != nil {

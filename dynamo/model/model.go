@@ -132,7 +132,7 @@ type Entity struct {
 }
 
 // stockNumbers are the attributes of a product that change with every order.
-var stockNumbers = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision}
+var stockNumbers = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
 // The entities. The name of an edge consists of its record and the value that lists it.
 var (
@@ -178,6 +178,8 @@ var (
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityOrderCounts = Entity{Name: "orderCounts", What: "order counts by status, one of several parts",
 		PK: "ORDER_COUNTS", SK: "PART#{part}"}
+	EntityRepOrders = Entity{Name: "repOrders", What: "an account rep's order count, one of several parts",
+		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}"}
 	EntitySpending = Entity{Name: "spending", What: "a customer's spending in one month and currency",
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}"}
 	EntityIdempotency = Entity{Name: "idempotency", What: "idempotency key with the result of the first request",
@@ -216,7 +218,7 @@ var (
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: of(EntityCustomer), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable).withEdges(&EntityCustomer, AttrOrderCount)
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency, EntityRepOrders), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
@@ -227,9 +229,9 @@ var (
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}.withEdges(&EntityProduct, AttrAvailable)
 	// The items of an order get records of their own if there are too many to embed.
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable)
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable)
+		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: of(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
@@ -243,7 +245,7 @@ var (
 	WriteAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory",
 		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse, EntityIdempotency), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
 	WriteHireEmployee = WritePattern{ID: "WP17", Mutation: "hireEmployee",
-		Writes: of(EntityEmployee), Maybe: of(EntityWarehouse, EntityIdempotency)}.withEdges(&EntityEmployee)
+		Writes: of(EntityEmployee, EntityRepOrders), Maybe: of(EntityWarehouse, EntityIdempotency)}.withEdges(&EntityEmployee)
 	WriteUpdateEmployee = WritePattern{ID: "WP18", Mutation: "updateEmployee",
 		Writes: of(EntityEmployee), Maybe: of(EntityWarehouse), Reads: of(EntityEmployee)}.withEdges(&EntityEmployee)
 )

@@ -171,4 +171,5 @@ var (
 	CategoryByName       = index(37, "products of a category by name prefix", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
 	CustomersByName      = index(38, "customers by name prefix", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
 	Categories           = collection(39, "all categories with product counts", EntityCategory, Ascending, static(DecodeCategory))
+	EmployeeOrderCount   = collection(40, "an account rep's order count", EntityRepOrders, Ascending, static(DecodeRepOrders)).atMost(RepOrderParts)
 )

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 39
+const LastPattern = 40
 
 // AccessPatterns returns every access pattern, by number.
 func AccessPatterns() []AccessPattern {
@@ -47,6 +47,7 @@ func AccessPatterns() []AccessPattern {
 		CategoryByName.AccessPattern,
 		CustomersByName.AccessPattern,
 		Categories.AccessPattern,
+		EmployeeOrderCount.AccessPattern,
 	}
 }
 
@@ -97,6 +98,7 @@ func Entities() []Entity {
 		EntityEmployeeTitle,
 		EntityEmployeeWarehouse,
 		EntityOrderCounts,
+		EntityRepOrders,
 		EntitySpending,
 		EntityIdempotency,
 	}

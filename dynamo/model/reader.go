@@ -24,6 +24,7 @@ const (
 	// Counters.
 	AttrOrderCount = "orderCount"
 	AttrComplete   = "complete"
+	AttrPart       = "part"
 	AttrSpent      = "spent"
 	AttrOrders     = "orders"
 	// AttrSpendingComplete of a customer reports whether the spending records include all orders.
@@ -37,8 +38,9 @@ const (
 	AttrStockRevision = "stockRevision"
 	// AttrCategory is the category of a product, and the name of a category.
 	AttrCategory = "category"
-	// AttrCustomerID is the customer that owns a record.
+	// AttrCustomerID and AttrEmployeeID are the customer or employee that a record belongs to.
 	AttrCustomerID = "customerId"
+	AttrEmployeeID = "employeeId"
 )
 
 // Record is a record's attributes by name, in the SDK's types.

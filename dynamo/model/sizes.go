@@ -17,7 +17,7 @@ func LargestSizes() map[string]int {
 	level, warehouse := largest(inventoryLevelAttributes), largest(warehouseAttributes)
 	records := slices.Concat(Records(b, &e), Records(b, &o), Records(b, &c), Records(b, &product), Records(b, &level), Records(b, &warehouse),
 		[]Record{LineRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event), EmailClaimRecord(b, c.Email, c.ID),
-			OrderCountsRecord(b, largest(orderCountsAttributes)), SpendingRecord(b, largest(spendingAttributes)), CategoryRecord(b, largest(categoryAttributes))})
+			OrderCountsRecord(b, largest(orderCountsAttributes)), RepPartRecord(b, largest(repOrdersAttributes)), SpendingRecord(b, largest(spendingAttributes)), CategoryRecord(b, largest(categoryAttributes))})
 	sizes := map[string]int{}
 	for _, r := range records {
 		sizes[TextOf(r, "entity")] = SizeOf(r) + shardDigits

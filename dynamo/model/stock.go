@@ -10,6 +10,7 @@ func productAttributes(a *attributes, p *commerce.Product) {
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
 	a.number(AttrTotalInventory, &p.TotalInventory)
 	a.number(AttrAvailable, &p.Available)
+	a.count(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
 	// External products may lack the stock numbers, too. They are not edges, so they are not partial.
 	p.Partial = a.purpose == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)

@@ -19,7 +19,7 @@ const (
 	DriftUpdatedAt        = "updated-at"
 	DriftLastEvent        = "last-event"
 	DriftCustomerMissing  = "customer-missing"
-	driftOrderCount       = "order-count"
+	DriftOrderCount       = "order-count"
 	DriftOrderCounts      = "order-counts"
 	DriftSpending         = "spending"
 	DriftEmailClaim       = "email-claim"
@@ -78,7 +78,7 @@ func DriftClasses() []DriftClass {
 		{Name: DriftUpdatedAt, What: "an order's update time is before its last event", Repair: "sets the event's time"},
 		{Name: DriftLastEvent, What: "a customer's last event is outdated, incomplete or has no customer", Repair: "sets the latest event, or deletes it"},
 		{Name: DriftCustomerMissing, What: "a customer has orders or an edge, but no record", Repair: "writes the record from an edge, or a stand-in"},
-		{Name: driftOrderCount, What: "a customer's order count is wrong, or missing above 10 MB of orders", Repair: "sets the count"},
+		{Name: DriftOrderCount, What: "an order count of a customer, product or account rep is wrong or missing; a customer's may be missing below 10 MB of orders", Repair: "sets the count"},
 		{Name: DriftOrderCounts, What: "orders were miscounted by status, or never counted", Repair: "sets the counts"},
 		{Name: DriftSpending, What: "a customer's monthly spending is wrong, or was never added up", Repair: "sets the amounts"},
 		{Name: DriftEmailClaim, What: "an email address has no claim, so lookups by it fail", Repair: "writes the claim"},

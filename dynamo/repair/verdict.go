@@ -313,7 +313,7 @@ func classOf(e *model.Entity, name, otherwise string) string {
 	case "items":
 		return driftEmbeddedItems
 	case "orderCount":
-		return driftOrderCount
+		return DriftOrderCount
 	case model.AttrSpendingComplete:
 		return DriftSpending
 	case "totalInventory":

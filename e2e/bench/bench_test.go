@@ -103,7 +103,7 @@ func TestAllocations(t *testing.T) {
 func TestBudgetsUnderLoad(t *testing.T) {
 	shop := open(t)
 	const clients = 32
-	each := longtest.Size(5, 15)
+	each := longtest.Size(3, 15)
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
 			bodies := o.bodies(t)

@@ -1,7 +1,6 @@
 package bench_test
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"sync"
@@ -14,37 +13,51 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// partOfCounts finds the key of a part of the counts of orders in a request.
-var partOfCounts = regexp.MustCompile(`PART#[0-9]+`)
+// partOfCounts finds the key of a part of the counts of orders in a request, and partOfRep that of a
+// part of the orders of an account rep.
+var (
+	partOfCounts = regexp.MustCompile(`"PART#[0-9]+"`)
+	partOfRep    = regexp.MustCompile(`"ORDERS#[0-9]+"`)
+)
 
 // BenchmarkConflictsOfCounts places 50 orders a second, each of which is then confirmed, shipped
 // and delivered, and reports how many transactions a second DynamoDB would turn away because they
-// write the same part of the counts as another one at that time. A transaction is taken to hold its
-// records for 10 ms. An order fails whose transaction is turned away 50 times. With one part, all
-// orders are counted in one record.
+// write the same part of the counts as another one at that time. With one part, all orders are
+// counted in one record.
 func BenchmarkConflictsOfCounts(b *testing.B) {
+	conflicts(b, model.OrderCountParts, partOfCounts, 1, true)
+}
+
+// BenchmarkConflictsOfAccountReps places 50 orders a second, ten at once, all of one account rep, and
+// reports how many transactions a second DynamoDB would turn away because they write the same part of the rep's
+// orders.
+func BenchmarkConflictsOfAccountReps(b *testing.B) {
+	conflicts(b, model.RepOrderParts, partOfRep, 10, false)
+}
+
+// conflicts places 50 orders a second, some at once, and moves them on if all is true. A transaction is taken to
+// hold its records for 10 ms. An order fails whose transaction is turned away 50 times.
+func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all bool) {
 	const hold, every = 10 * time.Millisecond, 20 * time.Millisecond
-	for _, spread := range []bool{true, false} {
-		name := "parts=32"
-		if !spread {
-			name = "parts=1"
-		}
-		b.Run(name, func(b *testing.B) {
+	for _, parts := range []int{parts, 1} {
+		b.Run(fmt.Sprintf("parts=%d", parts), func(b *testing.B) {
 			held, conflicts, transactions := map[string]time.Time{}, 0, 0
 			db, _ := faults.Between(embedded.New().Client(), func(r faults.Request) faults.Kind {
-				if !r.Writes() || !bytes.Contains(r.Body, []byte("ORDER_COUNTS")) {
+				part := string(record.Find(r.Body))
+				if !r.Writes() || part == "" {
 					return faults.None
 				}
-				part, now := "", time.Now()
-				if spread {
-					part = string(partOfCounts.Find(r.Body))
+				if parts == 1 {
+					part = ""
 				}
+				now := time.Now()
 				if transactions++; now.Before(held[part]) {
 					conflicts++
 					return faults.Conflict
@@ -54,22 +67,28 @@ func BenchmarkConflictsOfCounts(b *testing.B) {
 			})
 			db = dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.Retryer = faults.OneAttempt() })
 			store := storetest.NewTable(b, db, dynamo.Options{})
-			storetest.Load(b, store, shoptest.World{Customers: b.N, Products: 10, Warehouses: 1, Employees: 1, Stock: 100 * b.N}.Book(b))
+			book := shoptest.World{Customers: b.N, Products: 10, Warehouses: 1, Employees: 1, Stock: 100 * b.N}.Book(b)
+			for i := range book.Customers {
+				book.Customers[i].AccountRepID = book.Employees[0].ID
+			}
+			storetest.Load(b, store, book)
 			conflicts, transactions = 0, 0
-			tick := time.NewTicker(every)
+			tick := time.NewTicker(every * time.Duration(atOnce))
 			defer tick.Stop()
 			var wg sync.WaitGroup
 			var failed atomic.Int64
 			began := time.Now()
 			for i := range b.N {
-				<-tick.C
+				if i%atOnce == 0 {
+					<-tick.C
+				}
 				wg.Go(func() {
 					caller := change.Caller{Name: "bench"}
 					order, err := store.PlaceOrder(b.Context(), caller, commerce.NewOrder{
 						CustomerID: commerce.CustomerID(fmt.Sprint("c", i)), Lines: []commerce.OrderLine{{SKU: commerce.SKU(fmt.Sprint("p", i%10)), Quantity: 1}},
 					})
 					for _, m := range []commerce.OrderMove{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true}, {To: commerce.Delivered}} {
-						if err != nil {
+						if err != nil || !all {
 							break
 						}
 						m.OrderID = order.ID

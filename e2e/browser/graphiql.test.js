@@ -45,7 +45,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
     assert.deepEqual(await tabs.allInnerTexts(), [
       'AlicesOrders',
       'PendingOrders',
-      'WholeOrder',
+      'OrderDetails',
       'Stock',
       'AccountRep',
       'PlaceOrder',
@@ -136,7 +136,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
     })
     const panel = await openExplain(page)
     await run(page)
-    await panel.getByText('The server sent no explain').waitFor()
+    await panel.getByText('The response contains no explain output').waitFor()
   })
 
   test('groups requests by round trip, and does without where it is not told', async () => {
@@ -204,7 +204,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
     assert.deepEqual(await page.getByRole('tab').allInnerTexts(), [
       'AlicesOrders',
       'PendingOrders',
-      'WholeOrder',
+      'OrderDetails',
       'AccountRep',
       'PlaceOrder',
       'OrderChanges',

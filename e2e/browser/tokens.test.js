@@ -63,13 +63,13 @@ describe('the query editor of a server that wants tokens', { timeout: 180_000 },
     rmSync(scratch, { recursive: true })
   })
 
-  test('the page says what to do, takes a token, and keeps it nowhere', async () => {
+  test('the page asks for a token, uses it and does not store it', async () => {
     const visit = await newVisit(browser, at)
     const { page } = visit
     await openEditor(page, at)
     const notice = page.getByRole('status').filter({ hasText: 'Put a token into Headers' })
     await notice.waitFor()
-    await resultPane(page).getByText('does not tell its schema').first().waitFor()
+    await resultPane(page).getByText('refused the schema query').first().waitFor()
 
     const token = ordergraph('token', '-key', key, '-role', 'STAFF')
     await setHeaders(page, { Authorization: `Bearer ${token}` })

@@ -41,7 +41,7 @@ import (
 )
 
 var (
-	requests = flag.Int("requests", longtest.Size(5, 10), "how many requests the victim sends during each attack")
+	requests = flag.Int("requests", longtest.Size(3, 10), "how many requests the victim sends during each attack")
 	interval = flag.Duration("interval", 200*time.Millisecond, "how long the victim waits between its requests")
 )
 

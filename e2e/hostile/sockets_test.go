@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
 // cutBy is when the server has cut a slow sender, at the latest: its time-outs are a second each.
@@ -97,7 +99,7 @@ func manySockets(t *testing.T, binary string) {
 	for _, begin := range []string{"", "POST /graphql HT", requestHead, requestHead + "Content-Length: 1000\r\n\r\n{"} {
 		t.Run(fmt.Sprintf("%d bytes", len(begin)), func(t *testing.T) {
 			var conns []net.Conn
-			for range 500 {
+			for range longtest.Size(200, 500) {
 				conn := v.dial(t)
 				if _, err := io.WriteString(conn, begin); err != nil {
 					t.Fatal(err)

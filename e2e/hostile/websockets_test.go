@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
 const upgrade = "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
@@ -112,7 +114,7 @@ func manyQueries(n int) string {
 func silentSockets(t *testing.T, binary string) {
 	t.Parallel()
 	v := newVictim(t, binary, "ORDERGRAPH_INIT_TIMEOUT=1s")
-	conns := make([]net.Conn, 1000)
+	conns := make([]net.Conn, longtest.Size(300, 1000))
 	for i := range conns {
 		conns[i] = v.upgraded(t)
 		if _, err := io.WriteString(conns[i], []string{"", hello[:10]}[i%2]); err != nil {

@@ -27,9 +27,9 @@ func mix(pick func(n int) int) string {
 func TestFaultsInEveryMutation(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		n := 300
+		n := longtest.Size(200, 300)
 		if !storetest.Embedded(t) {
-			n = longtest.Size(200, 1200)
+			n = longtest.Size(150, 1200)
 		}
 		w := shoptest.World{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
 		s := open(t, db, w, randomFaults(11))

@@ -127,7 +127,7 @@ func inParallel(n, clients int, task func(i int)) {
 func TestOneOrderForEachKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		orders := 150
+		orders := longtest.Size(100, 150)
 		if !storetest.Embedded(t) { // where a transaction takes as long as the table is large
 			orders = longtest.Size(orders, 1000)
 		}

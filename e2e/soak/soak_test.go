@@ -35,7 +35,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var duration = flag.Duration("for", longtest.Size(3*time.Second, 6*time.Second), "how long the server is kept busy")
+var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long the server is kept busy")
 
 const (
 	// clients is how many requests are in flight at any time: enough that the server never waits

@@ -1,5 +1,5 @@
-// Package errcode has error codes of the API and makes errors that carry codes. It imports
-// nothing of the module.
+// Package errcode defines the error codes of the API and creates errors with codes. It imports no
+// other package of the module.
 package errcode
 
 import (
@@ -9,88 +9,87 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// Codes that top-level errors carry in extensions.code. Those of limits on documents are
+// Codes of top-level errors, in extensions.code. The codes of document limits are in
 // document.Codes.
 const (
-	// BadUserInput means that the document, a variable or an argument is wrong.
+	// BadUserInput means that the document, a variable or an argument is invalid.
 	BadUserInput = "BAD_USER_INPUT"
-	// Unavailable means that the order book cannot be reached right now.
+	// Unavailable means that the server cannot reach the table now.
 	Unavailable = "UNAVAILABLE"
-	// TimedOut means that the request took longer than it may.
+	// TimedOut means that the request exceeded its time limit.
 	TimedOut = "TIMED_OUT"
-	// Internal means a fault of the server.
+	// Internal means that the server failed.
 	Internal = "INTERNAL"
 
-	// Codes of who may do what.
+	// Codes of authentication, permissions and rate limits.
 
-	// Unauthenticated means that the request says nobody who makes it, or somebody who cannot
-	// be believed.
+	// Unauthenticated means that credentials are missing or invalid.
 	Unauthenticated = "UNAUTHENTICATED"
-	// Forbidden means that who makes the request may not use something that it asks for.
+	// Forbidden means that the caller lacks a permission.
 	Forbidden = "FORBIDDEN"
-	// NotFound means that what a subscription is to follow does not exist.
+	// NotFound means that the record to subscribe to does not exist.
 	NotFound = "NOT_FOUND"
-	// RateLimited means that who makes the request has asked for too much lately.
+	// RateLimited means that the caller exceeded the rate limit.
 	RateLimited = "RATE_LIMITED"
 
 	// Codes of subscriptions.
 
-	// TooSlow means that a subscriber has read so slowly that it was cut; it can go on behind
-	// the last update with after.
+	// TooSlow means that the server ended a subscription because its client reads too slowly. The
+	// client can resume with the argument after.
 	TooSlow = "TOO_SLOW"
-	// TooManySubscriptions means that the server, or the connection, has as many subscriptions
-	// as it takes on.
+	// TooManySubscriptions means that the server or the connection has reached its maximum number of
+	// subscriptions.
 	TooManySubscriptions = "TOO_MANY_SUBSCRIPTIONS"
 
-	// Codes of requests that HTTP refuses.
+	// Codes of requests that the HTTP handler rejects.
 
-	// BadRequest means that what was sent is no GraphQL request.
+	// BadRequest means that the request is not a valid GraphQL request.
 	BadRequest = "BAD_REQUEST"
-	// MethodNotAllowed means that the HTTP method, or a GET, is not for this.
+	// MethodNotAllowed means that the path or the operation does not support the HTTP method.
 	MethodNotAllowed = "METHOD_NOT_ALLOWED"
-	// NotAcceptable means that the client accepts no type that the server can answer with.
+	// NotAcceptable means that the client accepts no media type that the server can send.
 	NotAcceptable = "NOT_ACCEPTABLE"
 	// RequestTimeout means that the request did not arrive in time.
 	RequestTimeout = "REQUEST_TIMEOUT"
-	// BodyTooLarge means that the body is longer than the limit.
+	// BodyTooLarge means that the body exceeds its size limit.
 	BodyTooLarge = "BODY_TOO_LARGE"
-	// UnsupportedMediaType means that the body is not JSON in UTF-8, or is compressed.
+	// UnsupportedMediaType means that the body is not uncompressed JSON in UTF-8.
 	UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
-	// CSRFPrevented means that a foreign page could have made a browser send the request.
+	// CSRFPrevented means that another site could have made a browser send the request.
 	CSRFPrevented = "CSRF_PREVENTED"
-	// HostNotAllowed means that a server without authentication does not answer to the name in
-	// Host.
+	// HostNotAllowed means that a server without authentication does not serve the name in the Host
+	// header.
 	HostNotAllowed = "HOST_NOT_ALLOWED"
-	// Overloaded means that the server is busy with as many requests as it takes on at once.
+	// Overloaded means that the server has reached its maximum number of concurrent requests.
 	Overloaded = "OVERLOADED"
 
 	// Codes of documents.
 
-	// IntrospectionOff means that the server does not tell its schema.
+	// IntrospectionOff means that the server rejects introspection.
 	IntrospectionOff = "INTROSPECTION_OFF"
-	// PersistedQueryNotFound is what Apollo's protocol wants where a hash is not known: send
-	// the text with it.
+	// PersistedQueryNotFound is the code of Apollo's protocol for an unknown hash. The client then
+	// sends the document with the hash.
 	PersistedQueryNotFound = "PERSISTED_QUERY_NOT_FOUND"
-	// PersistedQueryMismatch means that the hash is not that of the text.
+	// PersistedQueryMismatch means that the hash does not match the document.
 	PersistedQueryMismatch = "PERSISTED_QUERY_HASH_MISMATCH"
-	// UntrustedDocument means that only trusted documents are executed, and this is none.
+	// UntrustedDocument means that the server executes only trusted documents, and the document is not
+	// trusted.
 	UntrustedDocument = "DOCUMENT_NOT_TRUSTED"
 )
 
-// New is an error that clients see as it is, with a place in the document where it has one.
+// New returns an error for clients with a code. A nil position adds no location.
 func New(position *ast.Position, code, format string, args ...any) *gqlerror.Error {
 	if position == nil {
-		// ErrorPosf would give line -1, and there is none below 1.
+		// ErrorPosf would set line -1, but line numbers start at 1.
 		return With(gqlerror.Errorf(format, args...), code)
 	}
 	return With(gqlerror.ErrorPosf(position, format, args...), code)
 }
 
-// MaxErrors is the maximum number of errors that the response to one document has.
+// MaxErrors is the maximum number of errors in the response to one document.
 const MaxErrors = 20
 
-// Excerpt is the beginning of a text, of so many bytes at most, for messages that repeat what was
-// sent.
+// Excerpt returns at most length bytes of a text, for messages that repeat client input.
 func Excerpt(text string, length int) string {
 	if len(text) <= length {
 		return text
@@ -98,8 +97,18 @@ func Excerpt(text string, length int) string {
 	return strings.ToValidUTF8(text[:length], "") + "..."
 }
 
-// With gives an error a code, instead of its other extensions.
+// With sets the code of an error and removes its other extensions.
 func With(e *gqlerror.Error, code string) *gqlerror.Error {
 	e.Extensions = map[string]any{"code": code}
 	return e
+}
+
+// LastName is the last name in a path; empty if there is none.
+func LastName(path ast.Path) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if name, ok := path[i].(ast.PathName); ok {
+			return string(name)
+		}
+	}
+	return ""
 }

@@ -4,115 +4,115 @@ package input
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-// Command checks the input and makes a commerce.Customer of it.
+// Command validates the input and returns a commerce.Customer.
 func (in CreateCustomerInput) Command(c *Checks) commerce.Customer {
 	return commerce.Customer{
-		ID:           given(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
-		Name:         check(c, name, in.Name, "name"),
-		Email:        check(c, email, in.Email, "email"),
+		ID:           parseOptional(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
+		Name:         parseValue(c, name, in.Name, "name"),
+		Email:        parseValue(c, email, in.Email, "email"),
 		PhoneNumbers: phoneNumbers(c, in.PhoneNumbers),
-		AccountRepID: given(c, commerce.ParseID[commerce.EmployeeID], in.AccountRepID, "accountRepId"),
+		AccountRepID: parseOptional(c, commerce.ParseID[commerce.EmployeeID], in.AccountRepID, "accountRepId"),
 	}
 }
 
-// Command checks the input and makes a commerce.CustomerChange of it.
+// Command validates the input and returns a commerce.CustomerChange.
 func (in UpdateCustomerInput) Command(c *Checks) commerce.CustomerChange {
 	return commerce.CustomerChange{
-		ID:              check(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
-		Name:            changed(c, name, in.Name, "name"),
-		Email:           changed(c, email, in.Email, "email"),
-		PhoneNumbers:    changedList(c, phoneNumbers, in.PhoneNumbers),
+		ID:              parseValue(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
+		Name:            parseChange(c, name, in.Name, "name"),
+		Email:           parseChange(c, email, in.Email, "email"),
+		PhoneNumbers:    parseListChange(c, phoneNumbers, in.PhoneNumbers),
 		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }
 
-// Command checks the input and makes a commerce.OrderItemChange of it.
+// Command validates the input and returns a commerce.OrderItemChange.
 func (in SetOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
-		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
-		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Quantity:        check(c, quantity, in.Quantity, "quantity"),
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		Quantity:        parseValue(c, quantity, in.Quantity, "quantity"),
 		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }
 
-// Command checks the input and makes a commerce.ShippingAddressChange of it.
+// Command validates the input and returns a commerce.ShippingAddressChange.
 func (in UpdateShippingAddressInput) Command(c *Checks) commerce.ShippingAddressChange {
 	return commerce.ShippingAddressChange{
-		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		ShippingAddress: shippingAddress(c, in.ShippingAddress),
 		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }
 
-// Command checks the input and makes a commerce.Product of it.
+// Command validates the input and returns a commerce.Product.
 func (in CreateProductInput) Command(c *Checks) commerce.Product {
 	return commerce.Product{
-		SKU:       check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Name:      check(c, name, in.Name, "name"),
-		Category:  check(c, category, in.Category, "category"),
+		SKU:       parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		Name:      parseValue(c, name, in.Name, "name"),
+		Category:  parseValue(c, category, in.Category, "category"),
 		UnitPrice: unitPrice(c, in.UnitPrice),
 	}
 }
 
-// Command checks the input and makes a commerce.ProductChange of it.
+// Command validates the input and returns a commerce.ProductChange.
 func (in UpdateProductInput) Command(c *Checks) commerce.ProductChange {
 	return commerce.ProductChange{
-		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Name:            changed(c, name, in.Name, "name"),
-		Category:        changed(c, category, in.Category, "category"),
+		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		Name:            parseChange(c, name, in.Name, "name"),
+		Category:        parseChange(c, category, in.Category, "category"),
 		UnitPrice:       productChangeUnitPrice(c, in.UnitPrice),
 		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }
 
-// Command checks the input and makes a commerce.Warehouse of it.
+// Command validates the input and returns a commerce.Warehouse.
 func (in CreateWarehouseInput) Command(c *Checks) commerce.Warehouse {
 	return commerce.Warehouse{
-		ID:   given(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
-		Name: check(c, name, in.Name, "name"),
+		ID:   parseOptional(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
+		Name: parseValue(c, name, in.Name, "name"),
 	}
 }
 
-// Command checks the input and makes a commerce.InventoryCount of it.
+// Command validates the input and returns a commerce.InventoryCount.
 func (in SetInventoryLevelInput) Command(c *Checks) commerce.InventoryCount {
 	return commerce.InventoryCount{
-		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		WarehouseID:     check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		Quantity:        check(c, inventoryLevelQuantity, in.Quantity, "quantity"),
+		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		WarehouseID:     parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		Quantity:        parseValue(c, inventoryLevelQuantity, in.Quantity, "quantity"),
 		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }
 
-// Command checks the input and makes a commerce.InventoryAdjustment of it.
+// Command validates the input and returns a commerce.InventoryAdjustment.
 func (in AdjustInventoryInput) Command(c *Checks) commerce.InventoryAdjustment {
 	return commerce.InventoryAdjustment{
-		SKU:         check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		WarehouseID: check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		Delta:       check(c, delta, in.Delta, "delta"),
+		SKU:         parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		WarehouseID: parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		Delta:       parseValue(c, delta, in.Delta, "delta"),
 	}
 }
 
-// Command checks the input and makes a commerce.Employee of it.
+// Command validates the input and returns a commerce.Employee.
 func (in HireEmployeeInput) Command(c *Checks) commerce.Employee {
 	return commerce.Employee{
-		ID:           given(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
-		Name:         check(c, employeeName, in.Name, "name"),
-		JobTitle:     check(c, jobTitle, in.JobTitle, "jobTitle"),
+		ID:           parseOptional(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
+		Name:         parseValue(c, employeeName, in.Name, "name"),
+		JobTitle:     parseValue(c, jobTitle, in.JobTitle, "jobTitle"),
 		HireDate:     in.HireDate,
-		WarehouseID:  given(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		WarehouseID:  parseOptional(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
 		PhoneNumbers: phoneNumbers(c, in.PhoneNumbers),
 	}
 }
 
-// Command checks the input and makes a commerce.EmployeeChange of it.
+// Command validates the input and returns a commerce.EmployeeChange.
 func (in UpdateEmployeeInput) Command(c *Checks) commerce.EmployeeChange {
 	return commerce.EmployeeChange{
-		ID:              check(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
-		Name:            changed(c, employeeName, in.Name, "name"),
-		JobTitle:        changed(c, jobTitle, in.JobTitle, "jobTitle"),
-		WarehouseID:     omittable(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		PhoneNumbers:    changedList(c, phoneNumbers, in.PhoneNumbers),
+		ID:              parseValue(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
+		Name:            parseChange(c, employeeName, in.Name, "name"),
+		JobTitle:        parseChange(c, jobTitle, in.JobTitle, "jobTitle"),
+		WarehouseID:     parseOmittable(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		PhoneNumbers:    parseListChange(c, phoneNumbers, in.PhoneNumbers),
 		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }

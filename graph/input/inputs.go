@@ -1,5 +1,5 @@
-// Package input has the input objects of mutations and makes commands of them. Of the module it
-// imports commerce and graph/operation.
+// Package input defines the input objects of mutations and converts them to commands of package
+// commerce. Within the module, it imports commerce and graph/operation.
 package input
 
 import (
@@ -12,66 +12,68 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Checks collects what is wrong with an input, so that a caller can mend it in one go.
+// Checks collects the user errors of an input, so that a client can correct all of them at once.
 type Checks struct {
-	// currency is that of amounts which name none.
-	currency commerce.Currency
-	refusals commerce.Refusals
+	// currency is the currency of amounts without a currency.
+	currency   commerce.Currency
+	userErrors commerce.Refusals
 }
 
-func (c *Checks) refuse(r commerce.Refusal) {
-	if len(c.refusals) < operation.MaxUserErrors {
-		c.refusals = append(c.refusals, r)
+func (c *Checks) reject(r commerce.Refusal) {
+	if len(c.userErrors) < operation.MaxUserErrors {
+		c.userErrors = append(c.userErrors, r)
 	}
 }
 
-// NewChecks returns checks of an input whose amounts without a currency are in this one.
+// NewChecks returns Checks for an input. currency is the currency of amounts without a currency.
 func NewChecks(currency commerce.Currency) *Checks { return &Checks{currency: currency} }
 
-// IdempotencyKey reads an idempotency key, which may be left out.
+// IdempotencyKey validates an idempotency key. It returns the empty string for nil.
 func (c *Checks) IdempotencyKey(key *string) string {
-	return given(c, func(s string) (string, error) {
+	return parseOptional(c, func(s string) (string, error) {
 		return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
 	}, key, "idempotencyKey")
 }
 
-// Err is what was collected, nil where nothing was.
+// Err returns the collected user errors, or nil if there are none.
 func (c *Checks) Err() error {
-	if len(c.refusals) == 0 {
+	if len(c.userErrors) == 0 {
 		return nil
 	}
-	return c.refusals
+	return c.userErrors
 }
 
-// check brings the value at path into its form, and notes where it has none.
-func check[V, T any](c *Checks, parse func(V) (T, error), v V, path ...string) T {
+// parseValue parses the value at a path of the input. If the value is invalid, it adds a user
+// error.
+func parseValue[V, T any](c *Checks, parse func(V) (T, error), v V, path ...string) T {
 	parsed, err := parse(v)
 	if err != nil {
-		c.refuse(commerce.Refuse(path, "%s", err))
+		c.reject(commerce.Refuse(path, "%s", err))
 	}
 	return parsed
 }
 
-// given is check for a value that may be left out or null, and is then the zero value.
-func given[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) T {
+// parseOptional is parseValue for an optional value. It returns the zero value for nil.
+func parseOptional[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) T {
 	if v == nil {
-		var none T
-		return none
+		var zero T
+		return zero
 	}
-	return check(c, parse, *v, path...)
+	return parseValue(c, parse, *v, path...)
 }
 
-// changed is given for a value whose absence means that it stays as it is.
-func changed[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) *T {
+// parseChange is parseValue for a value of a change. It returns nil for nil, which leaves the field
+// unchanged.
+func parseChange[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) *T {
 	if v == nil {
 		return nil
 	}
-	parsed := check(c, parse, *v, path...)
+	parsed := parseValue(c, parse, *v, path...)
 	return &parsed
 }
 
-// changedList is changed for a list.
-func changedList[V, T any](c *Checks, parse func(*Checks, []V) []T, v []V) *[]T {
+// parseListChange is parseChange for a list.
+func parseListChange[V, T any](c *Checks, parse func(*Checks, []V) []T, v []V) *[]T {
 	if v == nil {
 		return nil
 	}
@@ -79,22 +81,23 @@ func changedList[V, T any](c *Checks, parse func(*Checks, []V) []T, v []V) *[]T 
 	return &parsed
 }
 
-// omittable is changed for a value that null takes away: then it is the zero value.
-func omittable[V, T any](c *Checks, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
+// parseOmittable is parseChange for a value that null removes. It returns nil if the value is
+// omitted, and a pointer to the zero value for null.
+func parseOmittable[V, T any](c *Checks, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil
 	}
-	parsed := given(c, parse, v.Value(), path...)
+	parsed := parseOptional(c, parse, v.Value(), path...)
 	return &parsed
 }
 
 func name(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
-// A rule checks the values of fields. A generated Command uses the most specific one: that of the
-// command and the field (productChangeUnitPrice), of the record and the field (employeeName), or of
-// the field (email). A string without a rule is a name.
+// The functions below are rules: they validate the value of an input field. A generated Command
+// uses the most specific rule: for the command and the field (productChangeUnitPrice), for the
+// record and the field (employeeName), or for the field (email). A string without a rule is a name.
 
-// listedName is a name that employees or products are listed by.
+// listedName validates a name that lists of records are searched or sorted by.
 func listedName(s string) (string, error) { return commerce.ParseListedName(s, commerce.MaxName) }
 
 func employeeName(s string) (string, error) { return listedName(s) }
@@ -108,16 +111,16 @@ func email(s string) (string, error) {
 	return s, err
 }
 
-func note(s string) (string, error) { return optional(s, commerce.MaxNote) }
+func note(s string) (string, error) { return optionalText(s, commerce.MaxNote) }
 
-func optionalName(s string) (string, error) { return optional(s, commerce.MaxName) }
+func optionalName(s string) (string, error) { return optionalText(s, commerce.MaxName) }
 
-// optional is a name that may be empty.
-func optional(s string, most int) (string, error) {
+// optionalText validates a name that may be empty.
+func optionalText(s string, maxBytes int) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	return commerce.ParseName(s, most)
+	return commerce.ParseName(s, maxBytes)
 }
 
 func quantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
@@ -128,35 +131,35 @@ func delta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
 
 func phoneNumbers(c *Checks, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
-		c.refuse(commerce.Refuse(commerce.Path("phoneNumbers"), "has %d numbers: give at most %d", len(numbers), commerce.MaxPhoneNumbers))
+		c.reject(commerce.Refuse(commerce.Path("phoneNumbers"), "has %d phone numbers: use at most %d", len(numbers), commerce.MaxPhoneNumbers))
 		return nil
 	}
 	for i, number := range numbers {
-		check(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumber) }, number, "phoneNumbers", strconv.Itoa(i))
+		parseValue(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumber) }, number, "phoneNumbers", strconv.Itoa(i))
 	}
 	return numbers
 }
 
 func shippingAddress(c *Checks, in *AddressInput) commerce.Address {
-	const at = "shippingAddress"
+	const field = "shippingAddress"
 	return commerce.Address{
-		Recipient:   check(c, name, in.Recipient, at, "recipient"),
-		Line1:       check(c, name, in.Line1, at, "line1"),
-		Line2:       given(c, optionalName, in.Line2, at, "line2"),
-		City:        check(c, name, in.City, at, "city"),
-		Region:      given(c, optionalName, in.Region, at, "region"),
-		PostalCode:  given(c, optionalName, in.PostalCode, at, "postalCode"),
-		CountryCode: check(c, commerce.ParseCountry, in.CountryCode, at, "countryCode"),
+		Recipient:   parseValue(c, name, in.Recipient, field, "recipient"),
+		Line1:       parseValue(c, name, in.Line1, field, "line1"),
+		Line2:       parseOptional(c, optionalName, in.Line2, field, "line2"),
+		City:        parseValue(c, name, in.City, field, "city"),
+		Region:      parseOptional(c, optionalName, in.Region, field, "region"),
+		PostalCode:  parseOptional(c, optionalName, in.PostalCode, field, "postalCode"),
+		CountryCode: parseValue(c, commerce.ParseCountry, in.CountryCode, field, "countryCode"),
 	}
 }
 
-// unitPrice reads a price; without a currency it is in the shop's.
+// unitPrice validates a price. A price without a currency is in the default currency.
 func unitPrice(c *Checks, in *MoneyInput) commerce.Money {
 	return money(c, commerce.ParsePrice, in, "unitPrice")
 }
 
-// expectedTotal reads the total that an order must have. Prices of other software may have more
-// digits than those that callers can set, and so may a total.
+// expectedTotal parses the total that an order must have. It allows more digits than unitPrice,
+// because external records may have such prices.
 func expectedTotal(c *Checks, in *MoneyInput) *commerce.Money {
 	if in == nil {
 		return nil
@@ -165,33 +168,33 @@ func expectedTotal(c *Checks, in *MoneyInput) *commerce.Money {
 	return &total
 }
 
-// money reads the amount of a field; without a currency it is in the shop's.
+// money parses the amount of a field. An amount without a currency is in the default currency.
 func money(c *Checks, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {
-		currency = check(c, currencyCode, *in.CurrencyCode, field, "currencyCode")
+		currency = parseValue(c, currencyCode, *in.CurrencyCode, field, "currencyCode")
 	}
-	return check(c, func(amount string) (commerce.Money, error) { return parse(amount, currency) }, in.Amount, field, "amount")
+	return parseValue(c, func(amount string) (commerce.Money, error) { return parse(amount, currency) }, in.Amount, field, "amount")
 }
 
 func currencyCode(s commerce.Currency) (commerce.Currency, error) {
 	return commerce.ParseCurrency(string(s))
 }
 
-// productChangeUnitPrice reads what a product is to cost; without a currency it stays in the
-// product's, which is not known here.
+// productChangeUnitPrice parses the new price of a product. A price without a currency is in the
+// product's currency, which is not known here. It is then validated by the mutation.
 func productChangeUnitPrice(c *Checks, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
 	}
-	p := commerce.Price{Amount: in.Amount, Currency: given(c, currencyCode, in.CurrencyCode, "unitPrice", "currencyCode")}
+	p := commerce.Price{Amount: in.Amount, Currency: parseOptional(c, currencyCode, in.CurrencyCode, "unitPrice", "currencyCode")}
 	if p.Currency != "" {
 		unitPrice(c, in)
 	}
 	return &p
 }
 
-// expectedVersion is the version that a record must have.
+// expectedVersion returns the version that a record must have.
 func expectedVersion(_ *Checks, v *int32) *int {
 	if v == nil {
 		return nil
@@ -200,23 +203,23 @@ func expectedVersion(_ *Checks, v *int32) *int {
 	return &n
 }
 
-// Command checks the input and makes a commerce.AccountRepChange of it.
+// Command validates the input and returns a commerce.AccountRepChange.
 func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
 	if !in.EmployeeID.IsSet() {
-		// A variable that somebody forgot must not take the rep away.
-		c.refuse(commerce.Refuse(commerce.Path("employeeId"), "is missing: give an id, or null for nobody"))
+		// A missing variable must not remove the account rep.
+		c.reject(commerce.Refuse(commerce.Path("employeeId"), "is missing: set an employee ID, or null to remove the account rep"))
 	}
 	return commerce.AccountRepChange{
-		CustomerID:      check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
-		EmployeeID:      given(c, commerce.ParseID[commerce.EmployeeID], in.EmployeeID.Value(), "employeeId"),
+		CustomerID:      parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+		EmployeeID:      parseOptional(c, commerce.ParseID[commerce.EmployeeID], in.EmployeeID.Value(), "employeeId"),
 		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }
 
-// Command checks the input and makes a commerce.NewOrder of it.
+// Command validates the input and returns a commerce.NewOrder.
 func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
 	order := commerce.NewOrder{
-		CustomerID:    check(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+		CustomerID:    parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
 		Lines:         orderLines(c, in.Items),
 		ExpectedTotal: expectedTotal(c, in.ExpectedTotal),
 	}
@@ -227,10 +230,10 @@ func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
 	return order
 }
 
-// Lines checks the input and returns the lines that it has. Their products are at most
-// commerce.MaxLines.
+// Lines validates the input and returns its lines. They have at most commerce.MaxLines different
+// products.
 //
-// Errors: commerce.Refusals of InvalidInput and TooManyLines.
+// It returns commerce.Refusals of InvalidInput and TooManyLines.
 func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	c := NewChecks("")
 	lines := orderLines(c, in.Items)
@@ -243,7 +246,8 @@ func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	return lines, nil
 }
 
-// Quote returns the quote of the lines, or of none where the input is wrong. price quotes lines.
+// Quote returns the quote of the lines. If the input is invalid, the quote has no lines and the
+// user errors of the input. price returns the quote of valid lines.
 func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
 	lines, err := in.Lines()
 	if err != nil {
@@ -253,8 +257,8 @@ func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []co
 }
 
 func orderLines(c *Checks, items []*OrderLineInput) []commerce.OrderLine {
-	if len(items) > maxLinesGiven {
-		c.refuse(commerce.TooLong(commerce.Path("items"), len(items), commerce.MaxLines))
+	if len(items) > maxValidatedLines {
+		c.reject(commerce.TooLong(commerce.Path("items"), len(items), commerce.MaxLines))
 		return nil
 	}
 	lines := make([]commerce.OrderLine, len(items))
@@ -264,56 +268,57 @@ func orderLines(c *Checks, items []*OrderLineInput) []commerce.OrderLine {
 	return lines
 }
 
-func orderLine(c *Checks, in *OrderLineInput, at string) commerce.OrderLine {
+func orderLine(c *Checks, in *OrderLineInput, index string) commerce.OrderLine {
 	return commerce.OrderLine{
-		SKU:      check(c, commerce.ParseID[commerce.SKU], in.Sku, "items", at, "sku"),
-		Quantity: check(c, quantity, in.Quantity, "items", at, "quantity"),
+		SKU:      parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "items", index, "sku"),
+		Quantity: parseValue(c, quantity, in.Quantity, "items", index, "quantity"),
 	}
 }
 
-// maxLinesGiven is how many lines are looked at one by one: more cannot be an order, however many
-// are of one product.
-const maxLinesGiven = 10 * commerce.MaxLines
+// maxValidatedLines is the maximum number of lines that are validated one by one. Longer lists are
+// rejected even if many lines have the same product.
+const maxValidatedLines = 10 * commerce.MaxLines
 
-func move(c *Checks, to commerce.Status, id string, remark *string, expected *int32) commerce.OrderMove {
+// move returns the command that changes an order to a status.
+func move(c *Checks, to commerce.Status, id string, noteText *string, version *int32) commerce.OrderMove {
 	return commerce.OrderMove{
-		OrderID:         check(c, commerce.ParseOrderID, id, "orderId"),
+		OrderID:         parseValue(c, commerce.ParseOrderID, id, "orderId"),
 		To:              to,
-		Note:            given(c, note, remark, "note"),
-		ExpectedVersion: expectedVersion(c, expected),
+		Note:            parseOptional(c, note, noteText, "note"),
+		ExpectedVersion: expectedVersion(c, version),
 	}
 }
 
-// Command checks the input and makes a commerce.OrderMove of it.
+// Command validates the input and returns a commerce.OrderMove.
 func (in ConfirmOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-// Command checks the input and makes a commerce.OrderMove of it.
+// Command validates the input and returns a commerce.OrderMove.
 func (in DeliverOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-// Command checks the input and makes a commerce.OrderMove of it.
+// Command validates the input and returns a commerce.OrderMove.
 func (in CancelOrderInput) Command(c *Checks) commerce.OrderMove {
 	return move(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-// Command checks the input and makes a commerce.OrderMove of it.
+// Command validates the input and returns a commerce.OrderMove.
 func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
 	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
-	m.WarehouseID = check(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
-	m.TrackingNumber = given(c, optionalName, in.TrackingNumber, "trackingNumber")
+	m.WarehouseID = parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
+	m.TrackingNumber = parseOptional(c, optionalName, in.TrackingNumber, "trackingNumber")
 	m.WithoutAddress = in.WithoutAddress
-	m.Carrier = given(c, optionalName, in.Carrier, "carrier")
+	m.Carrier = parseOptional(c, optionalName, in.Carrier, "carrier")
 	return m
 }
 
-// Command checks the input and makes a commerce.OrderItemChange of it.
+// Command validates the input and returns a commerce.OrderItemChange.
 func (in RemoveOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
-		OrderID:         check(c, commerce.ParseOrderID, in.OrderID, "orderId"),
-		SKU:             check(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		ExpectedVersion: expectedVersion(c, in.ExpectedVersion),
 	}
 }

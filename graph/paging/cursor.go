@@ -9,41 +9,41 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// A cursor is base64url(version, signature, position): the place of a record in its list, signed
-// together with the name and the arguments of the list. It holds no key of the table and no number
-// of shards, so it outlives a change of either.
+// A cursor is base64url(version, signature, position). The signature covers the position of a
+// record and the name and arguments of its list. A cursor contains no key of the table and no
+// shard, so it stays valid after either changes.
 
 const (
 	cursorVersion = 1
-	// signatureSize is how many bytes of the HMAC-SHA-256 a cursor carries.
+	// signatureSize is the number of bytes of the HMAC-SHA-256 in a cursor.
 	signatureSize = 12
-	// maxPosition is the maximum size of a position in bytes. DynamoDB's limit for a sort key is
-	// 1,024. The rest is for the prefix of the keys and for what a key condition adds to a
-	// position.
+	// maxPosition is the maximum size of a position in bytes. DynamoDB's limit for a sort key is 1,024
+	// bytes. The difference leaves room for key prefixes and for the text that a key condition adds.
 	maxPosition = 1000
 )
 
-// Cursors signs and reads the cursors of all lists.
+// Cursors signs and verifies the cursors of all lists.
 type Cursors struct{ key []byte }
 
-// NewCursors returns cursors signed with key. Servers that share a key read one another's cursors.
+// NewCursors returns cursors signed with a key. Servers with the same key accept each other's
+// cursors.
 func NewCursors(key []byte) Cursors { return Cursors{key: key} }
 
-// Scope is the list that a cursor belongs to: its field and its arguments, but those that
-// choose the page.
+// Scope identifies the list that a cursor belongs to: a field and its arguments, except the
+// arguments that choose the page.
 type Scope struct {
 	cursors Cursors
 	field   string
-	// arguments are as many as given; the last holds all further ones. Most pages are requested
-	// without cursors, so nothing is made of them before there is one.
+	// arguments are the arguments of the list. The last element holds all further ones. They are not
+	// joined, because most pages need no cursor.
 	arguments [maxListArguments]string
 	given     int
 }
 
-// maxListArguments is the number of arguments that are kept apart.
+// maxListArguments is the number of arguments that are stored separately.
 const maxListArguments = 2
 
-// Scope returns the list of a field with arguments, each of them as text.
+// Scope returns the scope of a field with its arguments as text.
 func (c Cursors) Scope(field string, arguments ...string) Scope {
 	s := Scope{cursors: c, field: field}
 	for _, a := range arguments {
@@ -52,16 +52,17 @@ func (c Cursors) Scope(field string, arguments ...string) Scope {
 	return s
 }
 
-// add adds an argument, as text.
+// add adds an argument.
 func (s *Scope) add(argument string) {
 	if s.given < maxListArguments {
 		s.arguments[s.given] = argument
 		s.given++
 		return
 	}
-	s.arguments[maxListArguments-1] += "\x00" + argument // as sign separates them
+	s.arguments[maxListArguments-1] += "\x00" + argument // the separator that sign writes
 }
 
+// sign returns the signature of a position.
 func (s Scope) sign(position string) []byte {
 	mac := hmac.New(sha256.New, s.cursors.key)
 	mac.Write([]byte{cursorVersion})
@@ -75,7 +76,7 @@ func (s Scope) sign(position string) []byte {
 	return mac.Sum(nil)[:signatureSize]
 }
 
-// Seal makes the cursor of a position.
+// Seal returns the cursor of a position.
 func (s Scope) Seal(position string) string {
 	b := make([]byte, 0, 1+signatureSize+len(position))
 	b = append(b, cursorVersion)
@@ -84,23 +85,24 @@ func (s Scope) Seal(position string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Open returns the position that a cursor holds.
+// Open returns the position in a cursor.
 //
-// Errors: commerce.InvalidError for what seal did not make for this list, under this key.
+// It returns a commerce.InvalidError if Seal did not create the cursor for the same list with the
+// same key.
 func (s Scope) Open(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
-		return "", commerce.Invalid("is no cursor: it is too long")
+		return "", commerce.Invalid("is not a cursor: it is too long")
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) <= 1+signatureSize || !utf8.Valid(b[1+signatureSize:]) {
-		return "", commerce.Invalid("is no cursor: give one that this list has returned, unchanged")
+		return "", commerce.Invalid("is not a cursor: use an unchanged cursor of this list")
 	}
 	if b[0] != cursorVersion {
-		return "", commerce.Invalid("is a cursor of another version of this server: begin again without it")
+		return "", commerce.Invalid("is a cursor of another server version: start again without a cursor")
 	}
 	position := string(b[1+signatureSize:])
 	if !hmac.Equal(b[1:1+signatureSize], s.sign(position)) {
-		return "", commerce.Invalid("is a cursor of another list: use it with the field and the arguments that it came from")
+		return "", commerce.Invalid("is a cursor of another list: use the field and the arguments that returned it")
 	}
 	return position, nil
 }

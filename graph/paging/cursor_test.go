@@ -13,9 +13,8 @@ import (
 
 func position() *rapid.Generator[string] { return rapid.StringN(1, 80, -1) }
 
-// A cursor opens in the list that it came from, under the key that it was made with, and nowhere
-// else.
-func TestCursorsOpenInTheirOwnListOnly(t *testing.T) {
+// A cursor is valid only for its own list and key.
+func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := []byte(rapid.StringN(16, 32, -1).Draw(t, "key"))
 		field, argument := rapid.StringN(1, 10, -1).Draw(t, "field"), rapid.StringN(0, 10, -1).Draw(t, "argument")
@@ -26,17 +25,17 @@ func TestCursorsOpenInTheirOwnListOnly(t *testing.T) {
 			t.Fatalf("open gives %q, %v, want %q", got, err, at)
 		}
 		for name, other := range map[string]Scope{
-			"another field":      NewCursors(key).Scope(field+"x", argument),
-			"another argument":   NewCursors(key).Scope(field, argument+"x"),
-			"one argument more":  NewCursors(key).Scope(field, argument, ""),
-			"one argument fewer": NewCursors(key).Scope(field),
-			"another key":        NewCursors(append([]byte("x"), key...)).Scope(field, argument),
+			"another field":       NewCursors(key).Scope(field+"x", argument),
+			"another argument":    NewCursors(key).Scope(field, argument+"x"),
+			"additional argument": NewCursors(key).Scope(field, argument, ""),
+			"missing argument":    NewCursors(key).Scope(field),
+			"another key":         NewCursors(append([]byte("x"), key...)).Scope(field, argument),
 		} {
 			if got, err := other.Open(cursor); err == nil {
 				t.Fatalf("%s opens the cursor: %q", name, got)
 			}
 		}
-		// Every change of a byte shows.
+		// Changing any byte invalidates the cursor.
 		changed := []byte(cursor)
 		i := rapid.IntRange(0, len(changed)-1).Draw(t, "changed")
 		changed[i] = rapid.SampledFrom([]byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")).Draw(t, "to")
@@ -46,7 +45,7 @@ func TestCursorsOpenInTheirOwnListOnly(t *testing.T) {
 	})
 }
 
-// A list may have any number of arguments.
+// A list may have more than maxListArguments arguments.
 func TestCursorsOfListsWithManyArguments(t *testing.T) {
 	c := NewCursors([]byte("a key for tests"))
 	list := c.Scope("Query.list", "a", "b", "c", "d")
@@ -60,7 +59,7 @@ func TestCursorsOfListsWithManyArguments(t *testing.T) {
 	}
 }
 
-func TestCursorsOfNoListAreRefusedInAClearSentence(t *testing.T) {
+func TestInvalidCursors(t *testing.T) {
 	list := NewCursors([]byte("a key for tests")).Scope("Query.customers")
 	for name, cursor := range map[string]string{
 		"empty": "", "text": "hello world", "standard base64": "AQ/+", "too short": "AQAA", "padded": list.Seal("x") + "=",
@@ -74,8 +73,8 @@ func TestCursorsOfNoListAreRefusedInAClearSentence(t *testing.T) {
 	}
 }
 
-// FuzzCursorOpen checks that no text makes a cursor panic or open unless it is one, and that a
-// cursor opens to a position that can stand in a key.
+// FuzzCursorOpen checks that Open never panics, and that it accepts only cursors that Seal creates
+// for a position that fits in a key.
 func FuzzCursorOpen(f *testing.F) {
 	list := NewCursors([]byte("a key for tests")).Scope("Query.customers")
 	for _, position := range []string{"01HVMK3P2Q0000000000000001", "\x00", "\xff", "\xed\xa0\x80", "\U0010FFFF", strings.Repeat("a", maxPosition), strings.Repeat("a", maxPosition+1)} {

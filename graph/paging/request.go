@@ -1,5 +1,5 @@
-// Package paging has the pages of lists: the arguments that choose one, signed cursors, and the
-// connections that clients get. Of the module it imports commerce, dynamo and graph/operation.
+// Package paging implements pagination: page arguments, signed cursors and connections. Within the
+// module, it imports commerce, dynamo and graph/operation.
 package paging
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Arguments are the arguments that choose a page, and whether the query asks if there are more
-// beyond it.
+// Arguments are the arguments that choose a page. Beyond reports whether the query selects
+// hasNextPage or hasPreviousPage.
 type Arguments struct {
 	First  *int32
 	After  *string
@@ -21,23 +21,24 @@ type Arguments struct {
 	Beyond operation.Beyond
 }
 
-// page reads the arguments. This is the one place where the size of a page is decided.
+// page validates the arguments and returns the request of the page. It is the only place that
+// decides the size of a page.
 //
-// Errors: commerce.InvalidError that names the argument.
+// It returns a commerce.InvalidError with the name of the argument.
 func (p Arguments) page(list Scope) (dynamo.Page, error) {
 	page := dynamo.Page{Limit: operation.DefaultPage, More: p.Beyond.Next}
 	size, argument := p.First, "first"
 	if p.Last != nil && p.First != nil {
-		return page, commerce.For("last", commerce.Invalid("stands beside \"first\": give one of them"))
+		return page, commerce.For("last", commerce.Invalid("cannot be combined with \"first\": use one of them"))
 	}
-	// Whoever gives a cursor to read up to, and no size, means the page before it.
+	// A client that sets before, but no size, requests the last records before the cursor.
 	if p.Last != nil || p.First == nil && p.Before != nil && p.After == nil {
 		page.FromEnd, page.More = true, p.Beyond.Previous
 		size, argument = p.Last, "last"
 	}
 	if size != nil {
 		if *size < 1 || *size > operation.MaxPage {
-			return page, commerce.For(argument, commerce.Invalid("is %d: a page has 1 to %d", *size, operation.MaxPage))
+			return page, commerce.For(argument, commerce.Invalid("is %d: use 1 to %d", *size, operation.MaxPage))
 		}
 		page.Limit = int(*size)
 	}
@@ -55,47 +56,47 @@ func (p Arguments) page(list Scope) (dynamo.Page, error) {
 	return page, nil
 }
 
-// Request is a page of a list that a field requests: the key by which the loader knows the page,
-// and the scope of its cursors. Every argument but those that choose the page is part of both.
+// Request is the request of a field for a page of a list: the key of the page in the loader and the
+// scope of its cursors. Both include every argument except those that choose the page.
 type Request struct {
 	Key   dynamo.ListRequest
 	Scope Scope
 	// Err is the first error of an argument.
 	Err error
-	// none reports whether an argument makes the list empty.
-	none bool
+	// empty reports whether an argument makes the list empty.
+	empty bool
 }
 
-// Request begins a request for the list of a field. of is the ID of the record that the list
-// belongs to.
-func (c Cursors) Request(field string, of ...string) Request {
+// Request returns the request for the list of a field. parent is the ID of the record that owns the
+// list.
+func (c Cursors) Request(field string, parent ...string) Request {
 	q := Request{Scope: c.Scope(field)}
-	for _, id := range of {
+	for _, id := range parent {
 		q.Key.Of = id
 		q.Scope.add(id)
 	}
 	return q
 }
 
-// refuse records an error of an argument.
-func (q *Request) refuse(argument string, err error) {
+// reject stores the error of an argument if it is the first.
+func (q *Request) reject(argument string, err error) {
 	if q.Err == nil {
 		q.Err = commerce.For(argument, err)
 	}
 }
 
-// Text limits the list to the records with a text in their key. If the text is not allowed in a
-// key, the list is empty.
+// Text limits the list to records whose key contains a text. The list is empty if a key cannot
+// contain the text.
 func (q *Request) Text(text string) {
 	text, err := commerce.ParseText(text, maxText)
 	if err != nil {
-		q.none = true
+		q.empty = true
 	}
 	q.Key.Of = text
 	q.Scope.add(text)
 }
 
-// OptionalText is Text for a text that may be left out, and reports whether there is one.
+// OptionalText calls Text unless text is nil, and reports whether it did.
 func (q *Request) OptionalText(text *string) bool {
 	if text == nil {
 		return false
@@ -104,34 +105,34 @@ func (q *Request) OptionalText(text *string) bool {
 	return true
 }
 
-// Prefix limits a list by name to the names that begin with a text, whatever its case, and reports
-// whether it limits it: an empty text does not. If no name can begin with it, the list is empty.
+// Prefix limits a list by name to names that begin with a text, ignoring case. It reports whether
+// it limits the list: nil and the empty text do not. The list is empty if no name can begin with
+// the text.
 func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
 	}
-	q.none = q.none || len(*text) > maxText
+	q.empty = q.empty || len(*text) > maxText
 	q.Key.Range = dynamo.NamedLike(*text)
-	q.Scope.add("#" + commerce.FoldName(*text)) // no Text has a '#'
+	q.Scope.add("#" + commerce.FoldName(*text)) // '#' distinguishes the prefix from the argument of Text
 	return true
 }
 
-// maxText is the maximum length in bytes of a text to search for: DynamoDB's limit for keys has
-// room for it.
+// maxText is the maximum size in bytes of a search text. Every key has room for it.
 const maxText = 256
 
 // Status limits a list of orders to one status.
 func (q *Request) Status(argument string, status commerce.Status) {
 	if status == 0 {
-		q.refuse(argument, commerce.Invalid("is missing"))
+		q.reject(argument, commerce.Invalid("is missing: set a status"))
 	}
 	q.addStatuses(dynamo.Statuses(status))
 }
 
-// Statuses limits a list of orders to some statuses, and reports whether there are any. nil stands
-// for all statuses; the list of an empty slice is empty.
+// Statuses limits a list of orders to several statuses, and reports whether it limits the list. nil
+// means all statuses. The list of an empty slice is empty.
 func (q *Request) Statuses(statuses []commerce.Status) bool {
-	q.none = q.none || statuses != nil && len(statuses) == 0
+	q.empty = q.empty || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.Statuses(statuses...))
 	return len(statuses) > 0
 }
@@ -141,20 +142,20 @@ func (q *Request) addStatuses(set dynamo.StatusSet) {
 	q.Scope.add(strconv.Itoa(int(set)))
 }
 
-// TimeRange limits a list of orders to those placed in a time, and reports whether it limits it.
+// TimeRange limits a list of orders to the time of placing, and reports whether it limits the list.
 func (q *Request) TimeRange(argument string, r *commerce.TimeRange) bool {
-	var in commerce.TimeRange
+	var times commerce.TimeRange
 	if r != nil {
-		in = *r
+		times = *r
 	}
-	if err := in.Check(); err != nil {
-		q.refuse(argument, err)
+	if err := times.Check(); err != nil {
+		q.reject(argument, err)
 	}
-	q.Scope.add(timeText(in.From) + "/" + timeText(in.To))
-	if in == (commerce.TimeRange{}) {
+	q.Scope.add(timeText(times.From) + "/" + timeText(times.To))
+	if times == (commerce.TimeRange{}) {
 		return false
 	}
-	q.Key.Range = dynamo.PlacedIn(in)
+	q.Key.Range = dynamo.PlacedIn(times)
 	return true
 }
 
@@ -165,15 +166,15 @@ func timeText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// DateRange limits a list of employees to those hired on some days, and reports whether it limits
-// it.
+// DateRange limits a list of employees to the date of hiring, and reports whether it limits the
+// list.
 func (q *Request) DateRange(argument string, r *commerce.DateRange) bool {
 	var days commerce.DateRange
 	if r != nil {
 		days = *r
 	}
 	if err := days.Check(); err != nil {
-		q.refuse(argument, err)
+		q.reject(argument, err)
 	}
 	q.Key.Range = dynamo.HiredOn(days)
 	q.Scope.add(string(days.From))
@@ -181,12 +182,12 @@ func (q *Request) DateRange(argument string, r *commerce.DateRange) bool {
 	return days != (commerce.DateRange{})
 }
 
-// SetPage sets the page, after all other arguments.
+// SetPage sets the page. It must be called after the methods for all other arguments.
 func (q *Request) SetPage(p Arguments) {
 	if q.Err == nil {
 		q.Key.Page, q.Err = p.page(q.Scope)
 	}
-	if q.none {
+	if q.empty {
 		q.Key.Range = dynamo.Range{None: true}
 	}
 }

@@ -1,4 +1,4 @@
-// Package rate limits what each principal may spend in a time. Of the module it imports
+// Package rate limits the cost that each principal can use over time. Within the module, it imports
 // graph/errcode and internal/setting.
 package rate
 
@@ -14,27 +14,26 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Options are how much somebody may cost: a bucket of points for each principal, which what they
-// ask for empties and time fills.
+// Options configure the rate limit: a token bucket for each principal. Requests take points from
+// the bucket, and time restores points.
 type Options struct {
-	// Burst is how many points a bucket holds, a full one from the start; 0 for no limit. It is at
-	// least Limits.Cost, or operations that cost more than it are refused with TOO_EXPENSIVE.
+	// Burst is the capacity of a bucket in points. A new bucket is full. 0 disables the limit. Burst
+	// must be at least Limits.Cost, or operations above Burst are rejected with TOO_EXPENSIVE.
 	Burst int
-	// Restore is how many points come back each second; at least 1.
+	// Restore is the number of points restored per second, at least 1.
 	Restore int
-	// Now is the clock, and Sleep waits so long or until the context is done; nil for the real
-	// ones.
+	// Now is the clock. Sleep waits for d or until the context ends. nil means the real clock.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// DefaultOptions are for a server that knows who asks: a page of 20 with ten fields costs some 250,
-// so that is 800 of them at once and eight a second, and a bucket that is empty is full again after
-// 100 seconds.
+// DefaultOptions are for a server that authenticates callers. A page of 20 records with ten fields
+// costs about 250 points. The defaults allow 800 such pages at once and 8 per second; an empty
+// bucket is full again after 100 seconds.
 func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 
-// Settings are the rows of the rates. Burst has no default here, because its default depends on how
-// callers are authenticated.
+// Settings returns the settings of the rate limit. Burst has no default here, because its default
+// depends on the authentication of callers.
 func (o *Options) Settings() []setting.Setting {
 	return []setting.Setting{
 		{Name: "ORDERGRAPH_RATE_BURST", Value: setting.Number(&o.Burst, "", 0, math.MaxInt32), Exceeded: "`" + errcode.RateLimited + "` (429)", Meaning: fmt.Sprintf("points that a caller can spend at once, `0` for no limit; by default the higher of `%d` and `ORDERGRAPH_MAX_COST`, without authentication `0`", DefaultOptions().Burst)},
@@ -42,31 +41,31 @@ func (o *Options) Settings() []setting.Setting {
 	}
 }
 
-// maxBuckets is how many principals are known at once, some 100 bytes each. One that is forgotten,
-// as so many others have asked since, begins with a full bucket.
+// maxBuckets is the maximum number of principals with a bucket, of about 100 bytes each. The least
+// recently used bucket is dropped, and its principal starts again with a full bucket.
 const maxBuckets = 1 << 16
 
-// point is a point in the unit that buckets count in. So what comes back in a span of nanoseconds
-// is whole, and nothing is ever rounded.
-const point = int64(time.Second)
+// unitsPerPoint is the number of bucket units in a point. With nanoseconds as units, restored
+// amounts are whole numbers and need no rounding.
+const unitsPerPoint = int64(time.Second)
 
-// Limiter are the buckets of all principals. It is safe for concurrent use; one that is nil limits
-// nobody.
+// Limiter holds the buckets of all principals. It is safe for concurrent use. A nil Limiter limits
+// no caller.
 type Limiter struct {
 	Options
 	mu      sync.Mutex
 	buckets *simplelru.LRU[string, *bucket]
 }
 
-// bucket is what a principal has left.
+// bucket is the balance of a principal.
 type bucket struct {
-	// left is in parts of a point, never below 0 nor above the burst.
+	// left is the number of units at the time at, from 0 to the capacity.
 	left int64
-	// at is when it was so much.
+	// at is the time of the last update.
 	at time.Time
 }
 
-// NewLimiter returns a Limiter; nil, which limits nobody, for a burst of 0.
+// NewLimiter returns a Limiter. It returns nil if Burst is 0.
 func NewLimiter(r Options) *Limiter {
 	if r.Burst <= 0 {
 		return nil
@@ -78,7 +77,7 @@ func NewLimiter(r Options) *Limiter {
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}
-	buckets, _ := simplelru.NewLRU[string, *bucket](maxBuckets, nil) // it fails for sizes below 1
+	buckets, _ := simplelru.NewLRU[string, *bucket](maxBuckets, nil) // the error is nil for sizes above 0
 	return &Limiter{Options: r, buckets: buckets}
 }
 
@@ -91,7 +90,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// with calls do with a principal's bucket as it is now.
+// with updates a principal's bucket to the current time and calls do with the bucket.
 func (r *Limiter) with(principal string, do func(*bucket)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +100,7 @@ func (r *Limiter) with(principal string, do func(*bucket)) {
 		b = &bucket{left: r.full(), at: now}
 		r.buckets.Add(principal, b)
 	}
-	if since := now.Sub(b.at); since > 0 { // a clock may have been put back
+	if since := now.Sub(b.at); since > 0 { // the clock may have been set back
 		if missing := r.full() - b.left; int64(since) > missing/int64(r.Restore) {
 			b.left = r.full()
 		} else {
@@ -112,42 +111,42 @@ func (r *Limiter) with(principal string, do func(*bucket)) {
 	do(b)
 }
 
-// full is what a full bucket holds, in parts of a point.
-func (r *Limiter) full() int64 { return int64(r.Burst) * point }
+// full returns the capacity of a bucket in units.
+func (r *Limiter) full() int64 { return int64(r.Burst) * unitsPerPoint }
 
-// Take takes points out of a principal's bucket, if it has as many. Else it tells how long it takes
-// until it has, and so many as were paid before besides: whoever asks again pays them again. More
-// than a bucket holds are never there: what costs more was refused before.
+// Take takes points from a principal's bucket if it has enough. Otherwise Take returns the time
+// until the bucket has the points and the points paid before. A retry must pay the earlier points
+// again. points must not exceed the capacity of a bucket.
 func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true
 	}
 	r.with(principal, func(b *bucket) {
-		want := int64(points) * point
-		if ok = want <= b.left; ok {
-			b.left -= want
+		requested := int64(points) * unitsPerPoint
+		if ok = requested <= b.left; ok {
+			b.left -= requested
 			return
 		}
-		missing := want + int64(paid)*point - b.left
+		missing := requested + int64(paid)*unitsPerPoint - b.left
 		wait = time.Duration((missing + int64(r.Restore) - 1) / int64(r.Restore))
 	})
 	return wait, ok
 }
 
-// Deduct takes points for what was done already, or as many as are left.
+// Deduct takes points that were used without a reservation, down to a balance of 0.
 func (r *Limiter) Deduct(principal string, points int) {
 	if r != nil && points > 0 {
-		r.with(principal, func(b *bucket) { b.left = max(0, b.left-int64(points)*point) })
+		r.with(principal, func(b *bucket) { b.left = max(0, b.left-int64(points)*unitsPerPoint) })
 	}
 }
 
-// give puts points back that were taken and not used.
+// give refunds points.
 func (r *Limiter) give(principal string, points int) {
-	r.with(principal, func(b *bucket) { b.left = min(b.left+int64(points)*point, r.full()) })
+	r.with(principal, func(b *bucket) { b.left = min(b.left+int64(points)*unitsPerPoint, r.full()) })
 }
 
-// Available is how many whole points a principal has left.
+// Available returns the number of whole points in a principal's bucket.
 func (r *Limiter) Available(principal string) (points int) {
-	r.with(principal, func(b *bucket) { points = int(b.left / point) })
+	r.with(principal, func(b *bucket) { points = int(b.left / unitsPerPoint) })
 	return points
 }

@@ -12,11 +12,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// manualClock is a clock that is put forward by hand; whoever sleeps puts it forward as well.
+// manualClock is a clock that advances only by forward and sleep.
 type manualClock struct {
 	mu  sync.Mutex
 	now time.Time
-	// slept is how often somebody slept.
+	// slept is the number of calls of sleep.
 	slept int
 }
 
@@ -42,17 +42,16 @@ func (c *manualClock) rates(burst, restore int) Options {
 	return Options{Burst: burst, Restore: restore, Now: c.Now, Sleep: c.sleep}
 }
 
-// modelBucket is a bucket in fractions.
+// modelBucket is the reference implementation of a bucket, with exact fractions.
 type modelBucket struct {
 	left *big.Rat
 	at   time.Duration
 }
 
-// Whatever is taken and given back, and however time goes on, each principal's bucket is what
-// fractions say it is: never below zero, never above what it holds, full again after just as long
-// as it takes; and whoever waits as long as they are told, and no shorter, is let in.
-func TestBucketsAreWhatFractionsSay(t *testing.T) {
-	refusals := 0
+// The buckets agree with the reference implementation after any operations. A request is accepted
+// after the returned wait, and not a nanosecond before.
+func TestBucketsAgreeWithFractions(t *testing.T) {
+	rejections := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		burst, restore := rapid.IntRange(1, 1<<31-1).Draw(rt, "burst"), rapid.IntRange(1, 1<<31-1).Draw(rt, "restore")
 		if rapid.Bool().Draw(rt, "small") {
@@ -80,7 +79,7 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 			wait, ok := r.Take(principal, points, 0)
 			b, want := of(principal), new(big.Rat).SetInt64(int64(points))
 			if fits := want.Cmp(b.left) <= 0; fits != ok || fits != (wait == 0) {
-				rt.Fatalf("%d points of %s: let in %v, wait %v", points, b.left.FloatString(9), ok, wait)
+				rt.Fatalf("%d points of %s: accepted: %v, wait %v", points, b.left.FloatString(9), ok, wait)
 			}
 			if ok {
 				b.left = new(big.Rat).Sub(b.left, want)
@@ -101,14 +100,14 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 				}
 			default:
 				if wait, ok := take(principal, points); !ok {
-					refusals++
+					rejections++
 					forward(wait - 1)
 					if _, ok := take(principal, points); ok {
-						rt.Fatal("let in too early")
+						rt.Fatal("accepted before the wait ended")
 					}
 					forward(1)
 					if _, ok := take(principal, points); !ok {
-						rt.Fatal("not let in after the wait")
+						rt.Fatal("rejected after the wait")
 					}
 				}
 			}
@@ -118,14 +117,14 @@ func TestBucketsAreWhatFractionsSay(t *testing.T) {
 			}
 		}
 	})
-	if refusals < 4 { // of some 15, where tests are short
-		t.Errorf("%d were refused", refusals)
+	if rejections < 4 { // short tests have about 15
+		t.Errorf("only %d requests were rejected", rejections)
 	}
 }
 
-// However many take at once, no more is taken than there is, and all that is given back is there
-// again.
-func TestBucketsTakenAtOnce(t *testing.T) {
+// Concurrent requests never take more points than the bucket has, and all refunds are in the
+// bucket.
+func TestConcurrentRequests(t *testing.T) {
 	var clock manualClock
 	r := NewLimiter(clock.rates(1000, 1))
 	var taken atomic.Int64
@@ -150,8 +149,8 @@ func TestBucketsTakenAtOnce(t *testing.T) {
 	}
 }
 
-// A clock that is put back takes nothing away, and gives nothing twice.
-func TestClockPutBack(t *testing.T) {
+// A clock that is set back takes no points and restores none twice.
+func TestClockSetBack(t *testing.T) {
 	var clock manualClock
 	r := NewLimiter(clock.rates(100, 10))
 	r.Take("p", 100, 0)
@@ -169,7 +168,7 @@ func TestClockPutBack(t *testing.T) {
 	}
 }
 
-// As many principals as are known take a bounded amount of memory; who is forgotten begins anew.
+// The number of buckets is bounded. A principal whose bucket was dropped starts with a full bucket.
 func TestBucketsAreBounded(t *testing.T) {
 	var clock manualClock
 	r := NewLimiter(clock.rates(10, 1))
@@ -181,14 +180,14 @@ func TestBucketsAreBounded(t *testing.T) {
 		t.Errorf("%d buckets", n)
 	}
 	if left := r.Available("first"); left != 10 {
-		t.Errorf("who was forgotten has %d points", left)
+		t.Errorf("the principal without a bucket has %d points", left)
 	}
 	if left := r.Available(fmt.Sprint(maxBuckets - 1)); left != 0 {
-		t.Errorf("who was not forgotten has %d points", left)
+		t.Errorf("the last principal has %d points", left)
 	}
 }
 
-// An event waits until there is enough for it, and is not paid for when its subscriber goes away.
+// An event waits for enough points. It costs nothing if its subscriber disconnects.
 func TestEventsWaitForPoints(t *testing.T) {
 	var clock manualClock
 	r := NewLimiter(clock.rates(100, 10))
@@ -198,14 +197,14 @@ func TestEventsWaitForPoints(t *testing.T) {
 			t.Fatalf("event %d: %v, slept %d times, want %d", i, err, clock.slept, slept)
 		}
 	}
-	if got := clock.now.Sub(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != 6*time.Second { // 160 points, 100 of which were there
+	if got := clock.now.Sub(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != 6*time.Second { // 160 points: 100 of the full bucket, 60 restored
 		t.Errorf("four events took %v", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	clock.forward(time.Minute)
 	if _, err := r.Wait(ctx, "p", 40); err == nil || r.Available("p") != 100 {
-		t.Errorf("of somebody who is gone: %v, %d points are left", err, r.Available("p"))
+		t.Errorf("after the context ended: %v, %d points are left", err, r.Available("p"))
 	}
 	// The real clock's sleep ends with the context.
 	sleep(ctx, time.Hour)

@@ -13,12 +13,12 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// RefusedCost is the least that a request costs, whatever becomes of it.
+// RefusedCost is the minimum cost of a request. Rejected requests cost it, too.
 const RefusedCost = 1
 
-// Charge takes RefusedCost and more points for a request, at most what a bucket holds; paid is how
-// many that is. Where there is not enough, nothing is taken, and wait tells how long it takes until
-// there is.
+// Charge takes the points of a request before its execution: RefusedCost and more, at most the
+// capacity of the bucket. paid is the number of points taken. If there are not enough points,
+// Charge takes nothing and returns the time until there are enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
 	if r == nil {
 		return 0, 0
@@ -28,20 +28,22 @@ func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Durati
 	return paid, wait
 }
 
-// Reservation is what a principal has paid for one execution, before it begins: what it can cost at
-// most. Settled, what it did not cost is given back. That is counted of the answer that was made
-// and of what was written, so it tells nothing of records that the principal may not see: each
-// costs what one costs that does not exist. One that is nil is for nothing.
+// Reservation holds the maximum cost of one execution, taken before the execution begins. Settle
+// refunds the unused part. A nil Reservation is for a nil Limiter.
+//
+// The actual cost is counted from the response and the writes. A record that the principal may not
+// read costs the same as a record that does not exist, so the cost reveals nothing about such
+// records.
 type Reservation struct {
 	rates     *Limiter
 	principal string
-	// requested is what was taken. paid is the part of it that is never given back.
+	// requested is the number of points taken. paid is the part that is never refunded.
 	requested, paid int
 }
 
-// Reserve takes what an operation costs. paid is what was taken for its request before. Where there
-// is not enough, nothing is taken, and wait tells how long it takes until there is.
-func (r *Limiter) Reserve(principal string, cost, paid int) (p *Reservation, wait time.Duration) {
+// Reserve takes the cost of an operation, minus the points paid for its request before. If there
+// are not enough points, Reserve takes nothing and returns the time until there are enough.
+func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reservation, wait time.Duration) {
 	if r == nil {
 		return nil, 0
 	}
@@ -52,10 +54,10 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (p *Reservation, wai
 	return &Reservation{rates: r, principal: principal, requested: cost, paid: max(paid, RefusedCost)}, 0
 }
 
-// Wait is pay for an event of a subscription, which waits until there is enough: events are late,
-// but none is left out.
+// Wait reserves the cost of an event of a subscription. It waits until there are enough points, so
+// events may be late, but none is lost.
 //
-// Errors: those of the context.
+// It returns the error of ctx if ctx ends.
 func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reservation, error) {
 	for ctx.Err() == nil {
 		p, wait := r.Reserve(principal, cost, 0)
@@ -67,8 +69,8 @@ func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reserv
 	return nil, ctx.Err()
 }
 
-// Settle refunds what was not spent, or takes what was spent besides, as far as it is left. It adds
-// the cost to the response; response may be nil.
+// Settle refunds the points that were not spent, or deducts the points spent in excess of the
+// reservation. It adds the cost to the extensions of the response, which may be nil.
 func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	if p == nil {
 		return
@@ -84,7 +86,7 @@ func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	}
 }
 
-// Cost is the content of extensions.cost, in whole points.
+// Cost is the content of extensions.cost. All values are whole points.
 type Cost struct {
 	Requested   int `json:"requested"`
 	Actual      int `json:"actual"`
@@ -93,7 +95,7 @@ type Cost struct {
 	RestoreRate int `json:"restoreRate"`
 }
 
-// told adds extensions.cost to extensions.
+// told adds extensions.cost.
 func (r *Limiter) told(extensions map[string]any, principal string, requested, actual int) map[string]any {
 	if extensions == nil {
 		extensions = map[string]any{}
@@ -102,12 +104,12 @@ func (r *Limiter) told(extensions map[string]any, principal string, requested, a
 	return extensions
 }
 
-// Refuse returns the response to a request that is not executed because it does not fit now.
+// Refuse returns the response to a request that exceeds the rate limit.
 func (r *Limiter) Refuse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
 	extensions := r.told(nil, principal, requested, actual)
-	// Rounded up, or whoever waits as long as they are told would be refused again.
+	// Round up, or a client that retries after exactly this time would be rejected again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
-	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, and there are %d left of the %d that can be spent at once, of which %d come back each second: try again in %s s, or ask for less",
+	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d of %d are available, and %d are restored per second: retry in %s s, or request fewer fields",
 		requested, extensions["cost"].(Cost).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
 	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
 	return &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}

@@ -7,7 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Each of these appends a scalar to JSON: the bytes that the Marshal function of its name writes.
+// Each Append function appends a scalar as JSON. It writes the same bytes as the Marshal function
+// of the same scalar.
 
 // AppendID appends an ID.
 func AppendID(b []byte, s string) []byte { return AppendString(b, s) }
@@ -31,16 +32,15 @@ func AppendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i
 // AppendBoolean appends a Boolean.
 func AppendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
-// AppendText appends what another function appends, as a string; that must not write what JSON
-// escapes.
+// AppendText appends a JSON string whose content text appends. The content must not need escaping.
 func AppendText(b []byte, text func([]byte) []byte) []byte {
 	b = append(b, '"')
 	b = text(b)
 	return append(b, '"')
 }
 
-// AppendString escapes what gqlgen escapes, which is what JSON demands and no more, and in its
-// spelling: upper-case digits. Bytes that are no UTF-8 stay as they are.
+// AppendString appends a JSON string. Like gqlgen, it escapes only the characters that JSON
+// requires, with upper-case hexadecimal digits, and copies invalid UTF-8 unchanged.
 func AppendString(b []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	b = append(b, '"')

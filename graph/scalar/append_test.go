@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Scalars are the bytes that gqlgen's code writes, whatever is in them.
-func TestScalarsAreAppendedAsTheyAreMarshalled(t *testing.T) {
+// The Append functions write the same bytes as gqlgen's Marshal functions.
+func TestAppendEqualsMarshal(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.RuneFrom([]rune("a\"\\\t\r\n\b\x00\x1f\x7fé\u2028")), 0, 12, -1), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(rt, "text")
 		number := rapid.Int().Draw(rt, "number")
@@ -22,8 +22,8 @@ func TestScalarsAreAppendedAsTheyAreMarshalled(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for name, c := range map[string]struct {
-			appended []byte
-			marshals graphql.Marshaler
+			appended  []byte
+			marshaler graphql.Marshaler
 		}{
 			"String":   {AppendString(nil, text), graphql.MarshalString(text)},
 			"ID":       {AppendID(nil, text), graphql.MarshalID(text)},
@@ -35,9 +35,9 @@ func TestScalarsAreAppendedAsTheyAreMarshalled(t *testing.T) {
 			"Decimal":  {AppendText(nil, amount.AppendDecimal), MarshalDecimal(amount.Decimal())},
 		} {
 			var want bytes.Buffer
-			c.marshals.MarshalGQL(&want)
+			c.marshaler.MarshalGQL(&want)
 			if !bytes.Equal(c.appended, want.Bytes()) {
-				rt.Errorf("%s: appended %s, marshalled %s", name, c.appended, want.Bytes())
+				rt.Errorf("%s: appended %s, marshaled %s", name, c.appended, want.Bytes())
 			}
 		}
 	})

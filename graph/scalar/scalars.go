@@ -1,5 +1,5 @@
-// Package scalar reads and writes the scalars of the schema. Of the module it imports commerce
-// only.
+// Package scalar marshals and unmarshals the scalars of the schema. Within the module, it imports
+// only commerce.
 package scalar
 
 import (
@@ -13,21 +13,20 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// dateTimeLayout is RFC 3339 in UTC with milliseconds, which is what order ids can tell.
+// dateTimeLayout is RFC 3339 in UTC with milliseconds, the precision of order IDs.
 const dateTimeLayout = "2006-01-02T15:04:05.000Z"
 
-// MarshalDateTime writes a DateTime.
+// MarshalDateTime marshals a DateTime.
 func MarshalDateTime(t time.Time) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) {
 		_, _ = io.WriteString(w, strconv.Quote(t.UTC().Format(dateTimeLayout)))
 	})
 }
 
-// UnmarshalDateTime reads a DateTime.
+// UnmarshalDateTime unmarshals a DateTime. It returns the zero time for null, which leaves the end
+// of a range open.
 //
-// A null in a range is an open end, as if it were left out.
-//
-// Errors: commerce.InvalidError for anything but null and a string of RFC 3339.
+// It returns a commerce.InvalidError unless v is null or a string in RFC 3339 format.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	return unmarshalTime(v, "a date with a time", "2026-02-01T09:30:00Z", func(s string) (time.Time, error) {
 		t, err := time.Parse(time.RFC3339Nano, s)
@@ -35,40 +34,39 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	})
 }
 
-func unmarshalTime[T any](v any, name, form string, parse func(string) (T, error)) (t T, err error) {
-	s, ok := v.(string)
-	switch {
-	case v == nil:
-		return t, nil
-	case !ok:
-		return t, commerce.Invalid("%s is a string", name)
+// unmarshalTime parses a string. noun names the value in messages, which must not contain names of
+// the schema: the server may hide them.
+func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error)) (T, error) {
+	var zero T
+	if v == nil {
+		return zero, nil
 	}
-	parsed, err := parse(s)
-	if err != nil {
-		return t, commerce.Invalid("%s has the form %s", name, form)
+	if s, ok := v.(string); ok {
+		if parsed, err := parse(s); err == nil {
+			return parsed, nil
+		}
 	}
-	return parsed, nil
+	return zero, commerce.Invalid("%s must be a string of the form %s", noun, form)
 }
 
-// MarshalDate writes a Date.
+// MarshalDate marshals a Date.
 func MarshalDate(d commerce.Date) graphql.Marshaler { return graphql.MarshalString(string(d)) }
 
-// UnmarshalDate reads a Date.
+// UnmarshalDate unmarshals a Date. It returns the empty date for null, which leaves the end of a
+// range open.
 //
-// A null in a range is an open end, as if it were left out.
-//
-// Errors: commerce.InvalidError for anything but null and a string of a day.
+// It returns a commerce.InvalidError unless v is null or a string of the form 2026-02-01.
 func UnmarshalDate(v any) (commerce.Date, error) {
 	return unmarshalTime(v, "a date", "2026-02-01", commerce.ParseDate)
 }
 
-// MarshalDecimal writes a Decimal.
+// MarshalDecimal marshals a Decimal.
 func MarshalDecimal(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 
-// UnmarshalDecimal reads a Decimal. A number is taken as it is spelled, as far as the parser kept
-// that: floats are exact up to 15 digits, which is as many as an amount can have.
+// UnmarshalDecimal unmarshals a Decimal from a string or a number. The parser may have converted a
+// number to a float. Floats are exact for the 15 digits that an amount can have.
 //
-// Errors: commerce.InvalidError for anything but a string or a number.
+// It returns a commerce.InvalidError if v is not a string or a number.
 func UnmarshalDecimal(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -80,6 +78,6 @@ func UnmarshalDecimal(v any) (string, error) {
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), nil
 	default:
-		return "", commerce.Invalid("a decimal number is a string such as \"29.99\"")
+		return "", commerce.Invalid("a decimal number must be a string such as \"29.99\" or a number")
 	}
 }

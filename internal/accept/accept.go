@@ -1,6 +1,6 @@
-// Package accept reads the header fields with which clients say what they accept: lists of elements
-// with weights, as Accept and Accept-Encoding are
-// (https://www.rfc-editor.org/rfc/rfc9110#section-12.4).
+// Package accept parses lists of weighted elements, as in the header fields Accept and
+// Accept-Encoding (https://www.rfc-editor.org/rfc/rfc9110#section-12.4). It imports only the
+// standard library.
 package accept
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// List splits the values of a header at their commas, and leaves out what is empty. Quoted commas
-// are not looked for: none of the elements that are read here can have one.
+// List splits the values of a header field at their commas and drops empty elements. It does not
+// recognise quoted commas: no element that the server reads can contain one.
 func List(values []string) []string {
 	var elements []string
 	for element := range strings.SplitSeq(strings.Join(values, ","), ",") {
@@ -20,8 +20,8 @@ func List(values []string) []string {
 	return elements
 }
 
-// Weight reads the q parameter of an element, whose parameters follow its first semicolon. A
-// missing one means 1; one that is no number counts as 0, a refusal.
+// Weight returns the q parameter of an element. The argument is the part of the element after its
+// first semicolon. A missing q means 1. A malformed q counts as 0, which refuses the element.
 func Weight(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")

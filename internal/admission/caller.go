@@ -2,12 +2,13 @@ package admission
 
 import "context"
 
-// Caller is whom a share belongs to. Without authentication all callers are one, the zero value.
+// Caller is the owner of a share of each pool. Without authentication all requests have the same
+// caller, the zero value.
 type Caller struct {
-	// Key tells callers apart.
+	// Key identifies the caller.
 	Key string
-	// Stranger reports that nobody has vouched for the caller: the key is then a network address.
-	// All strangers together have at most half of a pool.
+	// Stranger reports whether no token identifies the caller. The key is then a network address. All
+	// such callers together have at most half of a pool.
 	Stranger bool
 	// Weight multiplies the caller's share; 0 stands for 1.
 	Weight int
@@ -15,16 +16,16 @@ type Caller struct {
 
 type callerKey struct{}
 
-// WithCaller returns a context in which a caller's requests are admitted.
+// WithCaller returns a context that carries the caller of a request.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerOf returns the caller of a context, the zero value if it has none.
+// CallerOf returns the caller of a context, or the zero value if the context has no caller.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// weight returns what the caller's share is multiplied by.
+// weight returns the factor of the caller's share.
 func (c Caller) weight() int64 { return int64(max(1, c.Weight)) }

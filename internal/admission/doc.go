@@ -1,4 +1,4 @@
-// Package admission decides which requests a server takes on. It owns every pool that callers share
-// and gives each caller a share of each pool, so that a caller that asks for too much slows itself
-// and nobody else. Of the module it imports graph/errcode and internal/setting.
+// Package admission decides which requests a server accepts. It owns every pool that callers share,
+// and gives each caller a share of each pool. A caller that requests too much slows down only its
+// own requests. The package imports only graph/errcode and internal/setting of the module.
 package admission

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
-// The table of pools in docs/limits.md is made from their declarations.
+// The table of pools in docs/limits.md derives from the declarations.
 func TestGoldenPoolDocs(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| pool | what callers share | size | beyond the share |\n|---|---|---|---|\n")

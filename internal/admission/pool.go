@@ -6,51 +6,56 @@ import (
 	"sync"
 )
 
-// A caller can have up to borrow times what is still free of a pool. A single caller can so have
-// seven eighths of it, two can have seven fifteenths each, and something is always left for the
-// next one. This is the dynamic threshold by which switches share their buffers (A. Choudhury and
-// E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM
-// Transactions on Networking 6, 1998): a caller that has more than the threshold gets nothing more
-// until it has given enough back, so nothing has to be taken from anybody.
-const borrow = 7
+// A caller can use up to shareFactor times the free part of a pool. So a single caller can use
+// seven eighths of a pool, and two callers seven fifteenths each. Some capacity always remains for
+// the next caller.
+//
+// This is the dynamic threshold of switches with shared buffers (A. Choudhury and E. Hahne,
+// "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
+// Networking 6, 1998). A caller above the threshold gets no more until it has released enough, so
+// the pool never revokes capacity.
+const shareFactor = 7
 
-// strangersPart is the part of a pool that all strangers have together: a half.
-const strangersPart = 2
+// anonymousDivisor is the divisor of a pool's size that gives the capacity of all anonymous callers
+// together.
+const anonymousDivisor = 2
 
-// Pool is an amount of something that callers share: they take parts of it and give them back. It
-// is safe for concurrent use.
+// Pool is a capacity that callers share. Callers acquire parts of it and release them. It is safe
+// for concurrent use.
 type Pool struct {
 	Declaration
 	size int64
-	// full and exceeded are the refusals of the pool.
+	// full is the refusal if the capacity is exhausted, and exceeded if only the caller's share is.
 	full, exceeded Refusal
 
 	mu sync.Mutex
-	// used is what all callers have, strangers what strangers have, and by what each caller has.
-	used, strangers int64
-	by              map[string]int64
-	// waiting are the callers that wait, the next one first, and queues has them by their keys.
-	waiting waiting
-	queues  map[string]*queue
-	// turns counts the parts that waiting callers have got.
-	turns uint64
+	// used is the capacity that all callers have, usedByAnonymous the capacity of all
+	// anonymous callers, and usedByKey the capacity of each caller by its key.
+	used, usedByAnonymous int64
+	usedByKey             map[string]int64
+	// waiting is a heap of the callers that wait, the next one first. queues has the same callers by
+	// their keys.
+	waiting queueHeap
+	queues  map[string]*callerQueue
+	// grants counts the parts that waiting callers have got.
+	grants uint64
 }
 
 func newPool(d Declaration) *Pool {
-	p := &Pool{Declaration: d, size: int64(max(1, d.Size)), by: map[string]int64{}, queues: map[string]*queue{}}
-	p.full, p.exceeded = Refusal{pool: p}, Refusal{pool: p, ofCaller: true}
+	p := &Pool{Declaration: d, size: int64(max(1, d.Size)), usedByKey: map[string]int64{}, queues: map[string]*callerQueue{}}
+	p.full, p.exceeded = Refusal{pool: p}, Refusal{pool: p, shareExceeded: true}
 	return p
 }
 
-// Take takes a part of n for a caller. It returns nil, or why the caller cannot have it now. A part
-// that is larger than the pool takes all of it; it fits if nobody else has anything.
+// Take acquires n for a caller without waiting. It returns nil, or the reason why the caller cannot
+// have n now. If n exceeds the pool, Take acquires the whole pool, which must be unused.
 func (p *Pool) Take(c Caller, n int) *Refusal {
 	if n <= p.Uncounted {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	part := p.part(c, n)
+	part := p.amount(c, n)
 	if refused := p.refusal(c, part); refused != nil {
 		return refused
 	}
@@ -58,106 +63,104 @@ func (p *Pool) Take(c Caller, n int) *Refusal {
 	return nil
 }
 
-// Give gives back a part that was taken.
+// Give releases n that the caller has acquired.
 func (p *Pool) Give(c Caller, n int) {
 	if n <= p.Uncounted {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.add(c, -p.part(c, n))
-	p.serve()
+	p.add(c, -p.amount(c, n))
+	p.grantWaiting()
 }
 
-// part is what is taken for n: at most all that the caller can have.
-func (p *Pool) part(c Caller, n int) int64 {
-	most := p.size
+// amount returns the capacity that a request for n acquires: at most all that the caller can have.
+func (p *Pool) amount(c Caller, n int) int64 {
+	maximum := p.size
 	if c.Stranger {
-		most = max(1, p.size/strangersPart)
+		maximum = max(1, p.size/anonymousDivisor)
 	}
-	return min(int64(max(n, p.Least)), most)
+	return min(int64(max(n, p.Least)), maximum)
 }
 
-// Move makes a part that one caller has taken another's, even if it exceeds the other's share.
+// Move transfers n from one caller to another, even if n exceeds the other caller's share.
 func (p *Pool) Move(from, to Caller, n int) {
 	if n <= p.Uncounted {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.add(from, -p.part(from, n))
-	p.add(to, p.part(to, n))
-	p.serve()
+	p.add(from, -p.amount(from, n))
+	p.add(to, p.amount(to, n))
+	p.grantWaiting()
 }
 
-// Await takes a part as soon as the caller can have it. Of those who wait, the caller that has
-// least is served first.
-//
-// Errors: that of the context.
+// Await acquires n as soon as the caller can have it. Of the waiting callers, the one with the
+// least capacity is next. It returns the context's error if the context ends first.
 func (p *Pool) Await(ctx context.Context, c Caller, n int) error {
-	part := p.part(c, n)
+	part := p.amount(c, n)
 	p.mu.Lock()
 	if len(p.waiting) == 0 && p.refusal(c, part) == nil {
 		p.add(c, part)
 		p.mu.Unlock()
 		return nil
 	}
-	t := &ticket{part: part, served: make(chan struct{})}
+	w := &waiter{amount: part, granted: make(chan struct{})}
 	q := p.queues[c.Key]
 	if q == nil {
-		q = &queue{pool: p, caller: c, turn: p.turns}
+		q = &callerQueue{pool: p, caller: c, lastGrant: p.grants}
 		p.queues[c.Key] = q
 		heap.Push(&p.waiting, q)
 	}
-	q.tickets = append(q.tickets, t)
-	p.serve()
+	q.waiters = append(q.waiters, w)
+	p.grantWaiting()
 	p.mu.Unlock()
 	select {
-	case <-t.served:
+	case <-w.granted:
 		return nil
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-t.served: // at the same moment
+	case <-w.granted: // granted at the same moment
 		p.add(c, -part)
 	default:
-		q.leave(t)
+		q.remove(w)
 	}
-	p.serve()
+	p.grantWaiting()
 	return ctx.Err()
 }
 
-// Used returns how much of the pool is taken.
+// Used returns how much of the pool is in use.
 func (p *Pool) Used() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int(p.used)
 }
 
-// UsedBy returns how much of the pool a caller has.
+// UsedBy returns how much of the pool a caller uses.
 func (p *Pool) UsedBy(c Caller) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return int(p.by[c.Key])
+	return int(p.usedByKey[c.Key])
 }
 
-// Waiting returns how many callers wait for a part.
+// Waiting returns how many callers wait.
 func (p *Pool) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.waiting)
 }
 
-// OverShare reports whether a caller has more than its share.
+// OverShare reports whether a caller exceeds its share.
 func (p *Pool) OverShare(c Caller) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refusal(c, 0) != nil
 }
 
-// refusal returns nil if a caller can have a part now.
+// refusal returns nil if a caller can have a part now, and otherwise the reason.
 func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	free := p.size - p.used
 	switch {
@@ -166,40 +169,41 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 	case part > free:
 		return &p.full
 	case c.Stranger:
-		if free = min(free, p.size/strangersPart-p.strangers); part > free {
+		if free = min(free, p.size/anonymousDivisor-p.usedByAnonymous); part > free {
 			return &p.full
 		}
 	}
-	if p.by[c.Key]+part > borrow*c.weight()*free {
+	if p.usedByKey[c.Key]+part > shareFactor*c.weight()*free {
 		return &p.exceeded
 	}
 	return nil
 }
 
-// add counts a part, which is negative if it is given back.
+// add adds a part to the capacity in use. A negative part releases capacity.
 func (p *Pool) add(c Caller, part int64) {
 	p.used += part
 	if c.Stranger {
-		p.strangers += part
+		p.usedByAnonymous += part
 	}
-	if has := p.by[c.Key] + part; has == 0 {
-		delete(p.by, c.Key)
+	if used := p.usedByKey[c.Key] + part; used == 0 {
+		delete(p.usedByKey, c.Key)
 	} else {
-		p.by[c.Key] = has
+		p.usedByKey[c.Key] = used
 	}
 	if q := p.queues[c.Key]; q != nil {
 		heap.Fix(&p.waiting, q.index)
 	}
 }
 
-// serve gives parts to waiting callers. A caller that has its share is passed over; a part that is
-// larger than what is free is waited for, so that small parts do not keep it out for ever.
-func (p *Pool) serve() {
-	var passed []*queue
+// grantWaiting grants capacity to waiting callers. It skips a caller that has its share. If a part
+// exceeds the free capacity, grantWaiting stops there: otherwise small parts could keep a large one
+// out forever.
+func (p *Pool) grantWaiting() {
+	var passed []*callerQueue
 	for len(p.waiting) > 0 {
 		q := p.waiting[0]
-		t := q.tickets[0]
-		if refused := p.refusal(q.caller, t.part); refused == &p.full && !q.caller.Stranger {
+		w := q.waiters[0]
+		if refused := p.refusal(q.caller, w.amount); refused == &p.full && !q.caller.Stranger {
 			break
 		} else if refused != nil {
 			heap.Pop(&p.waiting)
@@ -207,12 +211,12 @@ func (p *Pool) serve() {
 			passed = append(passed, q)
 			continue
 		}
-		p.turns++
-		q.turn = p.turns
-		close(t.served)
-		q.tickets = q.tickets[1:]
-		p.add(q.caller, t.part)
-		if len(q.tickets) == 0 {
+		p.grants++
+		q.lastGrant = p.grants
+		close(w.granted)
+		q.waiters = q.waiters[1:]
+		p.add(q.caller, w.amount)
+		if len(q.waiters) == 0 {
 			heap.Remove(&p.waiting, q.index)
 			delete(p.queues, q.caller.Key)
 		}
@@ -223,64 +227,65 @@ func (p *Pool) serve() {
 	}
 }
 
-// ticket is a part that a caller waits for.
-type ticket struct {
-	part   int64
-	served chan struct{}
+// waiter is one waiting request for capacity.
+type waiter struct {
+	amount  int64
+	granted chan struct{}
 }
 
-// queue has the tickets of one caller, the oldest first.
-type queue struct {
+// callerQueue has the waiters of one caller, the oldest first.
+type callerQueue struct {
 	pool    *Pool
 	caller  Caller
-	tickets []*ticket
-	// turn is when the caller last got a part, and index is its place in Pool.waiting.
-	turn  uint64
-	index int
+	waiters []*waiter
+	// lastGrant orders callers by when they last got a part. index is the position in Pool.waiting.
+	lastGrant uint64
+	index     int
 }
 
-// leave removes a ticket.
-func (q *queue) leave(t *ticket) {
-	for i := range q.tickets {
-		if q.tickets[i] == t {
-			q.tickets = append(q.tickets[:i:i], q.tickets[i+1:]...)
+// remove removes a waiter.
+func (q *callerQueue) remove(w *waiter) {
+	for i := range q.waiters {
+		if q.waiters[i] == w {
+			q.waiters = append(q.waiters[:i:i], q.waiters[i+1:]...)
 			break
 		}
 	}
-	if len(q.tickets) == 0 {
+	if len(q.waiters) == 0 {
 		heap.Remove(&q.pool.waiting, q.index)
 		delete(q.pool.queues, q.caller.Key)
 	}
 }
 
-// waiting is a heap of those who wait: who has least for its weight comes first, and of these who
-// got a part longest ago.
-type waiting []*queue
+// queueHeap is a heap of the callers that wait. The first is the caller that has the least in
+// relation to its weight. Of equal callers, the first is the one that has waited longest since its
+// last part.
+type queueHeap []*callerQueue
 
-func (w waiting) Len() int { return len(w) }
+func (h queueHeap) Len() int { return len(h) }
 
-func (w waiting) Less(i, j int) bool {
-	a, b := w[i], w[j]
-	has, other := a.pool.by[a.caller.Key]*b.caller.weight(), b.pool.by[b.caller.Key]*a.caller.weight()
-	return has < other || has == other && a.turn < b.turn
+func (h queueHeap) Less(i, j int) bool {
+	a, b := h[i], h[j]
+	used, other := a.pool.usedByKey[a.caller.Key]*b.caller.weight(), b.pool.usedByKey[b.caller.Key]*a.caller.weight()
+	return used < other || used == other && a.lastGrant < b.lastGrant
 }
 
-func (w waiting) Swap(i, j int) {
-	w[i], w[j] = w[j], w[i]
-	w[i].index, w[j].index = i, j
+func (h queueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
 }
 
-// Push adds a queue; heap calls it.
-func (w *waiting) Push(q any) {
-	q.(*queue).index = len(*w)
-	*w = append(*w, q.(*queue))
+// Push adds a queue. It implements heap.Interface.
+func (h *queueHeap) Push(q any) {
+	q.(*callerQueue).index = len(*h)
+	*h = append(*h, q.(*callerQueue))
 }
 
-// Pop removes the last queue; heap calls it.
-func (w *waiting) Pop() any {
-	last := len(*w) - 1
-	q := (*w)[last]
-	(*w)[last] = nil
-	*w = (*w)[:last]
+// Pop removes the last queue. It implements heap.Interface.
+func (h *queueHeap) Pop() any {
+	last := len(*h) - 1
+	q := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
 	return q
 }

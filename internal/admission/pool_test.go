@@ -12,7 +12,7 @@ import (
 
 func pool(size int) *Pool { return newPool(Declaration{Name: "test", Size: size}) }
 
-// most returns how many parts of 1 a caller gets.
+// most returns the maximum number of parts of size 1 that a caller gets.
 func most(p *Pool, c Caller) (n int) {
 	for p.Take(c, 1) == nil {
 		n++
@@ -20,8 +20,8 @@ func most(p *Pool, c Caller) (n int) {
 	return n
 }
 
-// A single caller gets seven eighths. Those who come later get as much of what is left, and when
-// the first one gives back, all come to have the same.
+// A single caller gets seven eighths of a pool. Later callers get the same part of the rest. When
+// the first caller releases its part, all callers converge to equal shares.
 func TestShares(t *testing.T) {
 	p := pool(800)
 	a, b, c := Caller{Key: "a"}, Caller{Key: "b"}, Caller{Key: "c"}
@@ -34,7 +34,7 @@ func TestShares(t *testing.T) {
 				p.Give(caller, 1)
 			}
 			for _, again := range []Caller{c, b, a} {
-				_ = p.Take(again, 1) // nobody need get more
+				_ = p.Take(again, 1) // the caller need not get more
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func TestWeights(t *testing.T) {
 				p.Give(c, 1)
 			}
 			for _, again := range []Caller{light, heavy} {
-				_ = p.Take(again, 1) // nobody need get more
+				_ = p.Take(again, 1) // the caller need not get more
 			}
 		}
 	}
@@ -64,11 +64,11 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// All strangers together have half of a pool, and each of them a share of that.
+// All anonymous callers together have half of a pool, and each of them has a share of that half.
 func TestStrangers(t *testing.T) {
 	p := pool(160)
 	if n := most(p, Caller{Key: "1.2.3.4", Stranger: true}); n != 70 {
-		t.Errorf("one stranger gets %d, want seven eighths of 80", n)
+		t.Errorf("one anonymous caller gets %d, want seven eighths of 80", n)
 	}
 	for i := range 100 {
 		most(p, Caller{Key: fmt.Sprint("2.2.2.", i), Stranger: true})
@@ -81,7 +81,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// A part that is larger than the pool fits if nobody has anything, and small parts are not counted.
+// A part that is larger than the pool fits into an unused pool. Small parts are not counted.
 func TestParts(t *testing.T) {
 	p := newPool(Declaration{Size: 100, Uncounted: 10})
 	a, b := Caller{Key: "a"}, Caller{Key: "b"}
@@ -102,7 +102,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Of those who wait, who has least is served first, however many wait for one caller.
+// The waiting caller with the least capacity is served first. The number of its waiting requests
+// does not matter.
 func TestWaitingIsFair(t *testing.T) {
 	p := pool(2)
 	greedy, modest := Caller{Key: "greedy"}, Caller{Key: "modest"}
@@ -145,7 +146,7 @@ func (p *Pool) tickets() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, q := range p.waiting {
-		n += len(q.tickets)
+		n += len(q.waiters)
 	}
 	return n
 }
@@ -167,8 +168,8 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Whatever is taken and given back, in whatever order: the pool never has more than its size, and
-// in the end nothing.
+// After any sequence of Take, Await and Give the pool never exceeds its size. In the end it is
+// unused.
 func TestPoolsKeepTheirSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 100).Draw(t, "size")
@@ -201,24 +202,24 @@ func TestPoolsKeepTheirSize(t *testing.T) {
 				}
 			}
 			sum := 0
-			for _, has := range p.by {
+			for _, has := range p.usedByKey {
 				if has <= 0 {
-					t.Fatalf("somebody has %d", has)
+					t.Fatalf("a caller has %d", has)
 				}
 				sum += int(has)
 			}
 			if p.Used() != sum || sum > size {
 				t.Fatalf("%d are used of %d, callers have %d", p.Used(), size, sum)
 			}
-			if p.strangers > int64(max(1, size/2)) && len(p.by) > 1 && p.used != p.strangers {
-				t.Fatalf("strangers have %d of %d", p.strangers, size)
+			if p.usedByAnonymous > int64(max(1, size/2)) && len(p.usedByKey) > 1 && p.used != p.usedByAnonymous {
+				t.Fatalf("strangers have %d of %d", p.usedByAnonymous, size)
 			}
 		}
 		for _, was := range taken {
 			p.Give(was.c, was.n)
 		}
-		if p.used != 0 || p.strangers != 0 || len(p.by) != 0 || len(p.queues) != 0 {
-			t.Fatalf("%d are used in the end, %d by strangers", p.used, p.strangers)
+		if p.used != 0 || p.usedByAnonymous != 0 || len(p.usedByKey) != 0 || len(p.queues) != 0 {
+			t.Fatalf("%d are used in the end, %d by strangers", p.used, p.usedByAnonymous)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 // ID identifies a pool.
 type ID int
 
-// Pools, in the order in which a request meets them.
+// The pools, in the order of their use by a request.
 const (
 	Connections ID = iota
 	Sockets
@@ -27,48 +27,48 @@ const (
 	SubscriptionMemory
 	CatchUps
 	Events
-	pools
+	poolCount
 )
 
-// Declaration declares a pool. Its setting, its row in docs/limits.md, its refusals and the tests
-// of its shares derive from it.
+// Declaration declares a pool. The pool's setting, its row in docs/limits.md, its refusals and the
+// tests of its shares derive from it.
 type Declaration struct {
-	// Name is the name that refusals and the docs call the pool by.
+	// Name is the pool's name in refusals and in the docs.
 	Name string
-	// Holds says what callers have of the pool, such as "requests in progress".
+	// Holds describes what the pool counts, such as "requests in progress".
 	Holds string
-	// Setting is the environment variable of the size, and Default its default. Both are empty for
-	// a pool whose size derives from another's or from the machine; Derived then says how.
+	// Setting is the environment variable of the size, and Default its default. Both are empty if the
+	// size derives from another pool's size or from the machine. Derived then describes how.
 	Setting string
 	Default int
 	Derived string
 	// Meaning describes the setting; empty if Holds says it.
 	Meaning string
 	derive  func(Sizes) int
-	// Size is the size: how much all callers can have together.
+	// Size is the capacity of all callers together.
 	Size int
-	// Uncounted is the size up to which a part is not counted, and Least what a part takes at least.
+	// Parts up to Uncounted are not counted. Every other part counts as at least Least.
 	Uncounted, Least int
-	// Waits reports whether a caller that cannot have a part now waits for it. Otherwise it is
-	// refused.
+	// Waits reports whether a caller waits for capacity. If Waits is false, the pool refuses the
+	// request.
 	Waits bool
-	// Code is the error code of a refusal, empty if there is no error; Status is its HTTP status, 0
-	// for none.
+	// Code is the error code of a refusal, or empty if the client gets no error. Status is the HTTP
+	// status of a refusal, or 0 if it has no status.
 	Code   string
 	Status int
-	// Otherwise says what happens instead of an error with a code.
+	// Otherwise describes what happens if Code is empty.
 	Otherwise string
-	// Advice is what a client that is refused can do, after "try again in a moment".
+	// Advice tells a refused client what to do, after "try again in a moment".
 	Advice string
 }
 
-// Sizes are the sizes of pools that have a setting; 0 stands for the default.
-type Sizes [pools]int
+// Sizes are the sizes of the pools that have a setting. 0 stands for the default.
+type Sizes [poolCount]int
 
-const unavailable = 503
+const statusServiceUnavailable = 503
 
-// declarations are all pools that callers share. The defaults are for a server of one or two cores.
-var declarations = [pools]Declaration{
+// declarations declares all pools. The defaults suit a server with one or two cores.
+var declarations = [poolCount]Declaration{
 	Connections: {
 		Name: "connections", Holds: "open connections", Setting: "ORDERGRAPH_MAX_CONNECTIONS", Default: 4096,
 		Otherwise: "a connection is closed",
@@ -76,7 +76,7 @@ var declarations = [pools]Declaration{
 	Sockets: {
 		Name: "sockets", Holds: "WebSockets and event streams", Derived: "three quarters of `connections`",
 		derive: func(s Sizes) int { return s[Connections] * 3 / 4 },
-		Code:   errcode.Overloaded, Status: unavailable, Advice: "use one socket for several subscriptions",
+		Code:   errcode.Overloaded, Status: statusServiceUnavailable, Advice: "use one socket for several subscriptions",
 	},
 	Verifications: {
 		Name: "verifications", Holds: "token signatures being verified", Derived: "half of the processors",
@@ -85,11 +85,11 @@ var declarations = [pools]Declaration{
 	Bodies: {
 		Name: "bodies", Holds: "bytes of arriving request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
 		Meaning:   "bytes of arriving request bodies over 16 KiB and, separately, of responses over 16 KiB that clients are reading",
-		Uncounted: 16 << 10, Code: errcode.Overloaded, Status: unavailable, Advice: "send a shorter body",
+		Uncounted: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	Requests: {
 		Name: "requests", Holds: "requests in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT", Default: 256,
-		Code: errcode.Overloaded, Status: unavailable, Advice: "send fewer at the same time",
+		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer at the same time",
 	},
 	Preparations: {
 		Name: "preparations", Holds: "new documents being parsed, and bodies over 16 KiB being decoded", Derived: "all processors but one",
@@ -97,16 +97,16 @@ var declarations = [pools]Declaration{
 	},
 	Cost: {
 		Name: "cost", Holds: "cost points of operations being executed", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
-		Uncounted: 2000, Code: errcode.Overloaded, Status: unavailable, Advice: "ask for less",
+		Uncounted: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
 	},
 	Answers: {
 		Name: "answers", Holds: "bytes of responses over 16 KiB that clients are reading", Derived: "as `bodies`",
 		derive: func(s Sizes) int { return s[Bodies] }, Uncounted: 16 << 10,
-		Code: errcode.Overloaded, Status: unavailable, Advice: "ask for less",
+		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
 	},
 	Subscriptions: {
 		Name: "subscriptions", Holds: "subscriptions and other WebSocket operations in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
-		Code: errcode.TooManySubscriptions, Status: unavailable, Advice: "complete others",
+		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete others",
 	},
 	SubscriptionMemory: {
 		Name: "subscriptionMemory", Holds: "bytes of distinct documents, and of variables, of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
@@ -122,7 +122,7 @@ var declarations = [pools]Declaration{
 	},
 }
 
-// Settings are the rows of the pools that have a setting.
+// Settings returns the setting of each pool that has one.
 func (s *Sizes) Settings() (rows []setting.Setting) {
 	for id, d := range &declarations {
 		if d.Setting != "" {
@@ -146,9 +146,9 @@ func (s Sizes) withDefaults() Sizes {
 }
 
 // Controller has the pools of a server. It is safe for concurrent use.
-type Controller [pools]*Pool
+type Controller [poolCount]*Pool
 
-// New returns a Controller with pools of these sizes.
+// New returns a Controller with pools of the given sizes.
 func New(s Sizes) *Controller {
 	c := new(Controller)
 	for id, size := range s.withDefaults() {
@@ -169,10 +169,8 @@ func (c *Controller) Sizes() (s Sizes) {
 	return s
 }
 
-// CatchingUp waits until the caller of a context can read missed events, and returns what ends
-// that.
-//
-// Errors: that of the context.
+// CatchingUp waits until the caller of a context may read missed events. The caller must call done
+// after the read. CatchingUp returns the context's error if the context ends first.
 func (c *Controller) CatchingUp(ctx context.Context) (done func(), err error) {
 	caller, pool := CallerOf(ctx), c[CatchUps]
 	if err := pool.Await(ctx, caller, 1); err != nil {

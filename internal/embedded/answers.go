@@ -18,6 +18,13 @@ func spelled(v reflect.Value) any {
 		case v.IsNil():
 			return nil
 		case v.Type() == reflect.TypeFor[*server.AttributeValue]():
+			// Most values are texts and numbers: they are encoded without reflection.
+			switch a := v.Interface().(*server.AttributeValue); {
+			case a.S != nil:
+				return map[string]*string{"S": a.S}
+			case a.N != nil:
+				return map[string]*string{"N": a.N}
+			}
 			return fields(v.Elem(), func(f reflect.Value) bool { return f.IsNil() })
 		}
 		return spelled(v.Elem())

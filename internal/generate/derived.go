@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The parts of the schema that follow from the rest: a connection and its edge for every type that
-// a field lists, and a payload for every mutation.
+// Generated parts of the schema: a connection and an edge for every listed type, and a payload for
+// every mutation.
 const (
 	connectionsFile = "connections.graphqls"
 	payloadsFile    = "payloads.graphqls"
@@ -32,24 +32,25 @@ const (
 	commerceImport = "github.com/ordergraph/ordergraph/commerce"
 )
 
-// mutation is a field of Mutation: it makes the change that its input's command asks for.
+// mutation describes a field of Mutation.
 type mutation struct {
-	// method is the Store's, result the Go type of the record that it returns, in commerce.
+	// method is the name of the Store's method. result is the type of the returned record in package
+	// commerce.
 	method, result string
 	command        *types.Named
-	// repeatable reports that the input has an idempotency key.
+	// repeatable reports whether the input has an idempotency key.
 	repeatable bool
 }
 
-// derived is what follows from the schema that is written by hand.
+// derived is derived from the hand-written schema.
 type derived struct {
-	// nodes are the types that have connections, in the order of the schema.
+	// nodes are the types with connections, in the order of the schema.
 	nodes []string
 	// mutations are the fields of Mutation by name.
 	mutations map[string]mutation
-	// models are the Go types of schema types, by the schema's name.
+	// models maps types of the schema to types of package commerce.
 	models map[string]string
-	// enums are the constants that the values of enums stand for.
+	// enums maps the values of enums to constants of package commerce.
 	enums map[string]map[string]config.EnumValue
 }
 
@@ -63,13 +64,13 @@ func describeLimit(commerce *types.Package) {
 	before, rest, found := strings.Cut(text, begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		fail("%s: no description has %q", mutationsFile, begin)
+		fail("%s: no description contains %q and %q: restore the text that states the maximum number of products", mutationsFile, begin, end)
 	}
-	most := commerce.Scope().Lookup("MaxLines").(*types.Const).Val()
-	check(os.WriteFile(mutationsFile, []byte(before+begin+most.String()+end+after), 0o644))
+	maxLines := commerce.Scope().Lookup("MaxLines").(*types.Const).Val()
+	check(os.WriteFile(mutationsFile, []byte(before+begin+maxLines.String()+end+after), 0o644))
 }
 
-// handWritten parses the files of the schema but those that are generated.
+// handWritten parses the hand-written files of the schema.
 func handWritten() *gql.SchemaDocument {
 	var sources []*gql.Source
 	for _, name := range must(filepath.Glob("*.graphqls")) {
@@ -81,7 +82,7 @@ func handWritten() *gql.SchemaDocument {
 	return must(gqlparser.ParseSchemas(sources...))
 }
 
-// derive finds what follows from the schema, and writes the part of the schema that does.
+// derive derives the connections and payloads from the hand-written schema and writes them.
 func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	describeLimit(commerce)
 	schema := handWritten()
@@ -115,9 +116,9 @@ func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	return d
 }
 
-// constants returns the constants of a type of commerce that the values of an enum stand for:
-// Shipped for SHIPPED, or with a word of the type before it, as EventShipped of EventType and
-// CodeNotFound of RefusalCode. It fails for a value that has none.
+// constants returns the constants of a type of package commerce for the values of an enum. SHIPPED
+// is Shipped, or has a word of the type's name as a prefix: EventShipped of EventType, CodeNotFound
+// of RefusalCode. constants fails if a value has no constant.
 func constants(enum *gql.Definition, model string, commerce *types.Package) map[string]config.EnumValue {
 	values := map[string]config.EnumValue{}
 	for _, v := range enum.EnumValues {
@@ -138,8 +139,8 @@ func constants(enum *gql.Definition, model string, commerce *types.Package) map[
 	return values
 }
 
-// connectionSDL is the SDL of a connection. Its arguments are the records in words, the name of the
-// type, and its article.
+// connectionSDL is the SDL of a connection and its edge. Its arguments are the plural noun of the
+// records, the type's name and the article of the name.
 const connectionSDL = `
 "A page of %[1]s."
 type %[2]sConnection {
@@ -160,9 +161,16 @@ type %[2]sEdge {
 }
 `
 
-// payloadSDL is the SDL of a payload. Its arguments are the mutation, the name of the type, the
-// record in words, what the record is if the mutation was rejected, the field and its type, when the
-// field is null, and the types of the user errors.
+// payloadSDL is the SDL of a payload. Its arguments are:
+//
+//  1. the mutation
+//  2. the name of the payload
+//  3. the noun of the record
+//  4. a sentence on the field's value if the mutation was rejected
+//  5. the field
+//  6. the field's type
+//  7. the exception in which the field is not null
+//  8. the types of the user errors
 const payloadSDL = `
 """
 The result of ` + "`%[1]s`. `%[5]s` is null if the mutation was rejected%[7]s." + `
@@ -177,29 +185,29 @@ type %[2]s {
 }
 `
 
-// userErrorsDirective names the types of the user errors of a mutation.
+// userErrorsDirective declares the types of a mutation's user errors.
 const userErrorsDirective = "userErrors"
 
-// userErrors returns the types of the user errors of a mutation. It fails for a mutation that
-// declares none, and for a type that is no user error.
+// userErrors returns the types of a mutation's user errors. It fails if the mutation declares no
+// user errors, or a type that is not a user error.
 func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []string {
 	d := mutation.Directives.ForName(userErrorsDirective)
 	if d == nil {
-		fail("mutation %s: declare its user errors with @%s", mutation.Name, userErrorsDirective)
+		fail("mutation %s: declare the user errors with @%s", mutation.Name, userErrorsDirective)
 	}
 	var names []string
 	for _, v := range d.Arguments.ForName("types").Value.Children {
 		t := schema.Definitions.ForName(v.Value.Raw)
 		if t == nil || !slices.Contains(t.Interfaces, "UserError") {
-			fail("mutation %s: @%s names %s, which is no type that implements UserError", mutation.Name, userErrorsDirective, v.Value.Raw)
+			fail("mutation %s: @%s names %s, which does not implement UserError", mutation.Name, userErrorsDirective, v.Value.Raw)
 		}
 		names = append(names, "`"+t.Name+"`")
 	}
 	return names
 }
 
-// payloads finds the mutations' changes, and writes their payloads and the commands of their
-// inputs.
+// payloads finds the Store's methods of the mutations and writes the payloads and the commands of
+// their inputs.
 func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) {
 	inputs := readInputs()
 	changes := changesOf(store)
@@ -224,7 +232,7 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
-			fail("mutation %s is of type %s: make it %s", f.Name, f.Type.Name(), payload)
+			fail("mutation %s has the type %s: change it to %s", f.Name, f.Type.Name(), payload)
 		}
 		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record, except, strings.Join(userErrors(schema, f), ", "))
 	}
@@ -237,26 +245,26 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 	check(os.WriteFile(payloadsFile, out.Bytes(), 0o644))
 }
 
-// typeOf returns the type of the schema that a type of commerce is bound to.
+// typeOf returns the type of the schema that is bound to a type of package commerce.
 func (d *derived) typeOf(model string) string {
-	for name, of := range d.models {
-		if of == model {
+	for name, goType := range d.models {
+		if goType == model {
 			return name
 		}
 	}
-	fail("gqlgen.yml binds no type to commerce.%s", model)
+	fail("gqlgen.yml binds no type to commerce.%s: add a model", model)
 	return ""
 }
 
 // bind adds the Go types of connections, edges and payloads and the constants of enums to gqlgen's
-// configuration. It also writes the aliases that the configuration names.
+// configuration. It writes the aliases that the configuration names.
 func (d *derived) bind(cfg *config.Config) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "// Code generated by internal/generate. DO NOT EDIT.\n\npackage graph\n\nimport (\n%q\n%q\n)\n\n// The connections, edges and payloads of the schema.\ntype (\n", commerceImport, pagingPackage)
 	for _, node := range d.nodes {
 		model, ok := d.models[node]
 		if !ok {
-			fail("gqlgen.yml binds %s to no type of commerce", node)
+			fail("gqlgen.yml does not bind %s to a type of package commerce: add a model", node)
 		}
 		for _, part := range []string{"Connection", "Edge"} {
 			fmt.Fprintf(&out, "%s%s = paging.%s[*commerce.%s]\n", node, part, part, model)
@@ -293,7 +301,7 @@ func load(path string) *types.Package {
 	return loaded[0].Types
 }
 
-// plural is the plural of a noun.
+// plural returns the plural of a noun.
 func plural(noun string) string {
 	if stem, ok := strings.CutSuffix(noun, "y"); ok {
 		return stem + "ies"
@@ -301,7 +309,7 @@ func plural(noun string) string {
 	return noun + "s"
 }
 
-// words are the parts of a type's name, in lower case: "order item".
+// words returns the words of a type's name in lower case, such as "order item".
 func words(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -313,7 +321,7 @@ func words(name string) string {
 	return b.String()
 }
 
-// article is the article before a name.
+// article returns the indefinite article of a name.
 func article(name string) string {
 	if strings.ContainsRune("AEIOU", rune(name[0])) {
 		return "an"

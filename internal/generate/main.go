@@ -1,9 +1,13 @@
-// Command generate writes all generated code of the project: the list of the access patterns, the
-// connections and payloads of the schema, gqlgen's code, and beside it the code by which the server
-// executes operations (graph/execute.go), plans what they read (graph/plan.go), and resolves the
-// fields that access patterns read and the mutations. It reads the schema, gqlgen.yml, the
-// declarations of the access patterns and the Store's methods. Then it updates the golden files and
-// the tables in the docs. "go generate ./..." runs it.
+// Command generate writes all generated code of the project. "go generate ./..." runs it. It writes
+//
+//   - the list of the access patterns
+//   - the connections and payloads of the schema
+//   - gqlgen's code
+//   - the parts of the executor and of the query plan that depend on the schema
+//   - the resolvers of mutations and of fields that only read an access pattern
+//
+// It reads the schema, gqlgen.yml, the declarations of the access patterns and the Store's methods.
+// Then it updates the golden files and the tables in the docs.
 package main
 
 import (
@@ -21,8 +25,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// The files that are generated beside gqlgen's, and the package by which tests compare golden
-// files.
+// Generated files other than gqlgen's, and the package that tests import to compare golden files.
 const (
 	executionFile = "graph/execute_generated.go"
 	readsFile     = "graph/reads_generated.go"
@@ -36,26 +39,26 @@ func main() {
 	}
 }
 
-// failure is the panic that ends the generation with an error.
+// failure is the value of a panic that ends the generation with an error.
 type failure struct{ error }
 
-// check ends the generation where there is an error.
+// check ends the generation if err is not nil.
 func check(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// must returns v, or ends the generation where there is an error.
+// must returns v. It ends the generation if err is not nil.
 func must[T any](v T, err error) T {
 	check(err)
 	return v
 }
 
-// fail ends the generation.
+// fail ends the generation with an error.
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// failed makes an error of a failure. It is to be deferred.
+// failed recovers from a failure and stores its error. It must be deferred.
 func failed(err *error) {
 	switch panicked := recover().(type) {
 	case nil:
@@ -66,7 +69,8 @@ func failed(err *error) {
 	}
 }
 
-// within puts a place before the message of a failure. It is to be deferred.
+// within prefixes the message of a failure, for example with the name of a field. It must be
+// deferred.
 func within(format string, args ...any) {
 	panicked := recover()
 	if f, ok := panicked.(failure); ok {
@@ -89,41 +93,41 @@ func run() (err error) {
 		return fmt.Errorf("read gqlgen.yml: %w", err)
 	}
 	derived := derive(cfg, store, commerce)
-	cfg = must(config.LoadConfigFromDefaultLocations()) // the schema has changed
+	cfg = must(config.LoadConfigFromDefaultLocations()) // derive has changed the schema
 	derived.bind(cfg)
-	log.SetOutput(io.Discard) // gqlgen lists the fields that resolvers answer
+	log.SetOutput(io.Discard) // gqlgen logs the fields with resolvers
 	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))
 	return updateGolden()
 }
 
-// updateGolden writes the golden files and the tables in the docs: it runs the tests that compare
-// them, in the packages whose tests import internal/golden.
+// updateGolden updates the golden files and the tables in the docs. It runs the golden tests of all
+// packages whose tests import internal/golden.
 func updateGolden() error {
-	var found []string
+	var goldenPackages []string
 	tests := must(packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedForTest | packages.NeedImports, Tests: true}, "./..."))
 	for _, p := range tests {
-		if p.ForTest != "" && p.Imports[goldenPackage] != nil && !slices.Contains(found, p.ForTest) {
-			found = append(found, p.ForTest)
+		if p.ForTest != "" && p.Imports[goldenPackage] != nil && !slices.Contains(goldenPackages, p.ForTest) {
+			goldenPackages = append(goldenPackages, p.ForTest)
 		}
 	}
-	test := exec.Command("go", append([]string{"test", "-count=1", "-run", "^TestGolden"}, found...)...)
+	test := exec.Command("go", append([]string{"test", "-count=1", "-run", "^TestGolden"}, goldenPackages...)...)
 	test.Env = append(os.Environ(), "ORDERGRAPH_TEST_UPDATE=1")
 	test.Stdout, test.Stderr = os.Stderr, os.Stderr
 	return test.Run()
 }
 
-// plugin generates the project's own code from what gqlgen knows of the schema and its bindings, so
-// that both call the same resolvers and read the same struct fields.
+// plugin is a gqlgen plugin that generates the project's own code. gqlgen's data ensures that both
+// generators call the same resolvers and read the same struct fields.
 type plugin struct {
 	patterns []pattern
 	model    *types.Package
 	derived  *derived
 }
 
-// Name is the name of the plugin in gqlgen's errors.
+// Name returns the name of the plugin in gqlgen's errors.
 func (plugin) Name() string { return "ordergraph" }
 
-// GenerateCode writes the files.
+// GenerateCode writes the generated files.
 func (p plugin) GenerateCode(data *codegen.Data) (err error) {
 	defer failed(&err)
 	generate(data)

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// The packages that generated code names: modelPackage declares the access patterns.
+// Packages that generated code refers to. modelPackage declares the access patterns.
 const (
 	storePackage     = "github.com/ordergraph/ordergraph/dynamo"
 	modelPackage     = storePackage + "/model"
@@ -27,24 +27,25 @@ const (
 // reading is an access pattern with its Go types.
 type reading struct {
 	pattern
-	// key is the type of the keys of a Lookup; nil for a List.
+	// key is the type of the keys of a Lookup. It is nil for a List.
 	key types.Type
-	// value is the type of the records; nil for a pattern that is neither a Lookup nor a List.
+	// value is the type of the records. It is nil if the pattern is neither a Lookup nor a List.
 	value types.Type
 }
 
-// follows names what plans the reads that follow from records, and the keys of such records that a
-// level of a plan collects: customers for *commerce.Customer.
+// follows returns the plural noun of the records, such as customers for *commerce.Customer. It
+// names the method that plans the reads after such records, and the keys of such records in a
+// level.
 func (r reading) follows() string { return plural(lcFirst(named(r.value).Obj().Name())) }
 
-// readings returns the access patterns, by ID.
+// readings returns the access patterns by ID.
 func readings(model *types.Package, patterns []pattern) map[string]reading {
 	found := map[string]reading{}
 	for _, p := range patterns {
 		r := reading{pattern: p}
 		variable := model.Scope().Lookup(p.name)
 		if variable == nil {
-			fail("%s: %s has no type", patternsFile, p.name)
+			fail("%s: package model has no variable %s", patternsFile, p.name)
 		}
 		if p.typed {
 			arguments := named(variable.Type()).TypeArgs()
@@ -58,7 +59,7 @@ func readings(model *types.Package, patterns []pattern) map[string]reading {
 	return found
 }
 
-// named is a type, or what it points to, as a named one.
+// named returns a type or the target of a pointer as a named type, or nil.
 func named(t types.Type) *types.Named {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -67,7 +68,7 @@ func named(t types.Type) *types.Named {
 	return n
 }
 
-// read is one @reads of a field.
+// read is one @reads directive of a field.
 type read struct {
 	reading
 	with          []string
@@ -75,9 +76,9 @@ type read struct {
 	byHand        bool
 }
 
-// reads returns the @reads of a field, and whether its plan and its resolver are generated: it has
-// some, and none is by hand. It fails for a directive that names no pattern, or an argument that
-// the field does not have.
+// reads returns the @reads directives of a field. generated reports whether the field's plan and
+// resolver are generated: the field has a directive, and no directive has the argument byHand.
+// reads fails for an unknown pattern or field argument.
 func (g *generator) reads(f *codegen.Field) (all []read, generated bool) {
 	defer within("%s", fullName(f))
 	generated = true
@@ -91,12 +92,12 @@ func (g *generator) reads(f *codegen.Field) (all []read, generated bool) {
 		r := read{selecting: text("selecting"), by: text("by"), byHand: d.Arguments.ForName("byHand") != nil}
 		var ok bool
 		if r.reading, ok = g.readings[text("pattern")]; !ok {
-			fail("@reads: there is no access pattern %q", text("pattern"))
+			fail("@reads: access pattern %q is not declared", text("pattern"))
 		}
 		if with := d.Arguments.ForName("with"); with != nil {
 			for _, name := range with.Value.Children {
 				if f.Arguments.ForName(name.Value.Raw) == nil {
-					fail("@reads(pattern: %q): there is no argument %q", r.id(), name.Value.Raw)
+					fail("@reads(pattern: %q): the field has no argument %q", r.id(), name.Value.Raw)
 				}
 				r.with = append(r.with, name.Value.Raw)
 			}
@@ -110,31 +111,32 @@ func (g *generator) reads(f *codegen.Field) (all []read, generated bool) {
 // isList reports whether a field returns a page of a list.
 func isList(f *codegen.Field) bool { return f.Arguments.ForName("first") != nil }
 
-// fullName is the name of a field by which cursors know its list.
+// fullName returns the name of a field with its type. The cursors of a list contain it.
 func fullName(f *codegen.Field) string { return f.Object.Name + "." + f.Name }
 
-// argumentsType names the Go type of a field's arguments.
+// argumentsType returns the name of the Go type of a field's arguments.
 func argumentsType(f *codegen.Field) string {
 	return strings.TrimLeft(lcFirst(funcName(f))+"Arguments", "_")
 }
 
-// pagingArguments choose the page. All others belong to the list, and so to its cursors.
+// pagingArguments choose the page. All other arguments belong to the list and its cursors.
 var pagingArguments = []string{"first", "after", "last", "before"}
 
 // limit is a method of paging.Request that limits a list by an argument.
 type limit struct {
 	name string
-	// refuses reports that a value can be wrong. Then the method gets the argument's name, too.
+	// refuses reports whether the method can reject a value. The method then has a parameter for the
+	// argument's name.
 	refuses bool
 }
 
 // requestFile declares the methods of paging.Request.
 const requestFile = "graph/paging/request.go"
 
-// prefixMethod is for arguments that operation.IsPrefix tells by their names.
+// prefixMethod is the method for the arguments that operation.IsPrefix recognizes by name.
 var prefixMethod = limit{name: "Prefix"}
 
-// limits returns the methods for all other arguments, by the argument's Go type.
+// limits returns the methods for all other arguments, by the Go type of the argument.
 func limits() map[string]limit {
 	found := map[string]limit{}
 	for _, d := range must(parser.ParseFile(token.NewFileSet(), requestFile, nil, 0)).Decls {
@@ -143,19 +145,19 @@ func limits() map[string]limit {
 			continue
 		}
 		parameters := f.Type.Params.List
-		of := types.ExprString(parameters[len(parameters)-1].Type)
-		if found[of].name != "" {
-			fail("%s: %s and %s are for arguments of one type", requestFile, found[of].name, f.Name.Name)
+		argumentType := types.ExprString(parameters[len(parameters)-1].Type)
+		if found[argumentType].name != "" {
+			fail("%s: %s and %s have the same argument type: use different types", requestFile, found[argumentType].name, f.Name.Name)
 		}
-		found[of] = limit{f.Name.Name, len(parameters) > 1}
+		found[argumentType] = limit{f.Name.Name, len(parameters) > 1}
 	}
 	return found
 }
 
-// listArguments writes the method that reads the arguments of a list. It fails for an argument of a
-// Go type that limits no list.
+// listArguments writes the method that converts the arguments of a list to a request. It fails if
+// paging.Request has no method for the Go type of an argument.
 func (g *generator) listArguments(f *codegen.Field, all []read) {
-	g.p("\n// list reads the arguments into a request. Each is part of the list's cursors but those that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.Beyond) {", argumentsType(f))
+	g.p("\n// list adds the arguments to a request. Cursors contain all of them except those that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.Beyond) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b read) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
@@ -170,28 +172,28 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 		method := prefixMethod
 		if !operation.IsPrefix(a.Name) {
 			if method = g.limits[g.name(a.TypeReference.GO)]; method.name == "" {
-				fail("%s: the argument %s is a %s, which limits no list: give paging.Request a method for it", fullName(f), a.Name, g.name(a.TypeReference.GO))
+				fail("%s: add a method to paging.Request for the argument %s of type %s", fullName(f), a.Name, g.name(a.TypeReference.GO))
 			}
 		}
-		given := ""
+		assignment := ""
 		if chosen[a.Name] {
-			given = a.VarName + " := "
+			assignment = a.VarName + " := "
 		}
 		name := ""
 		if method.refuses {
 			name = strconv.Quote(a.Name) + ", "
 		}
-		g.p("%sq.%s(%sa.%s)", given, method.name, name, a.VarName)
+		g.p("%sq.%s(%sa.%s)", assignment, method.name, name, a.VarName)
 	}
 	if len(chosen) > 0 {
 		g.p("switch {")
 		for _, r := range all {
 			if len(r.with) > 0 {
-				given := make([]string, len(r.with))
+				conditions := make([]string, len(r.with))
 				for i, name := range r.with {
-					given[i] = f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == name })].VarName
+					conditions[i] = f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == name })].VarName
 				}
-				g.p("case %s:\nq.Key.Pattern = &model.%s.AccessPattern", strings.Join(given, " && "), r.name)
+				g.p("case %s:\nq.Key.Pattern = &model.%s.AccessPattern", strings.Join(conditions, " && "), r.name)
 			}
 		}
 		g.p("}")
@@ -200,19 +202,19 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 	g.p("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
 }
 
-// isBatch reports whether a field looks records up by a list of keys.
+// isBatch reports whether a field reads records by a list of keys.
 func isBatch(f *codegen.Field) bool { return operation.BatchArgument(f.FieldDefinition) != nil }
 
-// batchArguments writes the method that reads the argument of a field as keys of its records.
+// batchArguments writes the method that converts the argument of a field to keys of records.
 func (g *generator) batchArguments(f *codegen.Field, key types.Type) {
-	g.p("\n// keys reads the argument as the keys of records, an empty one where no record can have it.")
+	g.p("\n// keys converts the argument to keys of records. The key of a malformed ID is empty.")
 	g.p("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.name(key), g.name(key), f.Args[0].Name, f.Args[0].VarName)
 }
 
-// keyArguments writes the method that reads the arguments of a field as the key of its record.
+// keyArguments writes the method that converts the arguments of a field to the key of a record.
 func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 	name := g.name(key)
-	g.p("\n// key reads the arguments as the key of a record, and returns false where no record can have it.\nfunc (a *%s) key() (key %s, ok bool) {", argumentsType(f), name)
+	g.p("\n// key converts the arguments to the key of a record. It returns false if an ID is malformed.\nfunc (a *%s) key() (key %s, ok bool) {", argumentsType(f), name)
 	if parts, ok := key.Underlying().(*types.Struct); ok {
 		for i := range parts.NumFields() {
 			part, a := parts.Field(i), f.Args[i]
@@ -225,16 +227,16 @@ func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 	g.p("return lookupID[%s](a.%s)\n}", name, a.VarName)
 }
 
-// same reports whether two types are one. Packages that were loaded apart have their own copies of
-// the types of a third one, so types.Identical does not tell.
+// same reports whether two types are equal. types.Identical does not work, because packages that
+// were loaded separately have their own copies of the types of their imports.
 func same(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// member returns the field of a struct that has a type, or the name that by gives. It fails where
-// there is none, or more than one.
-func member(of types.Type, t types.Type, by string) string {
-	s, ok := named(of).Underlying().(*types.Struct)
+// member returns the name of the field of a struct that has the type t. If there are several, by is
+// the name of the field. member fails if there is no such field, or more than one.
+func member(structType types.Type, t types.Type, by string) string {
+	s, ok := named(structType).Underlying().(*types.Struct)
 	if !ok {
-		fail("%s has no fields", of)
+		fail("%s is not a struct", structType)
 	}
 	var found []string
 	for field := range s.Fields() {
@@ -246,13 +248,12 @@ func member(of types.Type, t types.Type, by string) string {
 		found = []string{"ID"}
 	}
 	if len(found) != 1 {
-		fail("%s has %d fields of type %s: name the attribute with by", of, len(found), t)
+		fail("%s has %d fields of type %s: set the argument by of @reads", structType, len(found), t)
 	}
 	return found[0]
 }
 
-// ownKey is the lookup by whose keys the records of a type are known: the first one that reads
-// them.
+// ownKey returns the first lookup that reads the records of a type. Its keys identify the records.
 func (g *generator) ownKey(o *codegen.Object) (reading, bool) {
 	for _, p := range g.patterns {
 		if r := g.readings[p.id()]; r.key != nil && o.Type != nil && named(r.value) != nil && same(named(r.value), named(o.Reference())) {
@@ -269,14 +270,14 @@ type planned struct {
 	reads  []read
 }
 
-// plans writes what plans and resolves the fields of a type that access patterns read.
+// plans writes the plans and resolvers of a type's fields that read access patterns.
 func (g *generator) plans(o *codegen.Object) {
 	var lists, lookups, references []planned
 	for i, f := range o.Fields {
 		all, generated := g.reads(f)
 		p := planned{f, i + 1, all}
 		switch {
-		case !generated || all[0].value == nil: // it comes with the record
+		case !generated || all[0].value == nil: // the value is part of the parent's record
 			continue
 		case isList(f):
 			lists = append(lists, p)
@@ -285,7 +286,7 @@ func (g *generator) plans(o *codegen.Object) {
 		case len(f.Args) == 0:
 			references = append(references, p)
 		default:
-			fail("%s: a record by arguments and the parent's key is read by hand: say so with byHand", fullName(f))
+			fail("%s: the generator does not support a record read by arguments and the parent's key: write the resolver by hand and add byHand to @reads", fullName(f))
 		}
 		g.resolver(p)
 	}
@@ -294,7 +295,7 @@ func (g *generator) plans(o *codegen.Object) {
 		g.pages(o, own, lists)
 	}
 	if len(lookups) > 0 {
-		g.p("\n// rootRecord adds the record that a field of Query reads by its arguments. It returns false for other fields.")
+		g.p("\n// rootRecord adds the key of the record that a field of Query reads by its arguments. It returns false for other fields.")
 		g.p("func (p plan) rootRecord(f *operation.Field, to *refs) bool {\nswitch f.Number {")
 		for _, f := range lookups {
 			g.p("case %d: // %s", f.number, f.Name)
@@ -304,7 +305,7 @@ func (g *generator) plans(o *codegen.Object) {
 				continue
 			}
 			if slices.ContainsFunc(f.reads, func(r read) bool { return r.selecting != "" }) {
-				// What is selected decides whether the record is read with its item collection.
+				// The selection determines whether the record is read with its item collection.
 				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
 			g.p("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
@@ -316,7 +317,8 @@ func (g *generator) plans(o *codegen.Object) {
 	}
 }
 
-// pages writes what plans the lists of a type: of Query, or those that belong to a record.
+// pages writes the function that plans the lists of a type: the lists of Query, or the lists of a
+// record.
 func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 	if o.Root {
 		g.p("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
@@ -335,11 +337,11 @@ func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 		g.p("for key, f := range fields(targets) {\nswitch f.Number {")
 	}
 	for _, f := range lists {
-		of := ""
+		parent := ""
 		if !o.Root {
-			of = ", string(key)"
+			parent = ", string(key)"
 		}
-		g.p("case %d: // %s\nq := p.resolver.list(%q%s)", f.number, f.Name, fullName(f.Field), of)
+		g.p("case %d: // %s\nq := p.resolver.list(%q%s)", f.number, f.Name, fullName(f.Field), parent)
 		g.p("argumentsOf[%s](p, f).list(&q, f.Beyond)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
 	}
 	g.p("}\n}")
@@ -352,25 +354,27 @@ func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
 	g.imported("context", "context")
 }
 
-// references writes what adds the records that records of a type refer to. They are known by the
-// record's own key where that has them, so that nobody has to wait for the record.
+// references writes the function that adds the keys of records that a record refers to. If the
+// record's own key contains the reference, the function takes the key, so that the plan does not
+// wait for the record.
 func (g *generator) references(o *codegen.Object, own reading, references []planned) {
-	of, what := o.Reference(), "record"
+	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {
 		if _, ok := own.key.Underlying().(*types.Struct); ok {
-			of, what = own.key, "key"
+			parentType, parameter = own.key, "key"
 		}
 	}
-	g.p("\n// %sReference adds the record that a field refers to.", lcFirst(o.Name))
-	g.p("func %sReference(%s %s, f *operation.Field, to *refs) {\nswitch f.Number {", lcFirst(o.Name), what, g.name(of))
+	g.p("\n// %sReference adds the key of the record that a field refers to.", lcFirst(o.Name))
+	g.p("func %sReference(%s %s, f *operation.Field, to *refs) {\nswitch f.Number {", lcFirst(o.Name), parameter, g.name(parentType))
 	for _, f := range references {
 		r := f.reads[0]
-		g.p("case %d: // %s\naddRef(&to.%s, f, %s.%s)", f.number, f.Name, r.follows(), what, member(of, r.key, r.by))
+		g.p("case %d: // %s\naddRef(&to.%s, f, %s.%s)", f.number, f.Name, r.follows(), parameter, member(parentType, r.key, r.by))
 	}
 	g.p("}\n}")
 }
 
-// resolver writes the resolver of a field, which returns what was planned.
+// resolver writes the resolver of a field. It returns the planned value, or reads the value if it
+// was not planned.
 func (g *generator) resolver(f planned) {
 	defer within("%s", fullName(f.Field))
 	parameters, values := "ctx context.Context", make([]string, len(f.Args))
@@ -388,15 +392,15 @@ func (g *generator) resolver(f planned) {
 	arguments := fmt.Sprintf("(&%s{%s})", argumentsType(f.Field), strings.Join(values, ", "))
 	switch {
 	case isList(f.Field):
-		of := ""
+		parent := ""
 		if !f.Object.Root {
 			own, ok := g.ownKey(f.Object)
 			if !ok {
 				fail("no access pattern reads the records of %s by a key", f.Object.Name)
 			}
-			of = ", string(obj." + member(f.Object.Reference(), own.key, "") + ")"
+			parent = ", string(obj." + member(f.Object.Reference(), own.key, "") + ")"
 		}
-		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).Beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), of, arguments, r.name)
+		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).Beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), parent, arguments, r.name)
 	case isBatch(f.Field):
 		g.p("keys, err := %s.keys()\nif err != nil {\nreturn nil, err\n}\nreturn batch(ctx, model.%s, keys)\n}", arguments, r.name)
 	case f.Object.Root:
@@ -406,7 +410,8 @@ func (g *generator) resolver(f planned) {
 	}
 }
 
-// readArguments writes the methods that read the arguments of a field as a list or as a key.
+// readArguments writes the methods that convert the arguments of a field to a list request, keys or
+// a key.
 func (g *generator) readArguments(f *codegen.Field) {
 	switch all, _ := g.reads(f); {
 	case len(all) == 0:
@@ -419,8 +424,8 @@ func (g *generator) readArguments(f *codegen.Field) {
 	}
 }
 
-// generateReads writes the plan and the resolvers of the fields that access patterns
-// read, of the resolvers of mutations, and of the types of all resolvers.
+// generateReads writes the plans and resolvers of fields that read access patterns, the resolvers
+// of mutations and the types of all resolvers.
 func generateReads(data *codegen.Data, p plugin) {
 	g := newGenerator(data)
 	g.imported(operationPackage, "operation")

@@ -1,9 +1,8 @@
-// Package graphiql serves GraphiQL, the query editor in the browser, from the
-// binary itself: no request of the page leaves the server's origin.
+// Package graphiql serves GraphiQL, the query editor in the browser, from the binary itself. The
+// page sends no request to another origin. The package imports only internal/accept of the module.
 //
-// The page is built from the ui directory and carried in the repository as
-// ui.zip, so that building the server needs no Node. ui/README.md says how to
-// rebuild it.
+// The page is built from the ui directory and committed as ui.zip, so that building the server
+// needs no Node. ui/README.md describes how to rebuild it.
 package graphiql
 
 import (
@@ -26,10 +25,10 @@ import (
 //go:embed ui.zip
 var bundle []byte
 
-// ContentSecurityPolicy is sent with every response of [Handler]. The page runs
-// only its own scripts and talks only to its own origin. Styles must allow
-// inline ones, because the Monaco editor writes its theme into style elements;
-// images allow data URLs, because its stylesheet draws icons with them.
+// ContentSecurityPolicy is sent with every response of [Handler]. The page runs only its own
+// scripts and connects only to its own origin. Inline styles are allowed because the Monaco editor
+// writes its theme into style elements. Data URLs of images are allowed because its stylesheet
+// draws icons with them.
 const ContentSecurityPolicy = "default-src 'none'; " +
 	"script-src 'self'; " +
 	"style-src 'self' 'unsafe-inline'; " +
@@ -41,8 +40,8 @@ const ContentSecurityPolicy = "default-src 'none'; " +
 	"form-action 'none'; " +
 	"frame-ancestors 'none'"
 
-// contentTypes has the type of every kind of file in the bundle. The mime
-// package is not asked: its answers depend on the tables of the host.
+// contentTypes maps each file extension in the bundle to a content type. The mime package is not
+// used, because its results depend on the tables of the host.
 var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".html":  "text/html; charset=utf-8",
@@ -57,24 +56,24 @@ var contentTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// Handler returns a handler that serves the page at "/" and its assets at the
-// paths below that the page refers to. It fails if the embedded bundle is not
-// usable, which a test of this package rules out for a committed one.
+// Handler returns a handler that serves the page at "/" and its assets at the paths that the page
+// refers to. It returns an error if the embedded bundle is not usable. A test of this package rules
+// that out for a committed bundle.
 //
 // The page sends its queries to /graphql of the same origin.
 func Handler() (http.Handler, error) {
 	return newHandler(bundle)
 }
 
-// handler maps request paths to what they serve.
+// handler maps request paths to assets.
 type handler map[string]*asset
 
 // asset is one file of the bundle, ready to be sent.
 type asset struct {
 	file     *zip.File
 	deflated []byte // aliases the bundle
-	// plain inflates the file when it is first asked for, and keeps it: all files together are
-	// some seven megabytes, and inflating one takes a processor for up to 30 ms.
+	// plain inflates the file on first use and keeps the result. All files together have some seven
+	// megabytes, and inflating one takes up to 30 ms of processor time.
 	plain        func() ([]byte, error)
 	contentType  string
 	cacheControl string
@@ -110,7 +109,7 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 	}
 	contentType, ok := contentTypes[path.Ext(file.Name)]
 	if !ok {
-		return nil, errors.New("no content type known for this kind of file")
+		return nil, errors.New("no content type for this file extension")
 	}
 	offset, err := file.DataOffset()
 	if err != nil {
@@ -130,8 +129,8 @@ func newAsset(file *zip.File, bundle []byte) (*asset, error) {
 		tag:          hex.EncodeToString(sum[:16]),
 	}
 	a.plain = sync.OnceValues(a.inflate)
-	// Vite puts a hash of the content into every name below assets, and only
-	// there; such a file can never change.
+	// Vite puts a hash of the content into every name in assets, and nowhere outside. Such a file
+	// never changes.
 	if strings.HasPrefix(file.Name, "assets/") {
 		a.cacheControl = "public, max-age=31536000, immutable"
 	}
@@ -180,9 +179,9 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	// An error here is a client that went away, or a bundle damaged in memory.
-	// The Content-Length is out already, so the server ends the connection and
-	// the client knows its copy is incomplete.
+	// An error means that the client has disconnected, or that the bundle is damaged in memory. The
+	// Content-Length has been sent already. So the server closes the connection, and the client
+	// detects that its copy is incomplete.
 	if gzip {
 		_ = a.writeGzip(w)
 	} else {
@@ -190,15 +189,15 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gzipHeader opens a gzip member that uses deflate, has no optional fields and
-// no modification time, and does not say which system made it.
+// gzipHeader opens a gzip member that uses deflate. It has no optional fields and no modification
+// time, and does not name the operating system.
 const gzipHeader = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
-// gzipTrailerSize is the size of the checksum and length that end a member.
+// gzipTrailerSize is the size of the checksum and the length at the end of a member.
 const gzipTrailerSize = 8
 
-// writeGzip sends the file as gzip without compressing anything: zip and gzip
-// are both frames around the same deflate stream, with the same checksum.
+// writeGzip sends the file as gzip without compressing it. Zip and gzip are two containers for the
+// same deflate stream, with the same checksum.
 func (a *asset) writeGzip(w io.Writer) error {
 	if _, err := io.WriteString(w, gzipHeader); err != nil {
 		return err

@@ -23,7 +23,7 @@ func newTestHandler(t *testing.T) http.Handler {
 	return h
 }
 
-// request sends one request, with the header lines given as name, value pairs.
+// request sends one request. header has names and values in turn.
 func request(h http.Handler, method, target string, header ...string) *http.Response {
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(header); i += 2 {
@@ -272,8 +272,8 @@ func TestPageRefersOnlyToItsOwnFiles(t *testing.T) {
 	}
 }
 
-// Scripts name the chunks and workers that they load later; a name without a
-// file would only fail in the browser, and only when somebody gets that far.
+// Scripts name the chunks and workers that they load later. A missing file would fail only in the
+// browser, and only in some use of the page.
 func TestScriptsReferOnlyToBundledFiles(t *testing.T) {
 	files := bundled(t)
 	chunk := regexp.MustCompile("[\"'`](?:\\./)?(?:assets/)?([\\w.-]+-[\\w-]{8}\\.(?:js|css|ttf))[\"'`)]")

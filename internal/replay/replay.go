@@ -34,11 +34,16 @@ type Client struct {
 	requests atomic.Int64
 	// transactions reports whether answers to TransactWriteItems are replayed, too.
 	transactions atomic.Bool
+	// recording reports whether Record was called. transaction is the number of transactions since
+	// Record or Repeat.
+	recording   atomic.Bool
+	transaction atomic.Uint64
 }
 
 // answer is one that is kept. Header is shared by all its replays, as nobody changes the header of
 // a response.
 type answer struct {
+	status int
 	header http.Header
 	body   []byte
 }
@@ -64,6 +69,18 @@ func (c *Client) Requests() int { return int(c.requests.Load()) }
 // get the same answer and change nothing. The kept answers to reads stay. A benchmark can so make
 // the same change any number of times.
 func (c *Client) ReplayTransactions() { c.transactions.Store(true) }
+
+// Record deletes all kept answers. From then on, c also keeps the answers to transactions, accepted
+// or refused, in their order. After Repeat, an operation that is executed again gets the same answers
+// and changes nothing. A test can so measure the same work any number of times.
+func (c *Client) Record() {
+	c.recording.Store(true)
+	c.forget()
+	c.Repeat()
+}
+
+// Repeat makes c replay the answers since Record from the first transaction on.
+func (c *Client) Repeat() { c.transaction.Store(0) }
 
 type countKey struct{}
 
@@ -109,7 +126,7 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	c.mu.RUnlock()
 	if kept == nil {
 		response, err := c.forward(r, asked.body.Bytes())
-		if err != nil || response.StatusCode != http.StatusOK {
+		if err != nil || response.StatusCode != http.StatusOK && !(c.recording.Load() && changes(target)) {
 			return response, err
 		}
 		if kept, err = keep(response); err != nil {
@@ -127,8 +144,12 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 func (c *Client) key(target string, asked *request) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
-		return asked.fingerprint(target)
+		key, ok := asked.fingerprint(target)
+		return mix(key, c.transaction.Load()), ok // a read after a transaction has another answer
 	case "DynamoDB_20120810.TransactWriteItems":
+		if c.recording.Load() {
+			return mix(maphash.String(seed, target), c.transaction.Add(1)), true
+		}
 		return mix(maphash.String(seed, target), 0), c.transactions.Load()
 	}
 	return 0, false
@@ -165,7 +186,7 @@ func keep(response *http.Response) (*answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay: read the answer: %w", err)
 	}
-	return &answer{body: body, header: http.Header{
+	return &answer{status: response.StatusCode, body: body, header: http.Header{
 		"Server":           {"Server"},
 		"Content-Type":     {"application/x-amz-json-1.0"},
 		"Content-Length":   {strconv.Itoa(len(body))},
@@ -179,7 +200,7 @@ func (a *answer) response(r *http.Request) *http.Response {
 	body := &replayed{}
 	body.Reset(a.body)
 	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: a.header, Body: body, ContentLength: int64(len(a.body)), Request: r,
 	}
 }

@@ -98,6 +98,39 @@ func TestWritesAreSeen(t *testing.T) {
 	}
 }
 
+// After Record, the engine makes each transaction once. Repeat replays the answers, also a refusal,
+// and a read after a transaction gets the answer from after it.
+func TestRecordedTransactionsAreRepeated(t *testing.T) {
+	store, replayed, engine := book(t)
+	ctx := context.Background()
+	id := customer(ctx, t, store).ID
+	execute := func() (names [2]string, refusal error) {
+		names[0] = customer(ctx, t, store).Name
+		name := names[0] + " II"
+		if _, err := store.UpdateCustomer(ctx, change.Caller{Name: "test"}, commerce.CustomerChange{ID: id, Name: &name}); err != nil {
+			t.Fatal(err)
+		}
+		names[1] = customer(ctx, t, store).Name
+		_, refusal = store.CreateCustomer(ctx, change.Caller{Name: "test"}, commerce.Customer{ID: id, Name: "Ann", Email: "ann@example.com"})
+		return names, refusal
+	}
+	replayed.Record()
+	first, refused := execute()
+	if first[1] != first[0]+" II" || refused == nil {
+		t.Fatalf("the customer is called %q, then %q; the second transaction: %v", first[0], first[1], refused)
+	}
+	asked := engine.requests.Load()
+	for range 2 {
+		replayed.Repeat()
+		if again, err := execute(); again != first || err == nil || err.Error() != refused.Error() {
+			t.Errorf("repeated: %q and %v, want %q and %v", again, err, first, refused)
+		}
+	}
+	if more := engine.requests.Load() - asked; more > 0 {
+		t.Errorf("the engine gets %d requests again", more)
+	}
+}
+
 // The engine makes the first transaction only. All later ones get its answer, and reads get what
 // they got before.
 func TestTransactionsAreReplayed(t *testing.T) {

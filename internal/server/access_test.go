@@ -24,7 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// listener keeps what is asked of DynamoDB, and how many records come back.
+// listener records the requests to DynamoDB, and counts the records in the responses.
 type listener struct {
 	next dynamodb.HTTPClient
 
@@ -32,7 +32,7 @@ type listener struct {
 	requests []string
 }
 
-// Do sends a request on.
+// Do forwards a request.
 func (l *listener) Do(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
@@ -50,7 +50,7 @@ func (l *listener) Do(r *http.Request) (*http.Response, error) {
 	}
 	_ = response.Body.Close()
 	response.Body = io.NopCloser(bytes.NewReader(reply))
-	// The order of a JSON object's members is the SDK's mood.
+	// The SDK encodes the members of a JSON object in no fixed order.
 	var members any
 	if err := json.Unmarshal(body, &members); err != nil {
 		return nil, err
@@ -65,8 +65,7 @@ func (l *listener) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// heard are the requests since it was asked last, in an order that does not depend on which was
-// quicker.
+// heard returns and forgets the requests, sorted, as their order depends on timing.
 func (l *listener) heard() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +75,7 @@ func (l *listener) heard() string {
 	return strings.Join(requests, "\n")
 }
 
-// guardedShop is a shop that asks who makes requests, with an ear on what is asked of DynamoDB.
+// guardedShop is a fixture with authentication that records the requests to DynamoDB.
 type guardedShop struct {
 	*shop
 	listener *listener
@@ -98,9 +97,9 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := r.URL.Query()
-		if role, ok := commerce.ParseRole(who.Get("role")); ok {
-			r = r.WithContext(graph.WithPrincipal(r.Context(), commerce.Principal{ID: who.Get("as") + "/" + who.Get("customer"), Name: who.Get("as"), Role: role, Customer: commerce.CustomerID(who.Get("customer"))}))
+		query := r.URL.Query()
+		if role, ok := commerce.ParseRole(query.Get("role")); ok {
+			r = r.WithContext(graph.WithPrincipal(r.Context(), commerce.Principal{ID: query.Get("as") + "/" + query.Get("customer"), Name: query.Get("as"), Role: role, Customer: commerce.CustomerID(query.Get("customer"))}))
 		}
 		handler.ServeHTTP(w, r)
 	}))
@@ -108,10 +107,10 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 	return guardedShop{s, l, srv.URL + server.PathGraphQL}
 }
 
-// says is the answer to somebody, without explain, which a role may lack.
-func (s guardedShop) says(t *testing.T, who, query string) string {
+// says returns the response to a caller. It does not ask for explain, which some roles may not use.
+func (s guardedShop) says(t *testing.T, caller, query string) string {
 	t.Helper()
-	status, text := api{s.url + "?" + who}.send(t, query, nil)
+	status, text := api{s.url + "?" + caller}.send(t, query, nil)
 	return fmt.Sprintf("%d %s", status, text)
 }
 
@@ -120,9 +119,9 @@ const (
 	asStaff = "role=STAFF&as=sam"
 )
 
-// Whatever a customer tries with somebody else's ids, in whatever way, is answered as it is for ids
-// that nobody has, by the same requests that find as little; nothing of it changes the table; and
-// with the own ids it works.
+// A customer who guesses another customer's IDs gets the same response as for IDs that do not
+// exist, after the same DynamoDB requests and with as few records. Nothing is written. With the
+// customer's own IDs, the same operations succeed.
 func TestGuessedIDs(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -153,35 +152,36 @@ func TestGuessedIDs(t *testing.T) {
 			before := s.records(t)
 			s.listener.heard()
 			type answer struct{ said, heard string }
-			ask := func(of ids) answer {
-				a := answer{s.says(t, asAnn, in(of, query)), s.listener.heard()}
-				out := strings.NewReplacer(of.order, "$O", fmt.Sprintf("%q", of.customer), `"$C"`, "CUSTOMER#"+of.customer+`"`, `CUSTOMER#$C"`, "k"+of.customer, "k$C", "no customer "+of.customer, "no customer $C")
+			ask := func(targets ids) answer {
+				a := answer{s.says(t, asAnn, in(targets, query)), s.listener.heard()}
+				out := strings.NewReplacer(targets.order, "$O", fmt.Sprintf("%q", targets.customer), `"$C"`, "CUSTOMER#"+targets.customer+`"`, `CUSTOMER#$C"`, "k"+targets.customer, "k$C", "no customer "+targets.customer, "no customer $C")
 				return answer{out.Replace(a.said), out.Replace(a.heard)}
 			}
 			guessed, unknown := ask(bob), ask(nobody)
 			if guessed != unknown || strings.Contains(guessed.said, "errors") && !strings.Contains(guessed.said, "userErrors") {
-				t.Errorf("%s\nof another's is answered %s\n%s\nof nobody's %s\n%s", query, guessed.said, guessed.heard, unknown.said, unknown.heard)
+				t.Errorf("%s\nfor another customer's records returns %s\n%s\nfor missing ones %s\n%s", query, guessed.said, guessed.heard, unknown.said, unknown.heard)
 			}
 			if difference := changes(before, s.records(t)); difference != "" {
 				t.Errorf("%s changes\n%s", query, difference)
 			}
 			s.listener.heard()
 			if mine := ask(ann); mine.said == guessed.said || strings.Contains(mine.said, "NOT_FOUND") || strings.Contains(mine.said, `"errors"`) || strings.Contains(mine.said, "explain") {
-				t.Errorf("%s\nof the own records is answered %s", query, mine.said)
+				t.Errorf("%s\nfor the caller's own records returns %s", query, mine.said)
 			}
 		}
-		// What ann did stands in her name, and staff may do the same for bob.
+		// The event of ann's mutation names her as the actor. Staff may use the same mutation on bob's
+		// orders.
 		if got := s.says(t, asStaff, fmt.Sprintf(`{order(id:%q){status timeline{nodes{actor type}}}}`, own)); !strings.Contains(got, `{"actor":"ann","type":"CANCELLED"}`) || !strings.Contains(got, "explain") {
-			t.Errorf("staff are told %s", got)
+			t.Errorf("staff get %s", got)
 		}
 		if got := s.says(t, asStaff, fmt.Sprintf(`mutation{cancelOrder(input:{orderId:%q}){order{status} userErrors{code}}}`, others)); !strings.Contains(got, "CANCELLED") {
-			t.Errorf("staff are told %s", got)
+			t.Errorf("staff get %s", got)
 		}
 	})
 }
 
-// Customers cannot change their e-mail address, so they cannot find out who has one, nor take one
-// that is not theirs.
+// Customers cannot change their e-mail address. So they cannot find out which addresses exist, and
+// cannot claim an address that is not theirs.
 func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
 	before := s.records(t)
@@ -192,15 +192,15 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	} {
 		s.listener.heard()
 		var answers []string
-		for _, email := range []string{"bob@example.com", "zoe@example.com", "ann@example.com"} { // another's, nobody's, the own
+		for _, email := range []string{"bob@example.com", "zoe@example.com", "ann@example.com"} { // another customer's address, an unused one, and the caller's own
 			got := s.says(t, asAnn, fmt.Sprintf(form, email))
-			if heard := s.listener.heard(); !strings.Contains(got, errcode.Forbidden) || strings.Contains(got, `"data"`) || heard != "" {
-				t.Errorf("%s for %s: %s\n%s", form, email, got, heard)
+			if requests := s.listener.heard(); !strings.Contains(got, errcode.Forbidden) || strings.Contains(got, `"data"`) || requests != "" {
+				t.Errorf("%s for %s: %s\n%s", form, email, got, requests)
 			}
 			answers = append(answers, strings.ReplaceAll(got, email, "$E"))
 		}
 		if slices.Sort(answers); len(slices.Compact(answers)) != 1 {
-			t.Errorf("%s is answered %v: the answer depends on the address", form, answers)
+			t.Errorf("the response to %s is %v: it depends on the address", form, answers)
 		}
 	}
 	if difference := changes(before, s.records(t)); difference != "" {
@@ -210,12 +210,11 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 		t.Errorf("ann's name: %s", got)
 	}
 	if got := s.says(t, asStaff, `mutation{updateCustomer(input:{id:"ann",email:"new@example.com"}){customer{email} userErrors{code}}}`); !strings.Contains(got, `"new@example.com"`) {
-		t.Errorf("staff are answered %s", got)
+		t.Errorf("staff get %s", got)
 	}
 }
 
-// Every principal can query viewer. It has the record of a customer; for other roles nothing is
-// read.
+// Every principal can query viewer. A customer gets its record. For other roles nothing is read.
 func TestViewer(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -224,27 +223,27 @@ func TestViewer(t *testing.T) {
 		own := `"permissions":["READ_VIEWER","READ_CATALOG","READ_CUSTOMER","READ_ORDER","READ_CONTACT","PLACE_ORDER","CHANGE_ORDER","CHANGE_CUSTOMER","RESOLVE_ENTITIES"]`
 		s.listener.heard()
 		if got, want := s.says(t, asAnn, query), `{"viewer":{"role":"CUSTOMER",`+own+`,"customer":{"name":"Ann","orders":{"nodes":[]}}}}`; !strings.Contains(got, want) {
-			t.Errorf("ann is answered %s, want %s", got, want)
+			t.Errorf("ann gets %s, want %s", got, want)
 		}
 		s.listener.heard()
 		got := s.says(t, asStaff, query)
 		if !strings.Contains(got, `{"viewer":{"role":"STAFF","permissions":["READ_VIEWER",`) || !strings.Contains(got, `"customer":null}}`) {
-			t.Errorf("staff are answered %s", got)
+			t.Errorf("staff get %s", got)
 		}
 		if read := s.listener.heard(); read != "" {
 			t.Errorf("for staff %s is read", read)
 		}
 		if got := s.says(t, "", query); !strings.Contains(got, "UNAUTHENTICATED") {
-			t.Errorf("nobody is answered %s", got)
+			t.Errorf("a request without a token gets %s", got)
 		}
 	})
 }
 
-// A representation that names no entity is refused without the names of entities and keys, to
-// callers who may not know of the schema.
+// A representation that names no entity is rejected. Callers that may not read the schema get a
+// message without the names of entities and keys.
 func TestMessagesAboutRepresentations(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
-	for representation, told := range map[string]string{
+	for representation, message := range map[string]string{
 		`{__typename:"Custom",id:"ann"}`:  "Warehouse",
 		`{__typename:"Product"}`:          "sku",
 		`{__typename:"Product",id:"mug"}`: "sku",
@@ -252,22 +251,22 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 		`{__typename:"Order",id:true}`:    `\"id\"`,
 	} {
 		query := `{_entities(representations:[` + representation + `,{__typename:"Customer",id:"ann"}]){... on Customer{name}}}`
-		if got := s.says(t, asStaff, query); !strings.Contains(got, told) || !strings.Contains(got, `[null,{"name":`) {
-			t.Errorf("%s: staff are told %s, want %s", representation, got, told)
+		if got := s.says(t, asStaff, query); !strings.Contains(got, message) || !strings.Contains(got, `[null,{"name":`) {
+			t.Errorf("%s: staff get %s, want %s", representation, got, message)
 		}
 		got := s.says(t, asAnn, query)
-		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `names no entity`) || !strings.Contains(got, errcode.BadUserInput) {
-			t.Errorf("%s: ann is told %s", representation, got)
+		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `contains a value that is not an entity`) || !strings.Contains(got, errcode.BadUserInput) {
+			t.Errorf("%s: ann gets %s", representation, got)
 		}
 		for _, name := range []string{"Custom", "Employee", "Order", "Product", "Warehouse", "sku", "id"} {
 			if strings.Contains(got, `\"`+name+`\"`) || strings.Contains(got, name+",") || strings.Contains(got, name+" and") {
-				t.Errorf("%s: ann is told of %s: %s", representation, name, got)
+				t.Errorf("%s: the message to ann contains %s: %s", representation, name, got)
 			}
 		}
 	}
 }
 
-// Roles are refused by HTTP as a request with an error, and nothing is read.
+// A role that may not use an operation gets an HTTP response with an error, and nothing is read.
 func TestRefusedRoles(t *testing.T) {
 	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
 	for _, c := range []struct{ who, query, code string }{
@@ -282,8 +281,8 @@ func TestRefusedRoles(t *testing.T) {
 	} {
 		s.listener.heard()
 		got := s.says(t, c.who, c.query)
-		if heard := s.listener.heard(); !strings.Contains(got, c.code) || strings.Contains(got, `"data"`) || heard != "" {
-			t.Errorf("%s, %s: %s\n%s", c.who, c.query, got, heard)
+		if requests := s.listener.heard(); !strings.Contains(got, c.code) || strings.Contains(got, `"data"`) || requests != "" {
+			t.Errorf("%s, %s: %s\n%s", c.who, c.query, got, requests)
 		}
 	}
 }

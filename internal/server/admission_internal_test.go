@@ -12,36 +12,37 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
 
-// A customer is one caller whatever the token, and others are told apart by their subjects.
+// All tokens of a customer have the same caller. Other callers are identified by their subjects.
 func TestCallers(t *testing.T) {
-	h := overHTTP{weights: map[commerce.Role]int{commerce.RoleService: 8}}
+	h := httpHandler{weights: map[commerce.Role]int{commerce.RoleService: 8}}
 	for name, c := range map[string]struct {
 		who  commerce.Principal
 		want admission.Caller
 	}{
 		"a customer": {commerce.Principal{ID: "a", Role: commerce.RoleCustomer, Customer: "cust_01"}, admission.Caller{Key: "customer/cust_01"}},
 		"a service":  {commerce.Principal{ID: "b", Role: commerce.RoleService}, admission.Caller{Key: "b", Weight: 8}},
-		"an address": {anonymous("203.0.113.7:1000"), admission.Caller{Key: "anonymous/203.0.113.7", Stranger: true}},
-		"a network":  {anonymous("[2001:db8::1]:1000"), admission.Caller{Key: "anonymous/2001:db8::/64", Stranger: true}},
+		"an address": {anonymousPrincipal("203.0.113.7:1000"), admission.Caller{Key: "anonymous/203.0.113.7", Stranger: true}},
+		"a network":  {anonymousPrincipal("[2001:db8::1]:1000"), admission.Caller{Key: "anonymous/2001:db8::/64", Stranger: true}},
 	} {
 		if got := h.callerOf(auth.Identity{Principal: c.who}); got != c.want {
 			t.Errorf("%s is the caller %+v, want %+v", name, got, c.want)
 		}
 	}
-	if got := h.stranger("203.0.113.7:1000"); got != (admission.Caller{}) {
+	if got := h.anonymousCaller("203.0.113.7:1000"); got != (admission.Caller{}) {
 		t.Errorf("without authentication there is the caller %+v", got)
 	}
 	h.authentication.tokens = new(auth.Authenticator)
-	if got := h.stranger("203.0.113.7:1000"); got != (admission.Caller{Key: "stranger/203.0.113.7", Stranger: true}) {
+	if got := h.anonymousCaller("203.0.113.7:1000"); got != (admission.Caller{Key: "address/203.0.113.7", Stranger: true}) {
 		t.Errorf("before its token is verified, a request is of %+v", got)
 	}
 }
 
-// Only refusals that concern their caller alone are late, and not for longer than the client waits.
+// Only a refusal that concerns its caller alone is delayed, and the delay ends if the client
+// disconnects.
 func TestRefusalsOfACallerAreLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gone, leave := context.WithCancel(t.Context())
-		leave()
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
 		for name, c := range map[string]struct {
 			ctx     context.Context
 			refused *refusal
@@ -51,15 +52,15 @@ func TestRefusalsOfACallerAreLate(t *testing.T) {
 			"no refusal":              {t.Context(), nil, graph.Executed, 0},
 			"a refused document":      {t.Context(), nil, graph.Refused, 0},
 			"no points left":          {t.Context(), nil, graph.RateLimited, shareDelay},
-			"no points for the bytes": {t.Context(), &refusal{limited: &graph.Result{}}, graph.Executed, shareDelay},
+			"no points for the bytes": {t.Context(), &refusal{rateLimitResult: &graph.Result{}}, graph.Executed, shareDelay},
 			"a full server":           {t.Context(), &refusal{pool: "requests"}, graph.Executed, 0},
-			"a caller's share":        {t.Context(), &refusal{pool: "requests", ofCaller: true}, graph.Executed, shareDelay},
-			"a client that has gone":  {gone, &refusal{pool: "requests", ofCaller: true}, graph.Executed, 0},
+			"a caller's share":        {t.Context(), &refusal{pool: "requests", shareExceeded: true}, graph.Executed, shareDelay},
+			"a client that has gone":  {cancelled, &refusal{pool: "requests", shareExceeded: true}, graph.Executed, 0},
 		} {
-			began := time.Now()
+			start := time.Now()
 			delayRefusal(c.ctx, c.refused, graph.Result{Outcome: c.outcome})
-			if took := time.Since(began); took != c.want {
-				t.Errorf("%s is %v late, want %v", name, took, c.want)
+			if elapsed := time.Since(start); elapsed != c.want {
+				t.Errorf("%s is %v late, want %v", name, elapsed, c.want)
 			}
 		}
 	})

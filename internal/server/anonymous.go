@@ -6,29 +6,30 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// anonymousNetwork is how many bits of an IPv6 address tell callers apart: one customer of a
-// network provider has at least so many addresses (https://www.rfc-editor.org/rfc/rfc6177).
-const anonymousNetwork = 64
+// ipv6NetworkBits is the number of leading bits of an IPv6 address that identify a caller. A
+// customer of a network provider has at least one network of this size
+// (https://www.rfc-editor.org/rfc/rfc6177).
+const ipv6NetworkBits = 64
 
-// anonymous returns the principal of a request without a token. It is named after the address that
-// the connection comes from: callers behind one proxy are one principal.
-func anonymous(remote string) commerce.Principal {
-	who := commerce.Principal{ID: "anonymous", Name: "anonymous", Role: commerce.RoleAnonymous}
-	if network := networkOf(remote); network != "" {
-		who.ID += "/" + network
+// anonymousPrincipal returns the principal of a request without a token. Its ID contains the
+// network address of the connection. Callers behind the same proxy are the same principal.
+func anonymousPrincipal(remote string) commerce.Principal {
+	principal := commerce.Principal{ID: "anonymous", Name: "anonymous", Role: commerce.RoleAnonymous}
+	if network := remoteNetwork(remote); network != "" {
+		principal.ID += "/" + network
 	}
-	return who
+	return principal
 }
 
-// networkOf returns the address that a connection comes from, for IPv6 its network. It returns an
-// empty text if the address cannot be read.
-func networkOf(remote string) string {
-	from, err := netip.ParseAddrPort(remote)
+// remoteNetwork returns the IPv4 address of a connection, or the network of its IPv6 address. It
+// returns an empty string if the address is malformed.
+func remoteNetwork(remote string) string {
+	addrPort, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return ""
 	}
-	address := from.Addr().Unmap().WithZone("")
-	if network, err := address.Prefix(anonymousNetwork); err == nil && address.Is6() {
+	address := addrPort.Addr().Unmap().WithZone("")
+	if network, err := address.Prefix(ipv6NetworkBits); err == nil && address.Is6() {
 		return network.String()
 	}
 	return address.String()

@@ -26,13 +26,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// catalogQuery is a query for everybody, catalogAnswer its answer.
+// catalogQuery is a query that needs no token, and catalogAnswer its response.
 const (
 	catalogQuery  = `{ product(sku: "prod_100") { name } }`
 	catalogAnswer = `{"data":{"product":{"name":"Widget A"}}`
 )
 
-// askFrom sends a query without a token from an address.
+// askFrom sends a query without a token from a remote address.
 func askFrom(h http.Handler, remote, query string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, strings.NewReader(post(query)))
 	r.RemoteAddr = remote
@@ -45,13 +45,13 @@ func askFrom(h http.Handler, remote, query string, header ...string) *httptest.R
 	return w
 }
 
-// needsToken reports whether every error in an answer says that a token helps.
+// needsToken reports whether every error in a response has the code UNAUTHENTICATED.
 func needsToken(answer string) bool {
-	says := strings.Count(answer, "send a token as Authorization: Bearer TOKEN")
-	return says > 0 && says == strings.Count(answer, `"message":`) && says == strings.Count(answer, `"code":"UNAUTHENTICATED"`)
+	hints := strings.Count(answer, "send a token as Authorization: Bearer TOKEN")
+	return hints > 0 && hints == strings.Count(answer, `"message":`) && hints == strings.Count(answer, `"code":"UNAUTHENTICATED"`)
 }
 
-// refusedWithoutToken are operations that need a token, one of each kind.
+// refusedWithoutToken has operations that need a token, one of each kind.
 var refusedWithoutToken = map[string]string{
 	"a customer":             `{ customer(id: "cust_01") { name } }`,
 	"the viewer's contact":   `{ viewer { customer { name } } }`,
@@ -73,8 +73,8 @@ var refusedWithoutToken = map[string]string{
 	"following all orders":   `subscription { orderStatusChanged { id } }`,
 }
 
-// Without a token there is the catalog, if the server is configured so. The rest is refused as
-// something that a token helps with, before anything is read.
+// If the server is so configured, the catalog needs no token. Other fields are refused with
+// UNAUTHENTICATED before anything is read.
 func TestWithoutAToken(t *testing.T) {
 	var reads atomic.Int64
 	store := sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
@@ -92,12 +92,12 @@ func TestWithoutAToken(t *testing.T) {
 	}
 	const viewer = `{ viewer { role permissions customer { __typename } } products(category: "Hardware", first: 1) { nodes { sku available } } }`
 	if got, want := ask(g, http.MethodPost, server.PathGraphQL, post(viewer)).Body.String(), `{"data":{"viewer":{"role":"ANONYMOUS","permissions":["READ_VIEWER","READ_CATALOG","RESOLVE_ENTITIES"],"customer":null},"products":{"nodes":[{"sku"`; !strings.HasPrefix(got, want) {
-		t.Errorf("the viewer is answered %s, want %s", got, want)
+		t.Errorf("the viewer is %s, want %s", got, want)
 	}
 	const entities = `{ _entities(representations: [{__typename: "Product", sku: "prod_100"}, {__typename: "Customer", id: "cust_01"}]) { __typename } }`
 	reads.Store(0)
 	if got := ask(g, http.MethodPost, server.PathGraphQL, post(entities)).Body.String(); !strings.Contains(got, `"data":{"_entities":[{"__typename":"Product"},null]}`) || !strings.Contains(got, `"UNAUTHENTICATED"`) || !strings.Contains(got, "send a token") || reads.Load() > 1 {
-		t.Errorf("entities are answered %s, after %d reads", got, reads.Load())
+		t.Errorf("the entities are %s, after %d reads", got, reads.Load())
 	}
 	reads.Store(0)
 	for name, query := range refusedWithoutToken {
@@ -114,14 +114,14 @@ func TestWithoutAToken(t *testing.T) {
 	if n := reads.Load(); n > 0 {
 		t.Errorf("%d reads for what is refused", n)
 	}
-	// Messages tell nothing of the schema.
+	// Messages do not contain names of the schema.
 	if got := ask(g, http.MethodPost, server.PathGraphQL, post(`{ product(sku: "x") { nam } }`)).Body.String(); strings.Contains(got, "Product") || !strings.Contains(got, "BAD_USER_INPUT") {
-		t.Errorf("a wrong name is answered %s", got)
+		t.Errorf("a wrong name gets %s", got)
 	}
 }
 
-// A header that is no good token is refused, as if the server asked everybody for one. So are
-// callers without a token where the server is not configured to accept them.
+// An invalid Authorization header is refused even if the server accepts anonymous callers. Requests
+// without a token are refused if the server does not accept anonymous callers.
 func TestABadTokenIsNotAnonymous(t *testing.T) {
 	g := guarding(t, sampleThrough(t, direct), server.Options{Anonymous: true})
 	for header, given := range map[string]bool{
@@ -141,7 +141,7 @@ func TestABadTokenIsNotAnonymous(t *testing.T) {
 	checkRefused(t, ask(off, http.MethodPost, server.PathGraphQL, post(catalogQuery)), "a server that accepts tokens only", false)
 }
 
-// Trusted documents are for callers without a token, too, as far as the catalog goes.
+// Callers without a token can execute trusted documents that only read the catalog.
 func TestTrustedDocumentsWithoutAToken(t *testing.T) {
 	trusted := func(id, text string) document.Trusted { return document.Trusted{ID: id, Text: text} }
 	g := guarding(t, sampleThrough(t, direct), server.Options{Anonymous: true, Graph: graph.Options{
@@ -160,8 +160,8 @@ func TestTrustedDocumentsWithoutAToken(t *testing.T) {
 	check(t, ask(g, http.MethodPost, server.PathGraphQL, post(`{ product(sku: "prod_101") { name } }`)), http.StatusOK, "DOCUMENT_NOT_TRUSTED", asJSON)
 }
 
-// Callers without a token share the points of their address, and leave those of others and of
-// tokens alone.
+// Callers without a token share the points of their network address. They use no points of other
+// addresses or of tokens.
 func TestPointsOfAddresses(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	g := guarding(t, sampleThrough(t, direct), server.Options{Anonymous: true, Graph: graph.Options{
@@ -176,13 +176,13 @@ func TestPointsOfAddresses(t *testing.T) {
 		left   int
 	}{
 		{"203.0.113.7:1000", 99},
-		{"203.0.113.7:2000", 98}, // of any port
+		{"203.0.113.7:2000", 98}, // any port of the address
 		{"[::ffff:203.0.113.7]:3000", 97},
 		{"203.0.113.8:1000", 99},
 		{"[2001:db8:1:2::1]:1000", 99},
-		{"[2001:db8:1:2:ffff::2%eth0]:1000", 98}, // of one network
+		{"[2001:db8:1:2:ffff::2%eth0]:1000", 98}, // the same network
 		{"[2001:db8:1:3::1]:1000", 99},
-		{"@", 99}, // of no address
+		{"@", 99}, // no address
 		{"", 98},
 	} {
 		if got := left(c.remote); got != c.left {
@@ -201,8 +201,8 @@ func TestPointsOfAddresses(t *testing.T) {
 	}
 }
 
-// Callers without a token have half of the slots of requests together, whatever their addresses,
-// and half of the concurrent cost.
+// All callers without a token together have half of the slots for requests and half of the
+// concurrent cost, from any number of addresses.
 func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 	b := block()
 	g := guarding(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Admission: admission.New(admission.Sizes{admission.Requests: 4, admission.Cost: 16_000})})
@@ -213,7 +213,7 @@ func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 		<-b.arrived
 	}
 	const large = `{ products(category: "Hardware", first: 100) { nodes { a: name b: name c: name d: name e: name f: name g: name h: name i: name j: name k: name l: name m: name n: name o: name p: name q: name r: name s: name t: name u: name v: name w: name x: name y: name z: name aa: name ab: name ac: name ad: name ae: name af: name ag: name ah: name ai: name aj: name ak: name al: name am: name an: name } } }`
-	begin("203.0.113.1:1", large) // some 4,100 of the 8,000 that are half
+	begin("203.0.113.1:1", large) // about 4,100 of the 8,000 points that are half
 	if got := check(t, askFrom(g, "203.0.113.2:1", large), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "pool cost") {
 		t.Errorf("a second large one: %+v", got)
 	}
@@ -234,7 +234,7 @@ func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 	}
 }
 
-// anonymousLive is a live server that accepts sockets without a token.
+// anonymousLive starts a live server that accepts sockets without a token.
 func anonymousLive(t *testing.T, opts server.Options) (*live, *guarded) {
 	t.Helper()
 	db := embedded.New().Client()
@@ -246,7 +246,7 @@ func anonymousLive(t *testing.T, opts server.Options) (*live, *guarded) {
 	return l, g
 }
 
-// A socket that says nothing of a token has the catalog; one with a bad token is closed.
+// A socket without a token can query the catalog. A socket with an invalid token is closed.
 func TestSocketsWithoutAToken(t *testing.T) {
 	l, g := anonymousLive(t, server.Options{})
 	for name, init := range map[string]string{
@@ -273,7 +273,7 @@ func TestSocketsWithoutAToken(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	g.clock.Pass(time.Hour) // there is no token that could expire
+	g.clock.Pass(time.Hour) // there is no token to expire
 	w.subscribe("a", catalogQuery)
 	w.want("next", "a")
 	w.want("complete", "a")
@@ -288,7 +288,7 @@ func TestSocketsWithoutAToken(t *testing.T) {
 	}
 }
 
-// Addresses without a token leave room for sockets with one.
+// Sockets without a token leave capacity for sockets with a token.
 func TestSocketsOfOneAddress(t *testing.T) {
 	l, g := anonymousLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Connections: 22})})
 	open := l.openAll(`{"type":"connection_init"}`)

@@ -10,19 +10,19 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// A client who does not read an answer holds what is counted for it, and not the buffer of a longer
-// one.
+// A response that waits for its client holds only the memory that is counted for it, not the larger
+// buffer of an earlier response.
 func TestAnswersHoldWhatIsCounted(t *testing.T) {
-	for _, length := range []int{10, free - 100, 100 << 10} {
+	for _, length := range []int{10, maxUncountedBody - 100, 100 << 10} {
 		for _, room := range []int{length, length + 1, length + length/8, 2 * length, 1 << 20} {
 			text := `"` + strings.Repeat("a", length-2) + `"`
 			data := append(make([]byte, 0, room), text...)
-			body := encoded(graph.Result{Response: &graphql.Response{Data: json.RawMessage(data)}})
+			body := newResponseBody(graph.Result{Response: &graphql.Response{Data: json.RawMessage(data)}})
 			if got := string(body.head) + string(body.rest); got != `{"data":`+text+`}` || body.size() != len(got) {
 				t.Errorf("%d bytes in %d: the body has %d, and begins %.20s", length, room, body.size(), got)
 			}
-			if body.held() != cap(body.rest) || cap(body.rest) > length+length/3+5<<10 {
-				t.Errorf("%d bytes in %d: %d are held, %d counted", length, room, cap(body.rest), body.held())
+			if body.memory() != cap(body.rest) || cap(body.rest) > length+length/3+5<<10 {
+				t.Errorf("%d bytes in %d: %d are held, %d counted", length, room, cap(body.rest), body.memory())
 			}
 		}
 	}

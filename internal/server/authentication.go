@@ -14,26 +14,26 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 )
 
-// authentication finds out who makes requests, by the tokens that they come with. With nil for
-// tokens nobody is asked.
+// authentication identifies the principal of a request by the token in its header. If tokens is
+// nil, requests are not authenticated.
 type authentication struct {
 	tokens *auth.Authenticator
-	// anonymous accepts requests without a token, which have commerce.RoleAnonymous.
+	// anonymous accepts requests without a token. Their role is commerce.RoleAnonymous.
 	anonymous bool
 	log       *slog.Logger
 }
 
-// challengeHeader tells how to say who one is, and what was wrong with how it was said
+// challengeHeader names the authentication scheme, and the error in the credentials that were sent
 // (https://www.rfc-editor.org/rfc/rfc6750#section-3).
 const challengeHeader = "WWW-Authenticate"
 
-// challenge is the challenge to a request without a token.
-const challenge = "Bearer"
+// bearerChallenge is the challenge to a request without a token.
+const bearerChallenge = "Bearer"
 
-// authenticated is a request in the name of who makes it. It comes before the body is read and
-// before a place is taken, so that strangers get neither; what they can make the server do,
-// checking signatures, has a bound of its own (auth.Authenticator).
-func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
+// authenticate verifies the token of a request and returns the request with its principal. This
+// comes before the body is read and before the request uses capacity, so an unauthenticated client
+// gets neither. The verification of signatures has a limit of its own (auth.Authenticator).
+func (h httpHandler) authenticate(r *http.Request) (*http.Request, *refusal) {
 	if h.authentication.tokens == nil {
 		return r, nil
 	}
@@ -48,76 +48,76 @@ func (h overHTTP) authenticated(r *http.Request) (*http.Request, *refusal) {
 
 type identityKey struct{}
 
-// withIdentity returns the context of what a caller asks for.
-func (h overHTTP) withIdentity(ctx context.Context, identity auth.Identity) context.Context {
+// withIdentity returns the context of a request that has been authenticated.
+func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) context.Context {
 	caller := h.callerOf(identity)
-	ownedBy(ctx, caller)
+	setConnectionCaller(ctx, caller)
 	ctx = admission.WithCaller(graph.WithPrincipal(ctx, identity.Principal), caller)
 	return context.WithValue(ctx, identityKey{}, identity)
 }
 
-// watch ends a connection that stays open when a new request with its token would be refused. The
-// function that it returns ends the watch. A request without a token is not watched.
+// watch calls end when a new request with the connection's token would be refused. stop ends the
+// watch. A connection without a token is not watched.
 func (a authentication) watch(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
 	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
 		return func() {}
 	}
-	return a.tokens.Watch(identity, func(why error) {
-		a.log.DebugContext(ctx, "the token of an open connection is refused", "reason", why, "requestId", requestID(ctx))
+	return a.tokens.Watch(identity, func(reason error) {
+		a.log.DebugContext(ctx, "the token of an open connection is no longer valid", "reason", reason, "requestId", requestID(ctx))
 		end()
 	})
 }
 
-// identify tells who makes the request that a header belongs to, which comes from a remote address.
-// Tokens are taken from Authorization only: URLs are logged by proxies and kept by browsers.
+// identify returns the identity of a request from its header and its remote address. It reads
+// tokens only from Authorization, because proxies log URLs and browsers keep them.
 func (a authentication) identify(ctx context.Context, header http.Header, remote string) (auth.Identity, *refusal) {
-	// Each address has a share of the verifications. No signature has been verified yet.
-	ctx = admission.WithCaller(ctx, admission.Caller{Key: networkOf(remote)})
+	// Each address has a share of the verifications, as no signature has been verified yet.
+	ctx = admission.WithCaller(ctx, admission.Caller{Key: remoteNetwork(remote)})
 	given := header.Values("Authorization")
 	switch {
 	case len(given) > 1:
 		return auth.Identity{}, unauthenticated(true)
 	case len(given) == 0 && a.anonymous:
-		return auth.Identity{Principal: anonymous(remote)}, nil
+		return auth.Identity{Principal: anonymousPrincipal(remote)}, nil
 	}
 	token, ok := bearer(header.Get("Authorization"))
 	if !ok {
 		return auth.Identity{}, unauthenticated(false)
 	}
-	identity, err := a.token(ctx, token)
+	identity, err := a.verifyToken(ctx, token)
 	if errors.Is(err, auth.ErrForged) && a.tokens.Busy() {
-		delay(ctx, forgedDelay)
+		delay(ctx, forgedTokenDelay)
 	}
 	switch {
 	case errors.Is(err, auth.ErrUnauthenticated):
 		return auth.Identity{}, unauthenticated(true)
 	case err != nil:
-		return auth.Identity{}, refuse(http.StatusServiceUnavailable, errcode.Unavailable, "who makes the request cannot be found out right now: try again in a moment")
+		return auth.Identity{}, newRefusal(http.StatusServiceUnavailable, errcode.Unavailable, "the token cannot be verified right now: try again in a moment")
 	}
 	return identity, nil
 }
 
-// token tells whom a token speaks for, and the log why it speaks for nobody: at debug level where
-// that is the client's to mend, as anybody could fill the log. Nothing of a token is logged.
-//
-// Errors: those of auth.Authenticator.Authenticate.
-func (a authentication) token(ctx context.Context, token string) (auth.Identity, error) {
+// verifyToken returns the identity of a token, and logs the reason if the token is refused. An
+// invalid token is the client's error and any client can send many of them, so it is logged at
+// debug level. No part of a token is logged. The errors are those that
+// auth.Authenticator.Authenticate returns.
+func (a authentication) verifyToken(ctx context.Context, token string) (auth.Identity, error) {
 	identity, err := a.tokens.Authenticate(ctx, token)
 	if err == nil && identity.Principal.Role == 0 {
-		err = auth.ErrUnauthenticated // a second lock: there is nothing that nobody may do
+		err = auth.ErrUnauthenticated // a second check: an identity without a role has no permission
 	}
 	switch {
 	case errors.Is(err, auth.ErrUnauthenticated):
 		a.log.DebugContext(ctx, "a token was refused", "reason", err, "requestId", requestID(ctx))
-	case errors.Is(err, context.Canceled): // the caller went away
+	case errors.Is(err, context.Canceled): // the client has disconnected
 	case err != nil:
-		a.log.ErrorContext(ctx, "who makes a request cannot be found out", "error", err, "requestId", requestID(ctx))
+		a.log.ErrorContext(ctx, "a token cannot be verified", "error", err, "requestId", requestID(ctx))
 	}
 	return identity, err
 }
 
-// bearer is the token of an Authorization header, false where there is none
+// bearer returns the token of an Authorization header, or false if the header has no bearer token
 // (https://www.rfc-editor.org/rfc/rfc6750#section-2.1).
 func bearer(authorization string) (string, bool) {
 	scheme, token, _ := strings.Cut(authorization, " ")
@@ -125,15 +125,15 @@ func bearer(authorization string) (string, bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// unauthenticated refuses a request; given reports whether a token came with it. Why is for the
-// log: it would help those who try.
+// unauthenticated refuses a request; given reports whether it has credentials. The response does
+// not contain the reason, which would help an attacker.
 func unauthenticated(given bool) *refusal {
 	if given {
-		refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the token is not valid: get a new one, and send it as Authorization: Bearer TOKEN, once")
+		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new one, and send it once, as Authorization: Bearer TOKEN")
 		refused.challenge = `Bearer error="invalid_token"`
 		return refused
 	}
-	refused := refuse(http.StatusUnauthorized, errcode.Unauthenticated, "the request does not say who makes it: send a token as Authorization: Bearer TOKEN")
-	refused.challenge = challenge
+	refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "credentials are missing: send a token as Authorization: Bearer TOKEN")
+	refused.challenge = bearerChallenge
 	return refused
 }

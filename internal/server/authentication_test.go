@@ -28,13 +28,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// guarded is a server that wants tokens, of an issuer that publishes its keys on this machine.
+// guarded is a server that requires tokens of an issuer that publishes its keys on this machine.
 type guarded struct {
 	http.Handler
 	log *journal
-	// key signs tokens that are good.
+	// key signs valid tokens.
 	key authtest.Key
-	// jwks is what the issuer publishes, and fetched how often it was asked for it.
+	// jwks is the published key set, and fetched the number of its downloads.
 	jwks    atomic.Pointer[[]byte]
 	fetched atomic.Int64
 	clock   *authtest.Clock
@@ -76,7 +76,7 @@ func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ..
 	return g
 }
 
-// publish makes the issuer publish the keys.
+// publish makes the issuer publish keys.
 func (g *guarded) publish(t testing.TB, keys ...authtest.Key) {
 	t.Helper()
 	var jwks []authtest.Object
@@ -87,14 +87,13 @@ func (g *guarded) publish(t testing.TB, keys ...authtest.Key) {
 	g.jwks.Store(&text)
 }
 
-// token is a good token with other claims put in.
+// token returns a valid token with other claims added.
 func (g *guarded) token(t testing.TB, others authtest.Object) string {
 	t.Helper()
 	return g.key.Token(t, authtest.Claims(g.now(), others), nil)
 }
 
-// checkLog checks that no part of the texts stands in the log, nor anything else that a client
-// sent.
+// checkLog checks that the log contains no part of the secrets or of another client input.
 func (g *guarded) checkLog(t testing.TB, secrets ...string) {
 	t.Helper()
 	g.log.mu.Lock()
@@ -102,7 +101,7 @@ func (g *guarded) checkLog(t testing.TB, secrets ...string) {
 	log := g.log.text.String()
 	for _, s := range secrets {
 		for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune(". ,", r) }) {
-			// Parts of few letters stand in any log.
+			// Short parts can occur in any log by chance.
 			for i := 0; i+12 <= len(part); i += 12 {
 				if strings.Contains(log, part[i:i+12]) {
 					t.Errorf("the log has %q of a token: %.2000s", part[i:i+12], log)
@@ -118,7 +117,7 @@ func (g *guarded) checkLog(t testing.TB, secrets ...string) {
 	}
 }
 
-// unread is a body that nobody may read.
+// unread is a request body that fails the test if it is read.
 type unread struct{ t testing.TB }
 
 func (u unread) Read([]byte) (int, error) {
@@ -126,8 +125,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// checkRefused checks the answer to who cannot say who it is.
-func checkRefused(t testing.TB, w *httptest.ResponseRecorder, what string, given bool) {
+// checkRefused checks the response to a request without valid credentials.
+func checkRefused(t testing.TB, w *httptest.ResponseRecorder, name string, given bool) {
 	t.Helper()
 	contentType, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
 	check(t, w, http.StatusUnauthorized, "UNAUTHENTICATED", contentType)
@@ -136,18 +135,18 @@ func checkRefused(t testing.TB, w *httptest.ResponseRecorder, what string, given
 		want = `Bearer error="invalid_token"`
 	}
 	if got := w.Header().Values("WWW-Authenticate"); len(got) != 1 || got[0] != want {
-		t.Errorf("%s: WWW-Authenticate is %q, want %q", what, got, want)
+		t.Errorf("%s: WWW-Authenticate is %q, want %q", name, got, want)
 	}
 	if t.Failed() {
-		t.Fatalf("%s", what)
+		t.Fatalf("%s", name)
 	}
 }
 
-// Nobody without a good token gets anything read, neither the own body nor the table, and learns
-// why.
+// Without a valid token neither the request body nor the table is read, and the response has the
+// reason.
 func TestStrangers(t *testing.T) {
 	g := guarding(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
-		t.Error("a stranger's request reads the table")
+		t.Error("an unauthenticated request reads the table")
 		return nil, io.ErrUnexpectedEOF
 	}), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1}), Origins: []string{origin}})
 	hour := int64(3600)
@@ -231,7 +230,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// Who has a token is let in, however the scheme is spelled; what is for all stays open.
+// A valid token is accepted with any spelling of the scheme. Public paths need no token.
 func TestWithAToken(t *testing.T) {
 	g := guarding(t, sampleThrough(t, direct), server.Options{Origins: []string{origin}})
 	for _, role := range commerce.TokenRoles() {
@@ -253,7 +252,7 @@ func TestWithAToken(t *testing.T) {
 			t.Errorf("%s: status %d", path, w.Code)
 		}
 	}
-	// Browsers ask without a token whether they may send one.
+	// A preflight request has no token.
 	preflight := ask(g, http.MethodOptions, server.PathGraphQL, "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type")
 	if preflight.Code > 299 || preflight.Header().Get("Access-Control-Allow-Origin") != origin || !strings.Contains(strings.ToLower(preflight.Header().Get("Access-Control-Allow-Headers")), "authorization") {
 		t.Errorf("preflight: status %d, %v", preflight.Code, preflight.Header())
@@ -263,8 +262,8 @@ func TestWithAToken(t *testing.T) {
 	}
 }
 
-// Who makes a change stands in its event, by the token's subject, which also tells apart whose
-// idempotency key it is.
+// An event names the token's subject as the actor. Idempotency keys of different subjects are
+// independent.
 func TestSubjectsAreActors(t *testing.T) {
 	g := guarding(t, sampleThrough(t, direct), server.Options{})
 	const place = `mutation { placeOrder(input: {customerId: "cust_01", items: [{sku: "prod_100", quantity: 1}], idempotencyKey: "one"}) { order { id timeline(first: 1) { nodes { actor } } } userErrors { message } } }`
@@ -284,8 +283,8 @@ func TestSubjectsAreActors(t *testing.T) {
 	}
 }
 
-// While others have all places, a stranger is told that it is one, and a token gets no place before
-// others.
+// While all slots are in use, a request without a token still gets 401. A valid token does not get
+// a slot that is in use.
 func TestStrangersTakeNoPlace(t *testing.T) {
 	b := block()
 	g := guarding(t, sampleThrough(t, b.pass), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
@@ -303,8 +302,9 @@ func TestStrangersTakeNoPlace(t *testing.T) {
 	}
 }
 
-// The issuer changes its keys: tokens of the new one are good at once, those of the old one until
-// the keys are read again without it. While the issuer is down, tokens of known keys are good.
+// After the issuer rotates its keys, tokens of the new key are valid at once. Tokens of the old key
+// are valid until the server reads the keys again. While the issuer is down, tokens of known keys
+// are valid.
 func TestTheIssuerChangesItsKeys(t *testing.T) {
 	g := guarding(t, sampleThrough(t, direct), server.Options{})
 	status := func(token string) int {
@@ -333,16 +333,16 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 	for range 50 {
 		expect("while the issuer is down", 401, 200)
 	}
-	if asked := g.fetched.Load() - before; asked != 1 {
-		t.Errorf("while it was down, the issuer was asked %d times, want once", asked)
+	if fetches := g.fetched.Load() - before; fetches != 1 {
+		t.Errorf("while the issuer was down, it got %d requests, want one", fetches)
 	}
 }
 
-// A customer's token ends with the customer, within half a minute; while that cannot be found out,
-// it is the server's fault, not the token's.
+// A customer's token becomes invalid within half a minute after the customer was deleted. While the
+// table cannot be read, the response is a server error.
 func TestTokensOfDeletedCustomers(t *testing.T) {
 	var fails atomic.Bool
-	var asked atomic.Int64
+	var lookUps atomic.Int64
 	client := embedded.New().Client(func(o *dynamodb.Options) {
 		next := o.HTTPClient
 		o.RetryMaxAttempts = 1
@@ -353,7 +353,7 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "GetItem") {
-				asked.Add(1)
+				lookUps.Add(1)
 			}
 			if fails.Load() {
 				return failure(500, "InternalServerError", "secret")(r, next)
@@ -379,13 +379,13 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 		t.Errorf("the log is %v", log)
 	}
 	fails.Store(false)
-	asked.Store(0)
+	lookUps.Store(0)
 	for range 10 {
 		if w := request(); w.Code != http.StatusOK {
 			t.Fatalf("status %d, body %s", w.Code, w.Body)
 		}
 	}
-	if n := asked.Load(); n != 1 {
+	if n := lookUps.Load(); n != 1 {
 		t.Errorf("the customer is looked up %d times, want once", n)
 	}
 	if _, err := client.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: map[string]types.AttributeValue{
@@ -398,7 +398,7 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	}
 	g.clock.Pass(30 * time.Second)
 	checkRefused(t, request(), "half a minute later", true)
-	// Nobody else's token depends on it.
+	// Tokens of other customers do not depend on it.
 	if w := ask(g, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Authorization", "Bearer "+g.token(t, authtest.Object{"role": "STAFF", "customer_id": "cust_01"})); w.Code != http.StatusOK {
 		t.Errorf("of staff: status %d, body %s", w.Code, w.Body)
 	}

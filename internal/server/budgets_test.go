@@ -23,16 +23,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// bookOptions say how large a generated book is.
+// bookOptions are the numbers of records in a generated dataset.
 type bookOptions struct {
 	customers, orders, items, products int
-	// status is that of the n-th order; pending where it is nil.
+	// status returns the status of the n-th order. If it is nil, orders are pending.
 	status func(n int) commerce.Status
 }
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// orderID is the id of the n-th order of a generated book.
+// orderID returns the ID of the n-th order of a generated dataset.
 func orderID(n int) commerce.OrderID {
 	var id ulid.ULID
 	hash := sha256.Sum256(fmt.Append(nil, n))
@@ -43,7 +43,7 @@ func orderID(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// generate makes a book: orders go to the customers in turn, a second apart.
+// generate makes a dataset. The customers place orders in turn, one each second.
 func generate(t testing.TB, o bookOptions) commerce.Book {
 	t.Helper()
 	price, err := commerce.ParseMoney("1.25", "USD")
@@ -86,7 +86,7 @@ func generate(t testing.TB, o bookOptions) commerce.Book {
 	return book
 }
 
-// patterns names the access patterns of the requests in one line.
+// patterns returns the names of the requests' access patterns in one line.
 func (e explained) patterns() string {
 	var parts []string
 	times := map[string]int{}
@@ -119,8 +119,8 @@ func bounded(t testing.TB, text string) bound.Bound {
 	return checked[0].Bound
 }
 
-// The table of queries has the requests that those of testdata/budgets.graphql make for a dataset of
-// 120 orders, and their bounds. Behind a '#' is a note for readers.
+// The table of request costs has the costs of the queries in testdata/budgets.graphql, on a dataset
+// of 120 orders, and their bounds. Text after a '#' is a note for readers.
 func TestGoldenRequestBudgets(t *testing.T) {
 	t.Parallel()
 	queries, err := os.ReadFile("testdata/budgets.graphql")
@@ -144,7 +144,7 @@ func TestGoldenRequestBudgets(t *testing.T) {
 			query, note, _ := strings.Cut(strings.TrimSpace(line), " # ")
 			var data map[string]any
 			e := api.read(t, &data, "%s", query)
-			e.budget(t, e.Totals.Requests, e.Totals.RoundTrips) // all of them are planned
+			e.budget(t, e.Totals.Requests, e.Totals.RoundTrips) // no request is unplanned
 			for name, v := range data {
 				if v == nil {
 					t.Errorf("%s: %s is null", query, name)
@@ -175,18 +175,17 @@ func TestGoldenRequestBudgets(t *testing.T) {
 			for _, r := range e.Requests {
 				read += r.Items
 			}
-			// A page and one more of each level, but three pages of the level that has two
-			// statuses.
-			if most := 3*(50+1) + 3*50 + 2; read > most {
-				t.Errorf("%d orders were read for a page of 50, want at most %d", read, most)
+			// Each level reads a page and one more record. The level with two statuses reads three pages.
+			if maximum := 3*(50+1) + 3*50 + 2; read > maximum {
+				t.Errorf("%d orders were read for a page of 50, want at most %d", read, maximum)
 			}
 			e.budget(t, 5, 4)
 		})
 	})
 }
 
-// The last page of a long list costs what the first costs: requests, round trips, records and
-// read units.
+// The last page of a long list costs the same as the first: requests, round trips, records and read
+// units.
 func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 	t.Parallel()
 	orders := longtest.Size(500, 10_000)
@@ -206,13 +205,13 @@ func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 					t.Errorf("the pages hold %s.., ..%s and ..%s", first.Nodes[0].ID, last.Nodes[49].ID, deep.Nodes[49].ID)
 				}
 				if deep.PageInfo.HasNextPage || !deep.PageInfo.HasPreviousPage {
-					t.Errorf("the last page says %+v", deep.PageInfo)
+					t.Errorf("the last page has %+v", deep.PageInfo)
 				}
 				for name, page := range map[string]page{"last": last, "deep": deep} {
 					page.cost.budget(t, first.cost.Totals.Requests, first.cost.Totals.RoundTrips)
-					// The first page reads one order more, to know that there are more.
-					if records, of := recordsRead(page.cost), recordsRead(first.cost); records > of || records < of-1 {
-						t.Errorf("the %s page read %d records, the first %d", name, records, of)
+					// The first page reads one more order to set hasNextPage.
+					if records, expected := recordsRead(page.cost), recordsRead(first.cost); records > expected || records < expected-1 {
+						t.Errorf("the %s page read %d records, the first %d", name, records, expected)
 					}
 					if page.cost.Totals.ReadUnits > first.cost.Totals.ReadUnits {
 						t.Errorf("the %s page cost %v read units, the first %v", name, page.cost.Totals.ReadUnits, first.cost.Totals.ReadUnits)
@@ -231,7 +230,7 @@ func recordsRead(e explained) int {
 	return n
 }
 
-// page is a page of orders and what it cost.
+// page is a page of orders and its cost.
 type page struct {
 	Nodes    []struct{ ID string }
 	PageInfo struct {
@@ -241,7 +240,7 @@ type page struct {
 	cost explained
 }
 
-// readPage reads a page of orders of a list that stands under "list", or under "orders" in it.
+// readPage reads a page of the list "list", or of "orders" in it.
 func readPage(t *testing.T, api api, query, arguments string) page {
 	t.Helper()
 	var data struct {
@@ -262,7 +261,7 @@ func readPage(t *testing.T, api api, query, arguments string) page {
 	return p
 }
 
-// before returns the cursor of the order that stands before the one of a cursor.
+// before returns the cursor of the order that precedes a cursor's order.
 func before(t *testing.T, api api, query, cursor string) string {
 	t.Helper()
 	var data struct {

@@ -7,23 +7,25 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// Compression of answers.
+// Compression of responses.
 const (
-	// minCompressed is how many bytes are worth the work: less travels in one packet anyway.
-	minCompressed = 1024
-	// jitter is up to how many bytes are added, by the content.
-	jitter = 32
+	// minCompressedSize is the minimum size in bytes of a response that is compressed. A shorter
+	// response fits into one packet anyway.
+	minCompressedSize = 1024
+	// maxCompressionJitter is the maximum number of random bytes, derived from the content, that are
+	// added to a response.
+	maxCompressionJitter = 32
 )
 
-// compression returns what compresses the answers of GraphQL for clients that accept gzip;
-// GraphiQL's pages are stored compressed. It says so in Vary. zstd is off: its encoders take
-// megabytes each.
+// newCompressor returns middleware that compresses GraphQL responses for clients that accept gzip,
+// and sets Vary. GraphiQL's pages are stored compressed. zstd is disabled, because each of its
+// encoders takes megabytes.
 //
-// To guess a secret from sizes (BREACH, https://www.breachattack.com) somebody has to make a
-// victim's browser ask for chosen things many times. forgeable stands against the asking, and
-// jitter makes the sizes say less.
+// An attack that guesses secrets from sizes (BREACH, https://www.breachattack.com) makes a victim's
+// browser send many requests that the attacker chooses. possibleCSRF prevents such requests,
+// and maxCompressionJitter obscures the sizes.
 //
-// Errors: one where the library does not take the options.
-func compression() (func(http.Handler) http.HandlerFunc, error) {
-	return gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.RandomJitter(jitter, 0, false))
+// It returns an error if the library rejects the options.
+func newCompressor() (func(http.Handler) http.HandlerFunc, error) {
+	return gzhttp.NewWrapper(gzhttp.MinSize(minCompressedSize), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.RandomJitter(maxCompressionJitter, 0, false))
 }

@@ -10,38 +10,37 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// connections are the open connections, those that have become sockets included. A new connection
-// is a stranger's until a request on it has been authenticated. If there is no room for a new
-// connection, one of the caller that has most is closed. So neither silent clients nor those that
-// keep many connections open keep others out.
-type connections struct {
+// connectionTracker tracks the open connections, including those that have become WebSockets. A new
+// connection belongs to an anonymous caller until a request on it has been authenticated. If the
+// pool is exhausted, connections closes one connection of the caller that has the most. So neither
+// silent clients nor clients with many open connections block other clients.
+type connectionTracker struct {
 	pool *admission.Pool
-	// authenticated reports whether requests are authenticated. Otherwise a connection belongs to
-	// the address that it comes from.
+	// authenticated reports whether requests are authenticated. Otherwise a connection belongs to its
+	// network address.
 	authenticated bool
 
 	mu   sync.Mutex
 	open int
-	// none is closed when no connection is open; nil where nobody waits for that.
-	none chan struct{}
-	// owned are the connections of each caller, those that have been silent for longest first.
-	owned map[string]*list.List
+	// drained is closed when no connection is open. It is nil unless wait has been called.
+	drained chan struct{}
+	// byOwner has the connections of each caller, the one that has been idle for longest first.
+	byOwner map[string]*list.List
 }
 
-func newConnections(pool *admission.Pool, authenticated bool) *connections {
-	return &connections{pool: pool, authenticated: authenticated, owned: map[string]*list.List{}}
+func newConnectionTracker(pool *admission.Pool, authenticated bool) *connectionTracker {
+	return &connectionTracker{pool: pool, authenticated: authenticated, byOwner: map[string]*list.List{}}
 }
 
-// wait waits until no connection is open, when no more are accepted.
-//
-// Errors: that of the context.
-func (c *connections) wait(ctx context.Context) error {
+// wait waits until no connection is open. The listener must be closed before. It returns the
+// context's error if the context ends first.
+func (c *connectionTracker) wait(ctx context.Context) error {
 	c.mu.Lock()
 	none := make(chan struct{})
 	if c.open == 0 {
 		close(none)
 	} else {
-		c.none = none
+		c.drained = none
 	}
 	c.mu.Unlock()
 	select {
@@ -52,43 +51,44 @@ func (c *connections) wait(ctx context.Context) error {
 	}
 }
 
-// admit counts a new connection. It returns nil if there is no room for it.
-func (c *connections) admit(conn net.Conn) *connection {
-	caller := admission.Caller{Key: "stranger/" + networkOf(conn.RemoteAddr().String()), Stranger: c.authenticated}
+// admit counts a new connection. It returns nil if the pool has no capacity for it.
+func (c *connectionTracker) admit(conn net.Conn) *connection {
+	caller := admission.Caller{Key: "address/" + remoteNetwork(conn.RemoteAddr().String()), Stranger: c.authenticated}
 	for c.pool.Take(caller, 1) != nil {
-		other := c.replaceable()
+		other := c.evictable()
 		if other == nil {
 			return nil
 		}
 		_ = other.Close()
 	}
-	made := &connection{Conn: conn, all: c, caller: caller}
+	added := &connection{Conn: conn, tracker: c, caller: caller}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open++
-	c.moveLocked(made)
-	return made
+	c.appendLocked(added)
+	return added
 }
 
-// replaceable returns the connection to close for a new one, or nil if none can be closed. It is a
-// connection of the caller that has most: the one that has been silent for longest, or for a
-// stranger the oldest one, even if a request on it is being served. If strangers have their half of
-// the pool, it is one of theirs.
-func (c *connections) replaceable() *connection {
+// evictable returns the connection to close for a new one, or nil if none can be closed. The
+// connection belongs to the caller that has the most connections. For an anonymous caller,
+// evictable returns the oldest connection, even if it serves a request. For another caller, it
+// returns the one that has been idle for longest. If anonymous callers have half of the pool, it
+// returns a connection of an anonymous caller.
+func (c *connectionTracker) evictable() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	strangers := 0
-	for _, of := range c.owned {
-		if of.Front().Value.(*connection).caller.Stranger {
-			strangers += of.Len()
+	anonymousCount := 0
+	for _, owned := range c.byOwner {
+		if owned.Front().Value.(*connection).caller.Stranger {
+			anonymousCount += owned.Len()
 		}
 	}
-	theirs := strangers >= c.pool.Size/2
+	closeAnonymous := anonymousCount >= c.pool.Size/2
 	var most *list.List
-	for _, of := range c.owned {
-		closable := of.Front().Value.(*connection).caller.Stranger || !theirs && firstSilent(of) != nil
-		if closable && (most == nil || of.Len() > most.Len()) {
-			most = of
+	for _, owned := range c.byOwner {
+		closable := owned.Front().Value.(*connection).caller.Stranger || !closeAnonymous && longestIdle(owned) != nil
+		if closable && (most == nil || owned.Len() > most.Len()) {
+			most = owned
 		}
 	}
 	if most == nil {
@@ -97,151 +97,151 @@ func (c *connections) replaceable() *connection {
 	if first := most.Front().Value.(*connection); first.caller.Stranger {
 		return first
 	}
-	return firstSilent(most)
+	return longestIdle(most)
 }
 
-// firstSilent returns the connection on which no request has been served for longest, nil if there
-// is a request on each.
-func firstSilent(of *list.List) *connection {
-	for place := of.Front(); place != nil; place = place.Next() {
-		if conn := place.Value.(*connection); !conn.serving {
+// longestIdle returns the connection that has been idle for longest, or nil if each connection
+// serves a request.
+func longestIdle(owned *list.List) *connection {
+	for element := owned.Front(); element != nil; element = element.Next() {
+		if conn := element.Value.(*connection); !conn.serving {
 			return conn
 		}
 	}
 	return nil
 }
 
-// moveLocked puts a connection to those of its caller, behind the others.
-func (c *connections) moveLocked(conn *connection) {
+// appendLocked appends a connection to the connections of its caller.
+func (c *connectionTracker) appendLocked(conn *connection) {
 	c.removeLocked(conn)
 	conn.owner = conn.caller.Key
-	of := c.owned[conn.owner]
-	if of == nil {
-		of = list.New()
-		c.owned[conn.owner] = of
+	owned := c.byOwner[conn.owner]
+	if owned == nil {
+		owned = list.New()
+		c.byOwner[conn.owner] = owned
 	}
-	conn.place = of.PushBack(conn)
+	conn.element = owned.PushBack(conn)
 }
 
-func (c *connections) removeLocked(conn *connection) {
-	if conn.place == nil {
+func (c *connectionTracker) removeLocked(conn *connection) {
+	if conn.element == nil {
 		return
 	}
-	of := c.owned[conn.owner]
-	of.Remove(conn.place)
-	conn.place = nil
-	if of.Len() == 0 {
-		delete(c.owned, conn.owner)
+	owned := c.byOwner[conn.owner]
+	owned.Remove(conn.element)
+	conn.element = nil
+	if owned.Len() == 0 {
+		delete(c.byOwner, conn.owner)
 	}
 }
 
-// served has requests noted while they are served. The response to a caller with more connections
-// than its share closes its connection.
-func (c *connections) served(next http.Handler) http.Handler {
+// trackRequests is middleware that tracks which connections serve a request. If a caller exceeds
+// its share, the connection is closed after the response.
+func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionKey{}).(*connection)
 		if !ok {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if conn.begin() {
+		if conn.beginRequest() {
 			w.Header().Set("Connection", "close")
 		}
-		defer conn.end()
+		defer conn.endRequest()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// connection is one that is counted.
+// connection is a connection that counts against the pool.
 type connection struct {
 	net.Conn
-	all *connections
+	tracker *connectionTracker
 
-	// The fields below are guarded by all.mu.
+	// The fields below are guarded by tracker.mu.
 
 	caller admission.Caller
-	// serving reports whether a request is being served. It stays for a socket.
-	serving, isSocket, closed bool
-	owner                     string
-	place                     *list.Element
+	// serving reports whether a request is in progress. It remains set for a WebSocket.
+	serving, isWebSocket, closed bool
+	owner                        string
+	element                      *list.Element
 }
 
 type connectionKey struct{}
 
-// ownedBy makes the connection of a context a caller's.
-func ownedBy(ctx context.Context, caller admission.Caller) {
+// setConnectionCaller makes a caller the owner of a context's connection.
+func setConnectionCaller(ctx context.Context, caller admission.Caller) {
 	conn, ok := ctx.Value(connectionKey{}).(*connection)
 	if !ok {
 		return
 	}
-	conn.all.mu.Lock()
-	defer conn.all.mu.Unlock()
+	conn.tracker.mu.Lock()
+	defer conn.tracker.mu.Unlock()
 	if conn.closed || conn.caller == caller {
 		return
 	}
-	conn.all.pool.Move(conn.caller, caller, 1)
+	conn.tracker.pool.Move(conn.caller, caller, 1)
 	conn.caller = caller
-	conn.all.moveLocked(conn)
+	conn.tracker.appendLocked(conn)
 }
 
-// staysOpen notes that the connection of a context has become a socket.
-func staysOpen(ctx context.Context) {
+// markWebSocket records that the connection of a context has become a WebSocket.
+func markWebSocket(ctx context.Context) {
 	if conn, ok := ctx.Value(connectionKey{}).(*connection); ok {
-		conn.all.mu.Lock()
-		defer conn.all.mu.Unlock()
-		conn.isSocket = true
+		conn.tracker.mu.Lock()
+		defer conn.tracker.mu.Unlock()
+		conn.isWebSocket = true
 	}
 }
 
-// begin notes that a request is being served. It reports whether the caller has more connections
-// than its share.
-func (conn *connection) begin() (tooMany bool) {
-	conn.all.mu.Lock()
-	defer conn.all.mu.Unlock()
+// beginRequest records that a request is in progress. It reports whether the caller exceeds its
+// share.
+func (conn *connection) beginRequest() (tooMany bool) {
+	conn.tracker.mu.Lock()
+	defer conn.tracker.mu.Unlock()
 	conn.serving = true
-	return conn.all.pool.OverShare(conn.caller)
+	return conn.tracker.pool.OverShare(conn.caller)
 }
 
-// end notes that the request has been served.
-func (conn *connection) end() {
-	conn.all.mu.Lock()
-	defer conn.all.mu.Unlock()
-	if !conn.closed && !conn.isSocket {
+// endRequest records that the request has ended.
+func (conn *connection) endRequest() {
+	conn.tracker.mu.Lock()
+	defer conn.tracker.mu.Unlock()
+	if !conn.closed && !conn.isWebSocket {
 		conn.serving = false
-		conn.all.owned[conn.owner].MoveToBack(conn.place)
+		conn.tracker.byOwner[conn.owner].MoveToBack(conn.element)
 	}
 }
 
-// Close closes the connection.
+// Close closes the connection and releases its capacity.
 func (conn *connection) Close() error {
-	conn.all.mu.Lock()
-	defer conn.all.mu.Unlock()
+	conn.tracker.mu.Lock()
+	defer conn.tracker.mu.Unlock()
 	if !conn.closed {
 		conn.closed = true
-		conn.all.pool.Give(conn.caller, 1)
-		conn.all.removeLocked(conn)
-		if conn.all.open--; conn.all.open == 0 && conn.all.none != nil {
-			close(conn.all.none)
-			conn.all.none = nil
+		conn.tracker.pool.Give(conn.caller, 1)
+		conn.tracker.removeLocked(conn)
+		if conn.tracker.open--; conn.tracker.open == 0 && conn.tracker.drained != nil {
+			close(conn.tracker.drained)
+			conn.tracker.drained = nil
 		}
 	}
 	return conn.Conn.Close()
 }
 
-// listener admits the connections of a listener.
+// listener accepts connections that the pool admits.
 type listener struct {
 	net.Listener
-	admitted *connections
+	tracker *connectionTracker
 }
 
-// Accept waits for the next connection that is admitted.
+// Accept waits for the next connection that the pool admits, and closes all others.
 func (l listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if admitted := l.admitted.admit(conn); admitted != nil {
+		if admitted := l.tracker.admit(conn); admitted != nil {
 			return admitted, nil
 		}
 		_ = conn.Close()

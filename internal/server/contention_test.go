@@ -15,7 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// another is a second server of the shop's table, past its wire and with its clock.
+// another starts a second server on the same table, with the same clock. Its requests do not pass
+// the wire.
 func (s *shop) another(t testing.TB) *shop {
 	t.Helper()
 	store, err := dynamo.New(storetest.Undated(s.db), dynamo.Options{Table: s.table, Clock: s.clock.Now})
@@ -27,7 +28,8 @@ func (s *shop) another(t testing.TB) *shop {
 	return &c
 }
 
-// Fifty who adjust one level at once, through two servers, all succeed, and each is counted once.
+// Fifty concurrent adjustments of one level through two servers all succeed, and each is counted
+// once.
 func TestManyAdjustOneLevel(t *testing.T) {
 	t.Parallel()
 	people := longtest.Size(10, 50)
@@ -60,13 +62,13 @@ func TestManyAdjustOneLevel(t *testing.T) {
 			told[q] = true
 		}
 		if len(told) != people {
-			t.Errorf("of %d changes %d different quantities are told: %v", people, len(told), quantities)
+			t.Errorf("%d changes returned %d different quantities: %v", people, len(told), quantities)
 		}
 	})
 }
 
-// Who loses once tries again with what the loss told; who loses twice, and has waited, looks first:
-// what was told is old by then.
+// After the first failed condition, a mutation retries with the record that DynamoDB returned.
+// After the second one, it has waited, so the record is stale and it reads the record again.
 func TestWhoLosesTwiceLooksAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		level := in{"sku": "mug", "warehouseId": "north", "delta": 1}
@@ -99,9 +101,9 @@ func TestWhoLosesTwiceLooksAgain(t *testing.T) {
 	})
 }
 
-// Whoever edits a product or a customer gets it done, also when another one orders between each
-// look at the record and its change: the counters that orders change are no reason to begin anew
-// for ever, and lose nothing.
+// Edits of a product or a customer succeed even if an order is placed between each read and its
+// transaction. An order only changes counters, which do not restart the edit. No counter loses an
+// order.
 func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -125,7 +127,8 @@ func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
 			}},
 		} {
 			t.Run(c.mutation, func(t *testing.T) {
-				// More than any edit needs, so that one that waits for quiet is seen to.
+				// This exceeds the attempts of any edit. An edit that waits for the orders to stop would reach
+				// it.
 				const most = 12
 				s := newShop(t, db, smallBook(t))
 				others, orders := s.another(t), 0
@@ -156,7 +159,7 @@ func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
 	})
 }
 
-// Of those who buy a product while another one edits it, all get it, and so does the edit.
+// Concurrent purchases of a product and an edit of the product all succeed.
 func TestBuyersAndAnEditAtOnce(t *testing.T) {
 	const buyers, each = 6, 5
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -167,7 +170,7 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 			group.Go(func() {
 				for range each {
 					if got := others.send(t, "placeOrder", in{"customerId": "bob", "items": lines("mug")}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
-						t.Errorf("an order is answered %s, %+v", got.Data, got.Errors)
+						t.Errorf("placing an order returns %s, %+v", got.Data, got.Errors)
 					}
 				}
 			})
@@ -175,7 +178,7 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 		group.Go(func() {
 			for i := range 3 {
 				if got := s.send(t, "updateProduct", in{"sku": "mug", "category": fmt.Sprint("Cups ", i)}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
-					t.Errorf("the edit is answered %s, %+v", got.Data, got.Errors)
+					t.Errorf("the edit returns %s, %+v", got.Data, got.Errors)
 				}
 			}
 		})
@@ -187,8 +190,8 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 	})
 }
 
-// Shipping and cancelling do not read stock: a failed transaction tells them of it. That is not
-// forgotten when somebody else was quicker once before.
+// Shipping and cancelling do not read stock before the transaction. A failed transaction returns
+// the stock. The mutation keeps it even if another condition failed before.
 func TestWhatATransactionToldIsNotForgotten(t *testing.T) {
 	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// walk returns the names of a list from its start, page by page, and checks that the pages from its
-// end give the same. list is the field with its arguments but those that choose the page.
+// walk returns the names in a list, page by page, and checks that paging backwards returns the
+// same. list is the field with its arguments except the page's.
 func (s *shop) walk(t testing.TB, list string, size int) []string {
 	t.Helper()
 	pages := func(first, after, end, more string) []string {
@@ -58,7 +58,7 @@ func (s *shop) walk(t testing.TB, list string, size int) []string {
 	return forward
 }
 
-// inOrder fails t where a list does not hold these names in this order.
+// inOrder fails t if a list does not contain these names in this order.
 func (s *shop) inOrder(t testing.TB, list string, names ...string) {
 	t.Helper()
 	if got := s.walk(t, list, 2); !slices.Equal(got, names) {
@@ -66,8 +66,8 @@ func (s *shop) inOrder(t testing.TB, list string, names ...string) {
 	}
 }
 
-// Products are listed by name, and found by its beginning in any case, whatever characters the name
-// has.
+// Products are listed by name, and found by the beginning of a name. Case does not matter, and
+// names can contain any characters.
 func TestProductsByName(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, shards := range []int{1, 3} {
@@ -101,7 +101,7 @@ func TestProductsByName(t *testing.T) {
 	})
 }
 
-// Lists by name show the stock as it is, which their records do not have.
+// Lists by name show the current stock, although their records do not contain it.
 func TestStockInListsByName(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -140,7 +140,7 @@ func TestStockInListsByName(t *testing.T) {
 	})
 }
 
-// Customers are found by the beginning of their name, also after it has changed.
+// Customers are found by the beginning of their name, also after a change of the name.
 func TestCustomersByName(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, shards := range []int{1, 3} {
@@ -190,14 +190,15 @@ func (s *shop) categories(t testing.TB) string {
 	return fmt.Sprint(data.Categories.Nodes)
 }
 
-// A category counts its products through every mutation, and is deleted with its last product.
+// Every mutation keeps the product count of a category. The category is deleted with its last
+// product.
 func TestCategories(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
-		expect := func(what, categories string) {
+		expect := func(name, categories string) {
 			t.Helper()
 			if got := s.categories(t); got != categories {
-				t.Errorf("%s, the categories are %s, want %s", what, got, categories)
+				t.Errorf("%s, the categories are %s, want %s", name, got, categories)
 			}
 		}
 		move := func(sku, category string) { s.do(t, "updateProduct", in{"sku": sku, "category": category}) }
@@ -212,12 +213,12 @@ func TestCategories(t *testing.T) {
 		s.do(t, "updateProduct", in{"sku": "mug", "name": "Large mug"})
 		expect("two were moved", "[{Desk 2} {Kitchen 3}]")
 
-		// Both leave at once, and each believes that the other one stays.
+		// Both products leave at once, and each mutation sees the other product in the category.
 		s.wire.meanwhile(func() { move("pen", "Import") })
 		move("mug", "Kitchen")
 		expect("both have left", "[{Import 1} {Kitchen 4}]")
 
-		// The last one leaves, and another one comes just before the category is deleted.
+		// The last product leaves, and another one arrives just before the category is deleted.
 		s.wire.meanwhile(func() { s.wire.meanwhile(func() { move("mug", "Import") }) })
 		move("pen", "Desk")
 		expect("one came while the last one left", "[{Desk 1} {Import 1} {Kitchen 3}]")
@@ -236,8 +237,8 @@ func TestCategories(t *testing.T) {
 	})
 }
 
-// Other software keeps no categories: they come with the first new product, and are counted by a
-// check.
+// Other software writes no category records. The first new product creates them, and check counts
+// their products.
 func TestCategoriesOfOtherSoftware(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// ids are those of the records of a list in a query's answer.
+// ids returns the IDs of a list's records in the response to a query.
 func (s *shop) ids(t testing.TB, query, id string, args ...any) []string {
 	t.Helper()
 	var data struct{ List map[string]any }
@@ -32,18 +32,18 @@ func (s *shop) ids(t testing.TB, query, id string, args ...any) []string {
 	return found
 }
 
-// want fails t where a list does not hold these ids.
-func want(t testing.TB, what string, got []string, ids ...string) {
+// want fails t if a list does not contain these IDs.
+func want(t testing.TB, name string, got []string, ids ...string) {
 	t.Helper()
 	slices.Sort(got)
 	slices.Sort(ids)
 	if !slices.Equal(got, ids) {
-		t.Errorf("%s: %q, want %q", what, got, ids)
+		t.Errorf("%s: %q, want %q", name, got, ids)
 	}
 }
 
-// A customer goes from nobody to one rep, to another one, and to nobody: the reps' customers follow
-// at once, orders stay with whom they were placed under.
+// A customer gets an account rep, then another one, then no rep. The lists of the reps follow at
+// once. Orders keep the rep of the time when they were placed.
 func TestAccountReps(t *testing.T) {
 	const customers, orders = `{ list: employee(id: %q) { customers { nodes { id } } } }`, `{ list: employee(id: %q) { orders { nodes { id } } } }`
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -53,7 +53,7 @@ func TestAccountReps(t *testing.T) {
 			if i > 0 {
 				got := s.do(t, "assignAccountRep", in{"customerId": "bob", "employeeId": rep, "expectedVersion": i}, `version accountRep { id }`)
 				if wantRep := map[bool]string{true: `"accountRep":null`, false: fmt.Sprintf(`"accountRep":{"id":%q}`, rep)}[rep == nil]; !strings.Contains(string(got.Value), wantRep) {
-					t.Errorf("step %d answers %s", i, got.Value)
+					t.Errorf("step %d returns %s", i, got.Value)
 				}
 			}
 			s.clock.pass(time.Second)
@@ -73,7 +73,7 @@ func TestAccountReps(t *testing.T) {
 		want(t, "rita's orders", s.ids(t, orders, "id", "rita"), placed[1])
 		want(t, "sam's orders", s.ids(t, orders, "id", "sam"), placed[2])
 		for i, rep := range []string{"", "rita", "sam", ""} {
-			// A move of the order does not take it to its customer's rep of today.
+			// A change of the order's status does not move the order to the customer's current rep.
 			s.do(t, "confirmOrder", in{"orderId": placed[i]})
 			o := s.order(t, placed[i])
 			if (rep == "") != (o.AccountRep == nil) || o.AccountRep != nil && o.AccountRep.ID != rep {
@@ -92,7 +92,7 @@ func TestAccountReps(t *testing.T) {
 	})
 }
 
-// An employee's lists follow name, job title and warehouse, and show the same employee.
+// An employee's lists show changes of name, job title and warehouse, and contain the same record.
 func TestEmployeeEdges(t *testing.T) {
 	const byName, byTitle = `{ list: employeesByName(name: %q) { nodes { id version } } }`, `{ list: employeesByJobTitle(jobTitle: %q) { nodes { id version } } }`
 	const ofWarehouse = `{ list: warehouse(id: %q) { employees { nodes { id name version } } } }`
@@ -124,7 +124,7 @@ func TestEmployeeEdges(t *testing.T) {
 		s.do(t, "updateEmployee", in{"id": "sam", "warehouseId": "north"})
 		want(t, "of north", s.ids(t, ofWarehouse, "version", "north"), "5")
 
-		// What is left out stays, and what changes nothing is no change.
+		// A missing field keeps its value. An update to the same values writes nothing.
 		got = s.do(t, "updateEmployee", in{"id": "sam"}, `name jobTitle version warehouse { id }`)
 		if string(got.Value) != `{"name":"Samuel","jobTitle":"Foreman","version":5,"warehouse":{"id":"north"}}` {
 			t.Errorf("unchanged it is %s", got.Value)
@@ -136,7 +136,8 @@ func TestEmployeeEdges(t *testing.T) {
 	})
 }
 
-// An e-mail address is one customer's at a time, in whatever case; a change frees the old one.
+// An e-mail address belongs to at most one customer, regardless of case. A change frees the old
+// address.
 func TestEmailAddresses(t *testing.T) {
 	find := func(s *shop, t testing.TB, email string) string {
 		t.Helper()
@@ -161,11 +162,11 @@ func TestEmailAddresses(t *testing.T) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "updateCustomer", in{"id": "ann", "email": "Ann.New@Example.com"})
 		if find(s, t, "ann@example.com") != "" || find(s, t, "ann.new@example.com") != "ann" {
-			t.Error("the claims did not follow the change")
+			t.Error("the claims do not match the change")
 		}
 		want(t, "claims", claims(s, t), "EMAIL#ann.new@example.com #METADATA", "EMAIL#bob@example.com #METADATA")
 
-		// Only the case changes: the claim is that of the lower-case form.
+		// Only the case changes. The claim has the lower-case form.
 		got := s.do(t, "updateCustomer", in{"id": "ann", "email": "ANN.NEW@example.com"})
 		if !strings.Contains(string(got.Value), `"email":"ANN.NEW@example.com"`) || !strings.Contains(string(got.Value), `"version":3`) {
 			t.Errorf("the customer is %s", got.Value)
@@ -187,7 +188,7 @@ func TestEmailAddresses(t *testing.T) {
 	})
 }
 
-// Of two customers who want one address at once, one gets it.
+// If two customers claim one address at the same time, one of them gets it.
 func TestRacesForAnAddress(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -205,7 +206,7 @@ func TestRacesForAnAddress(t *testing.T) {
 				won++
 			case `{"createCustomer":{"userErrors":[{"code":"EMAIL_TAKEN"}]}}`:
 			default:
-				t.Errorf("one is told %s", a)
+				t.Errorf("one gets %s", a)
 			}
 		}
 		customers := 0
@@ -215,12 +216,12 @@ func TestRacesForAnAddress(t *testing.T) {
 			}
 		}
 		if won != 1 || customers != 1 {
-			t.Errorf("%d are told that they have it, %d are there", won, customers)
+			t.Errorf("%d requests succeeded, but %d orders exist", won, customers)
 		}
 	})
 }
 
-// A customer's name stands in the rep's list too; both change together.
+// A customer's name is also in the rep's list. Both change together.
 func TestTheRepsListFollowsTheCustomer(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -230,7 +231,7 @@ func TestTheRepsListFollowsTheCustomer(t *testing.T) {
 	})
 }
 
-// A product moves from one category's list to another's.
+// A product moves from the list of one category to the list of another.
 func TestProductsMoveBetweenCategories(t *testing.T) {
 	const of = `{ list: products(category: %q) { nodes { sku } } }`
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -244,8 +245,8 @@ func TestProductsMoveBetweenCategories(t *testing.T) {
 	})
 }
 
-// Mutations of one request are made one after the other: the second sees what the first has done,
-// and what is refused or fails in one leaves the answers of the others.
+// The mutations of one request are executed in order, and each sees the changes of the earlier
+// ones. An error in one does not affect the responses of the others.
 func TestSeveralMutationsInOneRequest(t *testing.T) {
 	const place = `placeOrder(input: {customerId: "ann", items: [{sku: "mug", quantity: 1}]}) { order { id customer { orderCount } items { nodes { product { available } } } } userErrors { code } }`
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -275,14 +276,14 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 		for i, alias := range []string{"a", "b"} {
 			o := data[alias].Order
 			if o == nil || o.Customer.OrderCount != i+1 || o.Items.Nodes[0].Product.Available != 101-i {
-				t.Errorf("%s answers %+v", alias, o)
+				t.Errorf("%s returns %+v", alias, o)
 			}
 		}
 		if u := data["unknown"]; u.Order != nil || len(u.UserErrors) != 1 || u.UserErrors[0].Code != "NOT_FOUND" {
 			t.Errorf("an unknown customer gets %+v", u)
 		}
 		if p := data["c"].InventoryLevel.Product; p.Available != 108 || p.TotalInventory != 110 {
-			t.Errorf("c answers %+v", p)
+			t.Errorf("c returns %+v", p)
 		}
 		var second string
 		for _, r := range got.Extensions.Explain.Requests {
@@ -296,8 +297,8 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 	})
 }
 
-// A fault in the second of three mutations is an error of its own: the first and third are made and
-// answered.
+// A fault in the second of three mutations is an error of its own. The first and third are executed
+// and have data.
 func TestAFaultLeavesTheOtherMutations(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))

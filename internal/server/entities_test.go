@@ -20,10 +20,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// gatewayQuery asks for entities as a gateway does.
+// gatewayQuery queries entities as a gateway does.
 const gatewayQuery = `query ($representations: [_Any!]!) { _entities(representations: $representations) { __typename %s } }`
 
-// represented are the variables of a gateway's query.
+// represented returns the variables of a gateway's query.
 func represented(t testing.TB, representations ...in) json.RawMessage {
 	t.Helper()
 	variables, err := json.Marshal(map[string]any{"representations": representations})
@@ -33,8 +33,8 @@ func represented(t testing.TB, representations ...in) json.RawMessage {
 	return variables
 }
 
-// However many entities a gateway asks for, those of a kind are one BatchGetItem for each hundred,
-// and all kinds start together.
+// The entities of a type need one BatchGetItem per hundred entities. The batches of all types start
+// together.
 func TestEntityBudgets(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -99,8 +99,8 @@ func TestEntityBudgets(t *testing.T) {
 	})
 }
 
-// A fault of the store at one kind of record takes away the entities of this kind and leaves the
-// others.
+// If the store fails for one type of record, the entities of this type are null and the others
+// remain.
 func TestFaultsTakeAwayOneKindOfEntity(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)

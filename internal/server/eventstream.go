@@ -10,69 +10,69 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// streamed answers a request with a stream of events, one connection for each
-// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode).
-// What goes wrong before the stream begins has the status that says so, as with GraphQL's own type;
-// it is told as JSON.
-func (h overHTTP) streamed(w http.ResponseWriter, r *http.Request) {
+// serveEventStream responds to a request with a stream of server-sent events, on one connection per
+// operation
+// (https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode). An
+// error before the stream begins has the HTTP status of typeGraphQL and a body in JSON.
+func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Stream
-	r, result, refused := h.start(w, r, &stream)
+	r, result, refused := h.startOperation(w, r, &stream)
 	delayRefusal(r.Context(), nil, result)
 	if stream != nil {
-		defer h.give(r.Context(), admission.Subscriptions, 1)
-		defer h.give(r.Context(), admission.Sockets, 1)
+		defer h.release(r.Context(), admission.Subscriptions, 1)
+		defer h.release(r.Context(), admission.Sockets, 1)
 		defer stream.Close()
 	}
-	// Errors: a writer without a connection, as in tests, has no deadlines.
+	// The errors are ignored: a writer without a connection, as in tests, has no deadlines.
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	switch {
 	case refused != nil:
-		h.refuse(w, r, refused, typeJSON)
+		h.writeRefusal(w, r, refused, typeJSON)
 		return
 	case result.Outcome != graph.Executed:
-		code := status(result, typeGraphQL)
-		advise(w.Header(), result, code)
-		reply(w, typeJSON, code, encoded(result))
+		code := httpStatus(result, typeGraphQL)
+		setStatusHeaders(w.Header(), result, code)
+		writeResponse(w, typeJSON, code, newResponseBody(result))
 		return
 	}
-	ctx, cancel := context.WithCancel(explaining(r.Context(), r.Header))
+	ctx, cancel := context.WithCancel(withExplain(r.Context(), r.Header))
 	defer cancel()
 	defer h.authentication.watch(ctx, cancel)()
-	defer context.AfterFunc(stopping(ctx), cancel)()
-	s := &eventStream{w: w, control: control, limits: h.limits, end: cancel}
+	defer context.AfterFunc(shutdownContext(ctx), cancel)()
+	s := &eventStream{w: w, control: control, limits: h.limits, cancel: cancel}
 	defer s.stop()
 	w.Header().Set("Content-Type", string(typeEventStream)+"; charset=utf-8")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
 	w.WriteHeader(http.StatusOK)
 	if stream == nil {
-		_ = h.event(ctx, s, result)
+		_ = h.writeEvent(ctx, s, result)
 		_ = s.write("event: complete\ndata:\n\n")
 		return
 	}
 	if s.write(":\n\n") {
-		s.keepAlive()
-		h.follow(ctx, s, stream)
+		s.startKeepAlive()
+		h.writeEvents(ctx, s, stream)
 	}
 }
 
-// start begins what a request asks for, and returns the request in the name of who makes it. Where
-// it is a subscription, it is counted, and so is the connection.
-func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
-	asked, arrived, refused := h.asked(w, r, true)
+// startOperation starts the operation of a request. It returns the request with its principal. For
+// a subscription it sets stream, and counts the subscription and its connection.
+func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Stream) (*http.Request, graph.Result, *refusal) {
+	withPrincipal, arrived, refused := h.readRequest(w, r, true)
 	if refused != nil {
 		return r, graph.Result{}, refused
 	}
-	r = asked
+	r = withPrincipal
 	var full *refusal
-	result, refused := h.placed(explaining(r.Context(), r.Header), arrived, func(ctx context.Context, request graph.Request) graph.Result {
+	result, refused := h.execute(withExplain(r.Context(), r.Header), arrived, func(ctx context.Context, request graph.Request) graph.Result {
 		started, result := h.executor.Start(ctx, request)
 		if started == nil {
 			return result
 		}
-		if full = h.take(ctx, admission.Sockets, 1); full == nil {
-			if full = h.take(ctx, admission.Subscriptions, 1); full != nil {
-				h.give(ctx, admission.Sockets, 1)
+		if full = h.acquire(ctx, admission.Sockets, 1); full == nil {
+			if full = h.acquire(ctx, admission.Subscriptions, 1); full != nil {
+				h.release(ctx, admission.Sockets, 1)
 			}
 		}
 		if full != nil {
@@ -88,20 +88,20 @@ func (h overHTTP) start(w http.ResponseWriter, r *http.Request, stream **graph.S
 	return r, result, refused
 }
 
-// follow tells a subscription's events until it is over, the client has gone, the server stops, or
-// who uses it has no right to any more. Only in the first case the stream is complete, else it
-// breaks off: clients then connect again.
-func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stream) {
+// writeEvents writes a subscription's events. It returns when the subscription ends, the client
+// disconnects, the server stops, or the token is no longer valid. Only the end of the subscription
+// completes the stream. Otherwise the stream breaks off, and clients connect again.
+func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *graph.Stream) {
 	for {
 		result, more := stream.Next(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if more && h.event(ctx, s, result) {
+		if more && h.writeEvent(ctx, s, result) {
 			continue
 		}
 		if !more {
-			if len(result.Errors) > 0 && !h.event(ctx, s, result) {
+			if len(result.Errors) > 0 && !h.writeEvent(ctx, s, result) {
 				return
 			}
 			s.write("event: complete\ndata:\n\n")
@@ -110,75 +110,77 @@ func (h overHTTP) follow(ctx context.Context, s *eventStream, stream *graph.Stre
 	}
 }
 
-// event writes a result, and reports whether to go on.
-func (h overHTTP) event(ctx context.Context, s *eventStream, result graph.Result) bool {
-	data := encode(result)
-	if full := h.take(ctx, admission.Answers, len(data)); full != nil {
+// writeEvent writes a result, and reports whether the stream continues.
+func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result graph.Result) bool {
+	data := encodeResult(result)
+	if full := h.acquire(ctx, admission.Answers, len(data)); full != nil {
 		instead := full.result()
 		if result.Mutation {
-			instead = mutationDropped()
+			instead = mutationResponseDropped()
 		}
-		s.write("event: next\ndata: " + string(encode(instead)) + "\n\nevent: complete\ndata:\n\n")
+		s.write("event: next\ndata: " + string(encodeResult(instead)) + "\n\nevent: complete\ndata:\n\n")
 		return false
 	}
-	defer h.give(ctx, admission.Answers, len(data))
+	defer h.release(ctx, admission.Answers, len(data))
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 
-// eventStream is the answer to a request as a stream. It is safe for concurrent use: comments are
-// written while events are waited for.
+// eventStream is a response that is a stream of events. It is safe for concurrent use, because
+// comments are written while the handler waits for events.
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	limits  Limits
-	// end ends the waiting for events.
-	end func()
+	// cancel cancels the wait for events.
+	cancel func()
 
-	mu    sync.Mutex
-	over  bool
-	quiet *time.Timer
+	mu             sync.Mutex
+	closed         bool
+	keepAliveTimer *time.Timer
 }
 
-// write writes something, and reports whether that went well within the time for answers.
+// write writes parts and flushes them. It reports whether both succeeded within the response
+// timeout.
 func (s *eventStream) write(parts ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.closed {
 		return false
 	}
 	_ = s.control.SetWriteDeadline(time.Now().Add(s.limits.AnswerTime))
 	for _, part := range parts {
 		if _, err := s.w.Write([]byte(part)); err != nil {
-			s.over = true
-			s.end()
+			s.closed = true
+			s.cancel()
 			return false
 		}
 	}
 	if err := s.control.Flush(); err != nil {
-		s.over = true
-		s.end()
+		s.closed = true
+		s.cancel()
 		return false
 	}
-	if s.quiet != nil {
-		s.quiet.Reset(s.limits.KeepAlive)
+	if s.keepAliveTimer != nil {
+		s.keepAliveTimer.Reset(s.limits.KeepAlive)
 	}
 	return true
 }
 
-// keepAlive writes comments where nothing else is written for a while, so that proxies do not take
-// the connection for a dead one, and that one that is dead is found out.
-func (s *eventStream) keepAlive() {
+// startKeepAlive writes a comment after each period without an event. Proxies then keep the
+// connection open, and the server detects a dead connection.
+func (s *eventStream) startKeepAlive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.quiet = time.AfterFunc(s.limits.KeepAlive, func() { s.write(":\n\n") })
+	s.keepAliveTimer = time.AfterFunc(s.limits.KeepAlive, func() { s.write(":\n\n") })
 }
 
-// stop waits for what is being written: nothing may be once the request's handler has returned.
+// stop waits for a write in progress and prevents further writes. A ResponseWriter must not be used
+// after its handler has returned.
 func (s *eventStream) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over = true
-	if s.quiet != nil {
-		s.quiet.Stop()
+	s.closed = true
+	if s.keepAliveTimer != nil {
+		s.keepAliveTimer.Stop()
 	}
 }

@@ -28,7 +28,7 @@ func listenLocal(t testing.TB) net.Listener {
 	return l
 }
 
-// events are a client's end of a stream of events.
+// events is a client's end of an event stream.
 type events struct {
 	t        testing.TB
 	response *http.Response
@@ -57,7 +57,7 @@ func (l *live) request(method, url, body string, header ...string) *events {
 	return e
 }
 
-func (l *live) try(ctx context.Context, leave context.CancelFunc, method, url, body string, header ...string) (*events, error) {
+func (l *live) try(ctx context.Context, cancel context.CancelFunc, method, url, body string, header ...string) (*events, error) {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -75,12 +75,12 @@ func (l *live) try(ctx context.Context, leave context.CancelFunc, method, url, b
 		return nil, err
 	}
 	l.t.Cleanup(func() { response.Body.Close() })
-	return &events{l.t, response, bufio.NewReader(response.Body), leave, 0}, nil
+	return &events{l.t, response, bufio.NewReader(response.Body), cancel, 0}, nil
 }
 
-// begun is a stream that a server with short limits of time has let begin. On a busy machine it may
-// take longer than they are to send a request, or to begin what it asks for: then the server
-// rightly closes the connection, or answers that it took too long, and the client asks again.
+// begun opens an event stream on a server with short timeouts. On a busy machine, sending the
+// request or starting the operation can exceed them. Then the server closes the connection or
+// responds with a timeout, and begun tries again.
 func (l *live) begun(method, url, body string) *events {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), guard)
@@ -99,7 +99,7 @@ func (l *live) begun(method, url, body string) *events {
 	}
 }
 
-// next is the next event, io.EOF where the stream has ended.
+// next returns the next event, or io.EOF after the end of the stream.
 func (e *events) next() (name, data string, err error) {
 	for {
 		line, err := e.lines.ReadString('\n')
@@ -133,7 +133,7 @@ func (e *events) want(name, data string) {
 	}
 }
 
-// Queries are one event, subscriptions many, by GET as by POST.
+// A query is one event and a subscription many, by GET and by POST.
 func TestEventStreams(t *testing.T) {
 	l := newLive(t, server.Options{})
 	order := l.place()
@@ -167,7 +167,7 @@ func TestEventStreams(t *testing.T) {
 	l.log.checkEmpty(t)
 }
 
-// An event leads to the warehouse, both when it happens and when it is delivered again.
+// An event has its warehouse, both when it happens and when it is delivered again.
 func TestEventsHaveTheWarehouse(t *testing.T) {
 	l := newLive(t, server.Options{})
 	order := l.place()
@@ -185,7 +185,7 @@ func TestEventsHaveTheWarehouse(t *testing.T) {
 	delivered(l.stream(query))
 }
 
-// Each event explains what was read for it, where the request asks for that.
+// Each event explains its reads if the request asks for explain.
 func TestEventStreamsExplain(t *testing.T) {
 	l := newLive(t, server.Options{})
 	order := l.place()
@@ -196,7 +196,7 @@ func TestEventStreamsExplain(t *testing.T) {
 	}
 }
 
-// What is refused before the stream begins is told with a status, in JSON.
+// A request that is refused before the stream begins gets an HTTP status and a JSON body.
 func TestEventStreamsThatAreRefused(t *testing.T) {
 	l := newLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Subscriptions: 1})})
 	const follow = `subscription { orderStatusChanged { id } }`
@@ -220,7 +220,7 @@ func TestEventStreamsThatAreRefused(t *testing.T) {
 	l.log.checkShedding(t)
 	first.leave()
 	l.settled()
-	// Without a feed there is nothing to follow now.
+	// Without a change feed, subscriptions are unavailable.
 	h, _ := newHandler(t, sampleThrough(t, direct), 12, server.Options{})
 	unfed := &live{t: t, addr: listenTCP(t, h, server.Options{})}
 	unfed.request(http.MethodPost, unfed.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "UNAVAILABLE")
@@ -240,11 +240,11 @@ func (e *events) refused(t testing.TB, status int, code string) {
 	}
 	check(t, w, status, code, asJSON)
 	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
-		t.Error("nobody is told when to come back")
+		t.Error("no response has Retry-After")
 	}
 }
 
-// Who is rate limited is told for how long, as without a stream.
+// A rate-limited request gets Retry-After, as without a stream.
 func TestRateLimitedStreams(t *testing.T) {
 	now := time.Now()
 	l := newLive(t, server.Options{}, func(o *server.Options) {
@@ -260,7 +260,7 @@ func TestRateLimitedStreams(t *testing.T) {
 	}
 }
 
-// A plain request that subscribes is told what can.
+// The response to a subscription by a plain request names the supported transports.
 func TestSubscriptionsNeedAStream(t *testing.T) {
 	l := newLive(t, server.Options{})
 	const follow = `subscription { orderStatusChanged { id } }`
@@ -276,8 +276,7 @@ func (e *events) told(t *testing.T) {
 	}
 }
 
-// Where nothing happens, comments show that the connection is alive; the time limits of requests do
-// not end it.
+// A silent stream sends comments. The timeouts of requests do not end it.
 func TestEventStreamsAreKeptAlive(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: 5 * time.Millisecond, HeaderTime: 20 * time.Millisecond, BodyTime: 20 * time.Millisecond, RequestTime: 100 * time.Millisecond, AnswerTime: time.Second}})
 	order := l.place()
@@ -286,7 +285,7 @@ func TestEventStreamsAreKeptAlive(t *testing.T) {
 	byGet := l.begun(http.MethodGet, "http://"+l.addr+get(query), "")
 	l.following(2)
 	for _, e := range []*events{byPost, byGet} {
-		for e.comments < 30 { // more than 100 ms
+		for e.comments < 30 { // longer than 100 ms
 			line, err := e.lines.ReadString('\n')
 			if err != nil {
 				t.Fatal(err)
@@ -302,11 +301,11 @@ func TestEventStreamsAreKeptAlive(t *testing.T) {
 	}
 }
 
-// A stream that the feed has given up ends with the reason.
+// If the change feed drops a slow subscription, the stream ends with the reason.
 func TestEventStreamsThatAreTooSlow(t *testing.T) {
 	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: guard}}, feed.Options{Buffer: 4})
 	order := l.place()
-	e := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	e := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
 	l.following(1)
 	for n := 0; l.feed.Subscriptions() > 0 && n < 50_000; n++ {
 		l.set(order, n%90+2)
@@ -323,11 +322,11 @@ func TestEventStreamsThatAreTooSlow(t *testing.T) {
 	e.want("complete", "")
 }
 
-// A client that reads nothing is cut.
+// The connection of a client that reads nothing is closed.
 func TestEventStreamsThatAreNotRead(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{AnswerTime: time.Second}})
 	order := l.place()
-	l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
 	l.following(1)
 	for n := 0; l.feed.Subscriptions() > 0; n++ {
 		if n > 50_000 {

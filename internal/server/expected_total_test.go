@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// An order is placed if its total is the expected one, however the amount is written.
+// An order is placed if its total equals the expected total, in any spelling of the amount.
 func TestExpectedTotal(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -73,7 +73,7 @@ func TestExpectedTotal(t *testing.T) {
 	})
 }
 
-// A total of prices that other software wrote may have more digits than its currency.
+// Prices that other software wrote can add up to more digits than the currency has.
 func TestExpectedTotalOfManyDigits(t *testing.T) {
 	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
 	s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"unitPrice": &types.AttributeValueMemberN{Value: "0.125"}})
@@ -82,7 +82,8 @@ func TestExpectedTotalOfManyDigits(t *testing.T) {
 	s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "mug", "quantity": 8}}, "expectedTotal": in{"amount": "1"}})
 }
 
-// Whenever the price changes before the order is written, the customer decides again.
+// If the price changes before the order is written, the mutation is refused and the customer
+// decides again.
 func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -115,20 +116,20 @@ func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 		reprice("9.00")()
 		changed("21.00", "9.00")
 
-		// A refusal is not remembered: the key serves the order at the new total.
+		// A refusal is not stored under the key, so the key can place the order at the new total.
 		order = order.with("expectedTotal", in{"amount": "21.00"})
 		first := s.do(t, "placeOrder", order)
 		reprice("10.00")()
 		for _, same := range []in{order, order.with("expectedTotal", in{"amount": "21"})} {
 			if again := s.do(t, "placeOrder", same); string(again.Data) != string(first.Data) {
-				t.Errorf("sent again, it answers %s, first %s", again.Data, first.Data)
+				t.Errorf("sent again, it returns %s, first %s", again.Data, first.Data)
 			}
 		}
 		s.refuse(t, "placeOrder", order.with("expectedTotal", in{"amount": "22.00"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
 	})
 }
 
-// orders are the records of orders.
+// orders returns the records of orders.
 func (s *shop) orders(t testing.TB) string {
 	t.Helper()
 	records := s.records(t)

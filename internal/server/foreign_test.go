@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// foreign writes records as other software does: string and number attributes, a number where the
-// text is one.
+// foreign writes records as other software does. Attributes are strings, or numbers if the text is
+// a number.
 type foreign struct {
 	db    *dynamodb.Client
 	table string
@@ -41,7 +41,7 @@ func (f foreign) put(t testing.TB, attributes map[string]string, more ...map[str
 	}
 }
 
-// emptyTable is a table for records of other software.
+// emptyTable returns an empty table for external records.
 func emptyTable(t *testing.T, db *dynamodb.Client) (*dynamo.Store, foreign) {
 	t.Helper()
 	store := storetest.NewTable(t, db, dynamo.Options{})
@@ -52,8 +52,8 @@ func emptyTable(t *testing.T, db *dynamodb.Client) (*dynamo.Store, foreign) {
 	return store, foreign{db: db, table: description.Name}
 }
 
-// foreignTable is a table that an ElectroDB service wrote: no entity, version or items, the keys of
-// one shard, the order's id of an item in the key alone.
+// foreignTable returns a table as an ElectroDB service writes it. Its records have no entity, no
+// version, no embedded items and the keys of one shard. The order ID of an item is only in the key.
 func foreignTable(t *testing.T, db *dynamodb.Client) (api, foreign) {
 	store, f := emptyTable(t, db)
 	marks := map[string]types.AttributeValue{
@@ -125,8 +125,7 @@ func TestRecordsOfOtherSoftwareReadAsTheyAre(t *testing.T) {
 	})
 }
 
-// An order whose record has over a megabyte of company on its page: a Query ends at a megabyte, the
-// page does not.
+// The records of a page exceed the megabyte that one Query returns, but the page is full.
 func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		api, f := foreignTable(t, db)
@@ -156,8 +155,8 @@ func TestPagesAreFullBeyondTheMegabyte(t *testing.T) {
 	})
 }
 
-// A record that lacks what its kind must have fails the field that reads it, not its neighbours,
-// and tells the client nothing of the table.
+// A record without a required attribute fails the field that reads it, but not its neighbours. The
+// error contains nothing of the table.
 func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)
@@ -178,8 +177,8 @@ func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 	})
 }
 
-// References that lead nowhere are null; references that can lead nowhere are an error of their
-// own; neither touches the other orders of the page.
+// A reference to a missing record is null. A malformed reference is an error of its own field.
+// Neither affects the other orders of the page.
 func TestBadReferencesHarmNoOthers(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)
@@ -206,7 +205,7 @@ func TestBadReferencesHarmNoOthers(t *testing.T) {
 	})
 }
 
-// Items that stand on an order in no order are listed by SKU all the same, as their pages are.
+// Embedded items that are not sorted are listed by SKU, on the order and on pages.
 func TestEmbeddedItemsAreListedBySKU(t *testing.T) {
 	api, f := foreignTable(t, storetest.Engines()[0].Client(t))
 	line := func(sku string) types.AttributeValue {
@@ -226,7 +225,7 @@ func TestEmbeddedItemsAreListedBySKU(t *testing.T) {
 	}
 }
 
-// Fields that fail for one reason are one line in the log.
+// Fields that fail for the same reason are logged in one line.
 func TestOneReasonIsLoggedOnce(t *testing.T) {
 	_, f := foreignTable(t, storetest.Engines()[0].Client(t))
 	f.put(t, map[string]string{"pk": "CUSTOMER#bad", "sk": "#METADATA", "customerId": "bad"})

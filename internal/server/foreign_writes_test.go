@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// foreignShop is a shop whose records another program wrote: no entity, version, items, count or
-// currency anywhere, products that count nothing, and marks of that program on every record, on the
-// two of an order different ones.
+// foreignShop is a fixture with external records. They have no entity, version, embedded items,
+// count or currency, and products have no counters. Every record has attributes of the other
+// software, with different values on the two records of an order.
 func foreignShop(t testing.TB, db *dynamodb.Client) (s *shop, order string) {
 	t.Helper()
 	s = newShop(t, db, commerce.Book{})
@@ -29,7 +29,7 @@ func foreignShop(t testing.TB, db *dynamodb.Client) (s *shop, order string) {
 	counted := map[string]types.AttributeValue{"quantity": number(40)}
 	f.put(t, map[string]string{"pk": "CUSTOMER#cust_01", "sk": "#METADATA", "customerId": "cust_01", "name": "Alice Chen", "email": "Alice@example.com", "createdAt": "2024-04-01T09:00:00.000Z"}, mark("customer"))
 	f.put(t, map[string]string{"pk": "CUSTOMER#cust_02", "sk": "#METADATA", "customerId": "cust_02", "name": "Bo", "email": "none given", "createdAt": "2024-04-01T09:00:00.000Z"}, mark("customer"))
-	// One of the products keeps count.
+	// One of the products has counters.
 	counters := map[string]map[string]types.AttributeValue{"abc": {"totalInventory": number(40), "available": number(38)}}
 	for _, sku := range []string{"abc", "def"} {
 		f.put(t, map[string]string{"pk": "PRODUCT#" + sku, "sk": "#METADATA", "sku": sku, "name": "Product " + sku, "category": "Things"},
@@ -41,16 +41,16 @@ func foreignShop(t testing.TB, db *dynamodb.Client) (s *shop, order string) {
 	f.put(t, map[string]string{"pk": "EMPLOYEE#eve", "sk": "#METADATA", "employeeId": "eve", "name": "Eve", "jobTitle": "Packer", "hireDate": "2020-01-01"}, mark("employee"))
 	header := map[string]string{"orderId": order, "customerId": "cust_01", "status": "pending", "total": "119.6", "createdAt": "2024-04-17T10:02:52.920Z"}
 	own := map[string]string{"pk": "ORDER#" + order, "sk": "#METADATA", "gsi1pk": "STATUS#pending", "gsi1sk": "ORDER#" + order}
-	theirs := map[string]string{"pk": "CUSTOMER#cust_01", "sk": "ORDER#" + order}
+	copied := map[string]string{"pk": "CUSTOMER#cust_01", "sk": "ORDER#" + order}
 	for name, v := range header {
-		own[name], theirs[name] = v, v
+		own[name], copied[name] = v, v
 	}
 	f.put(t, own, mark("order"))
-	f.put(t, theirs, mark("orderOfCustomer"))
+	f.put(t, copied, mark("orderOfCustomer"))
 	return s, order
 }
 
-// marked fails t where a record has lost what the other program wrote on it.
+// marked fails t if a record has lost the attributes of the other software.
 func (s *shop) marked(t testing.TB, after string) {
 	t.Helper()
 	kinds := map[string]string{"WAREHOUSE#hall #METADATA": "warehouse", "EMPLOYEE#eve #METADATA": "employee", "CUSTOMER#cust_01 ORDER#01HVNR4Q3R0000000000000002": "orderOfCustomer", "ORDER#01HVNR4Q3R0000000000000002 #METADATA": "order",
@@ -65,8 +65,7 @@ func (s *shop) marked(t testing.TB, after string) {
 	}
 }
 
-// Every mutation that changes a record changes one of another program, and leaves on it what is not
-// ours.
+// Every mutation can change external records, and keeps their unknown attributes.
 func TestRecordsOfOtherSoftwareChange(t *testing.T) {
 	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -103,8 +102,8 @@ func TestRecordsOfOtherSoftwareChange(t *testing.T) {
 	})
 }
 
-// An order that another program wrote without items on it can be cancelled: what it has comes back
-// to the products that count.
+// An external order without embedded items can be cancelled. Its quantities return to the products
+// with counters.
 func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s, id := foreignShop(t, db)
@@ -122,8 +121,8 @@ func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
 	})
 }
 
-// What another program wrote inside of an order's address and times stays on both records, and
-// stays the same on both.
+// Unknown parts of an order's address and times stay on both of its records, and stay equal on
+// both.
 func TestForeignPartsOfAnOrderStay(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -154,7 +153,7 @@ func TestForeignPartsOfAnOrderStay(t *testing.T) {
 	})
 }
 
-// An order whose customer's copy is missing gets one with its next change.
+// If the customer's copy of an order is missing, the next change writes it.
 func TestALostCopyComesBack(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -168,8 +167,8 @@ func TestALostCopyComesBack(t *testing.T) {
 	})
 }
 
-// An order of 200 lines, which only other software writes, can be confirmed, delivered and sent
-// elsewhere; what would touch all of its lines is more than a transaction holds.
+// Only other software writes orders of 200 lines. They can be confirmed and delivered, and their
+// address can change. A change of all lines exceeds the limit of a transaction.
 func TestOrdersOfTwoHundredLines(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -195,14 +194,14 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 					s.refuse(t, "removeOrderItem", order.with("sku", "s000"), "TOO_MANY_LINES input.orderId")
 				}
 				s.do(t, "confirmOrder", order.with("idempotencyKey", "k"))
-				try := func(mutation string, input in, done bool) {
+				try := func(mutation string, input in, succeeds bool) {
 					t.Helper()
-					if done {
+					if succeeds {
 						s.do(t, mutation, input)
 						return
 					}
 					if e := s.refuse(t, mutation, input, "TOO_MANY_LINES input.orderId").UserErrors[0]; e.Limit != commerce.MaxLines || !strings.Contains(e.Message, fmt.Sprintf("at most %d. Split it into several orders.", commerce.MaxLines)) {
-						t.Errorf("%s is told %+v, want the limit %d and what to do", mutation, e, commerce.MaxLines)
+						t.Errorf("%s gets %+v, want the limit %d and advice", mutation, e, commerce.MaxLines)
 					}
 				}
 				if lines <= shipped {

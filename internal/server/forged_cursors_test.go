@@ -28,10 +28,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// cursorKey is the key that test servers sign cursors with.
+// cursorKey is the key of the test servers for signing cursors.
 const cursorKey = "a key for tests"
 
-// forge makes a cursor as somebody who knows the key can: base64url(version, signature, position).
+// forge makes a cursor with a valid signature: base64url(version, signature, position).
 func forge(position, field string, arguments ...string) string {
 	const version = "\x01"
 	mac := hmac.New(sha256.New, []byte(cursorKey))
@@ -39,7 +39,7 @@ func forge(position, field string, arguments ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(version + string(mac.Sum(nil)[:12]) + position))
 }
 
-// positionOf is the position that a cursor holds.
+// positionOf returns the position in a cursor.
 func positionOf(t *testing.T, cursor string) string {
 	t.Helper()
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
@@ -49,20 +49,19 @@ func positionOf(t *testing.T, cursor string) string {
 	return string(b[13:])
 }
 
-// forgedList is a list of the schema: a query for it, with %s in place of the fields of the list,
-// and the list's field with %s in place of its cursors.
+// forgedList is a list of the schema. Its query has %s in place of the list's fields, and its field
+// has %s in place of the cursors.
 type forgedList struct {
 	name, query, call string
-	// scope is what cursors are signed for beside the field.
+	// The signature of a cursor covers scope, in addition to the field.
 	scope      []string
 	descending bool
 }
 
-// parents are, by type, queries for records that have lists, with %s in place of the list, and the
-// ID that is in the scope of the list's cursors.
+// parents returns queries for records that have lists, by type. Each has %s in place of the list,
+// and the ID in the scope of the list's cursors.
 func parents() map[string][][2]string {
-	// The test takes the items out of the record of the second order, so that they are listed with a
-	// Query.
+	// The test removes the embedded items of the second order, so a Query lists them.
 	const order, without, item = "01HVMK3P2Q0000000000000001", "01KNVV2HR00000000000000101", "01KA3P5WG00000000000000001"
 	return map[string][][2]string{
 		"Query":     {{`{ %s }`}},
@@ -74,8 +73,8 @@ func parents() map[string][][2]string {
 	}
 }
 
-// limit returns a value of an argument of a list, and what the list's cursors are signed for with
-// the value and without it.
+// limit returns a value of an argument of a list. with and without are the scopes of the list's
+// cursors with the value and without it.
 func limit(a *ast.ArgumentDefinition) (value string, with, without []string) {
 	switch {
 	case a.Name == "namePrefix":
@@ -96,8 +95,8 @@ func limit(a *ast.ArgumentDefinition) (value string, with, without []string) {
 	}
 }
 
-// forgedLists are the lists of the schema, each without its optional arguments, with each of them,
-// and with all.
+// forgedLists returns the lists of the schema without optional arguments, with each of them, and
+// with all of them.
 func forgedLists(t testing.TB) []forgedList {
 	t.Helper()
 	patterns := map[string]model.AccessPattern{}
@@ -156,13 +155,13 @@ func forgedLists(t testing.TB) []forgedList {
 	return all
 }
 
-// cursorPage is what a test reads of a connection.
+// cursorPage has the fields of a connection that a test reads.
 type cursorPage struct {
 	Edges []struct{ Cursor string }
 }
 
-// pages asks for pages of a list, each with its cursors, in one query, and returns the positions on
-// each.
+// pages queries pages of a list, each with its cursors, in one request. It returns the positions on
+// each page.
 func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]string {
 	t.Helper()
 	var fields strings.Builder
@@ -196,9 +195,8 @@ func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]st
 	return all
 }
 
-// TestForgedCursors gives every list of the schema cursors with a valid signature for positions
-// that no record has. Each page holds the records between its cursors, and no position is a fault
-// of the server.
+// TestForgedCursors queries every list with validly signed cursors of positions that no record has.
+// Each page must contain the records between its cursors. No position may cause a server fault.
 func TestForgedCursors(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -232,7 +230,7 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 		t.Errorf("%s is empty", l.call)
 		return
 	}
-	// The forger's cursors are the server's.
+	// The forged cursors equal the server's.
 	if got := l.pages(t, h, []string{fmt.Sprintf(", after: %q", forge(all[0], l.name, l.scope...))}); len(got) == 0 || !slices.Equal(got[0], all[1:]) {
 		t.Errorf("%s after its first record: %q, want %q", l.call, got, all[1:])
 		return
@@ -244,8 +242,8 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 	for _, real := range []string{all[0], all[len(all)-1]} {
 		positions = append(positions, real, real[:len(real)-1], real+"\x00", real+"\U0010FFFF", real+"\U0010FFFF\x00")
 	}
-	// Each position alone, and with its neighbours, either way round. By default
-	// a quarter of those.
+	// Test each position alone and with its neighbours, in both directions. By default test a quarter
+	// of them.
 	slices.Sort(positions)
 	var between [][2]string
 	for i, p := range positions {
@@ -275,7 +273,7 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 		}
 		got := l.pages(t, h, cursors[start:end])
 		if got == nil {
-			return // which has been reported
+			return // already reported
 		}
 		for i, page := range got {
 			var want []string
@@ -297,8 +295,7 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 	}
 }
 
-// TestCursorsThatAreNone gives every list cursors with a valid signature that hold no position at
-// all.
+// TestCursorsThatAreNone queries every list with validly signed cursors that contain no position.
 func TestCursorsThatAreNone(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	for _, l := range forgedLists(t) {
@@ -321,8 +318,8 @@ func TestCursorsThatAreNone(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// TestLongKeysArePaged walks through a list of records of other software whose IDs are as long as a
-// cursor can hold.
+// TestLongKeysArePaged pages through a list of external records with the longest IDs that a cursor
+// can contain.
 func TestLongKeysArePaged(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)
@@ -358,13 +355,13 @@ func TestLongKeysArePaged(t *testing.T) {
 			cursor = fmt.Sprintf(", after: %q", page.Data.Products.PageInfo.EndCursor)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("the walk gives %.20q", got)
+			t.Errorf("the pages contain %.20q", got)
 		}
 		j.checkEmpty(t)
 	})
 }
 
-// FuzzForgedPositions checks that no two positions with a valid signature make a list fail.
+// FuzzForgedPositions checks that no two positions with valid signatures make a list fail.
 func FuzzForgedPositions(f *testing.F) {
 	h, _ := handler(f, sampleThrough(f, direct), slog.LevelInfo)
 	f.Add("", "\x00")

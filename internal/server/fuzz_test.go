@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Whatever a client sends to /graphql, it gets JSON in UTF-8 that is a GraphQL response, never a
-// fault of the server, and in the end.
+// FuzzHandler sends arbitrary requests to /graphql. The response must be a GraphQL response in
+// UTF-8, arrive in time and never be a server fault.
 func FuzzHandler(f *testing.F) {
 	h, _ := handler(f, sampleThrough(f, direct), slog.LevelInfo, origin)
 	for _, body := range []string{
@@ -42,7 +42,7 @@ func FuzzHandler(f *testing.F) {
 		r.URL.RawQuery = query
 		for line := range strings.SplitSeq(header, "\n") {
 			name, value, _ := strings.Cut(line, ":")
-			// net/http lets nothing else through.
+			// net/http drops all other headers.
 			if name = textproto.TrimString(name); name != "" && !strings.ContainsAny(value, "\x00\r") {
 				r.Header.Add(name, textproto.TrimString(value))
 			}

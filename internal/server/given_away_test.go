@@ -20,7 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// givenAway is a live server with tokens, on whose table other software gives orders to other
+// givenAway is a live server with tokens. Other software moves orders in its table to other
 // customers.
 type givenAway struct {
 	*live
@@ -43,8 +43,8 @@ func newGivenAway(t *testing.T) *givenAway {
 	return &givenAway{l, g, db, table.Name}
 }
 
-// give gives an order to another customer. The order's records agree afterwards. The former
-// customer's copy is deleted, unless leaveCopy is set.
+// give moves an order to another customer and leaves the order's records consistent. It deletes the
+// former customer's copy unless leaveCopy is set.
 func (g *givenAway) give(id commerce.OrderID, from, to string, leaveCopy bool) {
 	g.t.Helper()
 	var actions []types.TransactWriteItem
@@ -71,7 +71,8 @@ func (g *givenAway) give(id commerce.OrderID, from, to string, leaveCopy bool) {
 	}
 }
 
-// A customer follows an order that other software gives to another customer: the subscription ends.
+// A customer subscribes to an order, and other software moves the order to another customer. The
+// subscription ends.
 func TestASubscriptionEndsWhenTheOrderIsGivenAway(t *testing.T) {
 	g := newGivenAway(t)
 	id := g.place()
@@ -88,7 +89,7 @@ func TestASubscriptionEndsWhenTheOrderIsGivenAway(t *testing.T) {
 	}
 }
 
-// The former customer's orders are followed. The order is not shown any more.
+// The former customer subscribes to all own orders. Events no longer show the order.
 func TestAnOrderThatIsGivenAwayIsNotShownToTheFormerCustomer(t *testing.T) {
 	g := newGivenAway(t)
 	id := g.place()
@@ -102,7 +103,8 @@ func TestAnOrderThatIsGivenAwayIsNotShownToTheFormerCustomer(t *testing.T) {
 	}
 }
 
-// Other software left the former customer's copy behind. That is no right to change the order.
+// Other software left the former customer's copy in the table. The copy gives no permission to
+// change the order.
 func TestACopyThatWasLeftBehindIsNoRightToChangeTheOrder(t *testing.T) {
 	g := newGivenAway(t)
 	id := g.place()
@@ -110,15 +112,15 @@ func TestACopyThatWasLeftBehindIsNoRightToChangeTheOrder(t *testing.T) {
 	cancel := `{"query":"mutation($i: CancelOrderInput!) { cancelOrder(input: $i) { order { id shippingAddress { recipient } } userErrors { code } } }","variables":{"i":{"orderId":"` + string(id) + `"}}}`
 	answer := g.answered(g.guarded.token(t, customerClaims("cust_01")), cancel)
 	if !strings.Contains(answer, "NOT_FOUND") || strings.Contains(answer, "SECRET") {
-		t.Errorf("the former customer is answered %s", answer)
+		t.Errorf("the former customer gets %s", answer)
 	}
 	answer = g.answered(g.guarded.token(t, customerClaims("cust_001")), cancel)
 	if !strings.Contains(answer, "SECRET") {
-		t.Errorf("the order's customer is answered %s", answer)
+		t.Errorf("the order's customer gets %s", answer)
 	}
 }
 
-// answered is the body of the server's answer to a request with a token.
+// answered returns the body of the response to a request with a token.
 func (g *givenAway) answered(token, body string) string {
 	r := httptest.NewRequest(http.MethodPost, "http://localhost"+server.PathGraphQL, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // api is a server under test.
 type api struct{ url string }
 
-// serve starts a server of a store; what it logs as an error fails the test.
+// serve starts a server of a store. Logged errors fail the test.
 func serve(t testing.TB, store *dynamo.Store) api {
 	t.Helper()
 	return serveLogging(t, store, failing{t})
@@ -66,7 +66,7 @@ func serveLogging(t testing.TB, store *dynamo.Store, w io.Writer) api {
 	return api{s.URL + server.PathGraphQL}
 }
 
-// failing is where a log goes that must stay empty.
+// failing is a log writer that fails the test on any output.
 type failing struct{ t testing.TB }
 
 func (f failing) Write(b []byte) (int, error) {
@@ -100,7 +100,7 @@ type explained struct {
 	}
 }
 
-// send sends a query with explain on, and returns the status and the answer's text.
+// send sends a query with explain, and returns the status and the body.
 func (a api) send(t testing.TB, query string, variables json.RawMessage) (status int, text []byte) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
@@ -125,18 +125,18 @@ func (a api) send(t testing.TB, query string, variables json.RawMessage) (status
 	return response.StatusCode, text
 }
 
-// ask sends a query with explain on.
+// ask sends a query with explain.
 func (a api) ask(t testing.TB, query string, variables json.RawMessage) answer {
 	t.Helper()
 	status, text := a.send(t, query, variables)
 	got := answer{Status: status}
 	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatalf("the answer to %s is no JSON: %v: %s", query, err, text)
+		t.Fatalf("the response to %s is not JSON: %v: %s", query, err, text)
 	}
 	return got
 }
 
-// read is ask for a query that must succeed; it puts the data into v.
+// read sends a query that must succeed, and decodes the data into v.
 func (a api) read(t testing.TB, v any, query string, args ...any) explained {
 	t.Helper()
 	got := a.ask(t, fmt.Sprintf(query, args...), nil)
@@ -151,8 +151,8 @@ func (a api) read(t testing.TB, v any, query string, args ...any) explained {
 	return got.Extensions.Explain
 }
 
-// budget fails t where a query made other requests than these many in these many round trips, or
-// one that no plan saw coming.
+// budget fails t if a query made another number of requests or round trips, or an unplanned
+// request.
 func (e explained) budget(t testing.TB, requests, roundTrips int) {
 	t.Helper()
 	if e.Totals.Requests != requests || e.Totals.RoundTrips != roundTrips {
@@ -165,7 +165,7 @@ func (e explained) budget(t testing.TB, requests, roundTrips int) {
 	}
 }
 
-// String is the explain output but for durations, which differ each time.
+// String returns the explain output without durations, which differ each time.
 func (e explained) String() string {
 	var b strings.Builder
 	for _, r := range e.Requests {
@@ -183,8 +183,8 @@ func (e explained) String() string {
 	return b.String()
 }
 
-// Every query of testdata/golden gets the same JSON and makes the same DynamoDB requests on both
-// engines.
+// On both engines, every query of testdata/golden has the same response and makes the same DynamoDB
+// requests.
 func TestGoldenQueries(t *testing.T) {
 	names, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -200,7 +200,7 @@ func TestGoldenQueries(t *testing.T) {
 	})
 }
 
-// Every access pattern is in the requests of a golden query.
+// Every access pattern occurs in a golden query.
 func TestEveryAccessPatternHasAGoldenQuery(t *testing.T) {
 	names, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil {
@@ -221,9 +221,9 @@ func TestEveryAccessPatternHasAGoldenQuery(t *testing.T) {
 		"AP33": "only subscriptions read it",
 	}
 	for _, p := range model.AccessPatterns() {
-		has := bytes.Contains(all, fmt.Appendf(nil, ". %s ", p.ID))
-		if excuse, excused := without[p.ID]; has == excused {
-			t.Errorf("%s (%s) has a golden query: %t, and the excuse %q", p.ID, p.What, has, excuse)
+		found := bytes.Contains(all, fmt.Appendf(nil, ". %s ", p.ID))
+		if excuse, excused := without[p.ID]; found == excused {
+			t.Errorf("%s (%s) has a golden query: %t, and the excuse %q", p.ID, p.What, found, excuse)
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Every mutation of testdata/golden-writes gives the same JSON, makes the same DynamoDB requests
-// and leaves the same records on both engines. What stands in setup.graphql is done before, a
-// second for each mutation.
+// On both engines, every mutation of testdata/golden-writes has the same response, makes the same
+// DynamoDB requests and leaves the same records. The mutations of setup.graphql precede each, one
+// per second.
 func TestGoldenMutations(t *testing.T) {
 	names, err := filepath.Glob("testdata/golden-writes/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -39,7 +39,7 @@ func TestGoldenMutations(t *testing.T) {
 	}
 }
 
-// shows reports whether a golden file's query has a mutation.
+// shows reports whether the query of a golden file contains a mutation.
 func shows(t *testing.T, name, mutation string) bool {
 	archive, err := txtar.ParseFile(name)
 	if err != nil {
@@ -50,8 +50,8 @@ func shows(t *testing.T, name, mutation string) bool {
 	})
 }
 
-// write is the explain output of a mutation: what it read and wrote in its order, then what its
-// payload read in any order, as those requests do not wait for one another.
+// write returns the explain output of a mutation. The mutation's own reads and writes are in their
+// order. The reads of the payload are sorted, because they run concurrently.
 func (e explained) write() string {
 	lines := strings.SplitAfter(e.String(), "\n")
 	wrote := 1 + slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "TransactWriteItems") })

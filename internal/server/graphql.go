@@ -18,238 +18,237 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// overHTTP serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
-type overHTTP struct {
+// httpHandler serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
+type httpHandler struct {
 	executor *graph.Executor
 	limits   Limits
 	pools    *admission.Controller
-	// weights are the weights of callers by their roles.
+	// weights are the weights of callers by role.
 	weights        map[commerce.Role]int
-	shedding       *shedding
+	shedding       *sheddingLog
 	authentication authentication
-	// compress makes a handler one whose answer is compressed, for clients that accept that.
+	// compress is middleware that compresses the response for clients that accept gzip.
 	compress func(http.Handler) http.HandlerFunc
 }
 
-// methods are those that are answered; OPTIONS tells them. HEAD is a GET whose answer's body nobody
-// gets.
-const methods = "GET, HEAD, POST, OPTIONS"
+// allowedMethods are the supported methods, which the response to OPTIONS lists.
+const allowedMethods = "GET, HEAD, POST, OPTIONS"
 
-// ServeHTTP answers one request.
-func (h overHTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP responds to one request.
+func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["X-Content-Type-Options"] = nosniff
-	// Stock and orders are those of the moment, and the answer depends on headers: there is nothing
-	// that a cache should keep.
+	// A cache must not keep responses: stock and orders change at any time, and the response depends
+	// on headers.
 	header["Cache-Control"] = noStore
 	header.Add("Vary", "Accept")
 	if r.Method == http.MethodOptions {
 		header.Add("Vary", "Accept-Encoding")
-		header.Set("Allow", methods)
+		header.Set("Allow", allowedMethods)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	contentType, acceptable := answerType(r.Header.Values("Accept"))
+	contentType, acceptable := negotiateMediaType(r.Header.Values("Accept"))
 	if contentType == typeEventStream {
 		if r.Method != http.MethodHead {
-			h.streamed(w, r)
+			h.serveEventStream(w, r)
 			return
 		}
-		contentType = typeJSON // there is no body, so nothing is streamed
+		contentType = typeJSON // HEAD has no body to stream
 	}
-	ctx, result, refused := h.answer(w, r, acceptable)
+	ctx, result, refused := h.readAndExecute(w, r, acceptable)
 	delayRefusal(ctx, nil, result)
-	// A client that does not read the answer is cut. Errors: a writer without a connection, as in
-	// tests, has no deadlines.
+	// The server closes the connection of a client that does not read the response in time. The error
+	// is ignored: a writer without a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
 	if refused != nil {
-		h.refuseCompressed(w, r, refused, contentType)
+		h.writeCompressibleRefusal(w, r, refused, contentType)
 		return
 	}
-	code := status(result, contentType)
-	advise(header, result, code)
-	body := encoded(result)
-	if full := h.take(ctx, admission.Answers, body.held()); full != nil {
+	code := httpStatus(result, contentType)
+	setStatusHeaders(header, result, code)
+	body := newResponseBody(result)
+	if full := h.acquire(ctx, admission.Answers, body.memory()); full != nil {
 		if !result.Mutation {
-			h.refuseCompressed(w, r, full, contentType)
+			h.writeCompressibleRefusal(w, r, full, contentType)
 			return
 		}
-		body = encoded(mutationDropped()) // so short that it is not counted
+		body = newResponseBody(mutationResponseDropped()) // too short to be counted
 	}
-	defer h.give(ctx, admission.Answers, body.held())
-	h.replyCompressed(w, r, contentType, code, body)
+	defer h.release(ctx, admission.Answers, body.memory())
+	h.writeCompressed(w, r, contentType, code, body)
 }
 
-// nosniff and noStore are values of headers, which nothing writes to.
+// nosniff and noStore are shared header values. They must not be modified.
 var nosniff, noStore = []string{"nosniff"}, []string{"no-store"}
 
-// replyCompressed is reply, compressed where that pays and the client accepts it.
-func (h overHTTP) replyCompressed(w http.ResponseWriter, r *http.Request, t mediaType, status int, body answerBody) {
-	if body.size() < minCompressed || r.Header["Accept-Encoding"] == nil {
+// writeCompressed is like writeResponse. It compresses a long response if the client accepts gzip.
+func (h httpHandler) writeCompressed(w http.ResponseWriter, r *http.Request, t mediaType, status int, body responseBody) {
+	if body.size() < minCompressedSize || r.Header["Accept-Encoding"] == nil {
 		w.Header().Add("Vary", "Accept-Encoding")
-		reply(w, t, status, body)
+		writeResponse(w, t, status, body)
 		return
 	}
 	if r.Method == http.MethodHead {
-		// What compresses leaves HEAD alone, and a GET may have another length: none is told
-		// (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
+		// The middleware does not compress a response to HEAD. The GET could have another length, so the
+		// response has no Content-Length (https://www.rfc-editor.org/rfc/rfc9110#section-8.6).
 		w.Header().Add("Vary", "Accept-Encoding")
-		w.Header()["Content-Type"] = contentTypeOf(t)
+		w.Header()["Content-Type"] = contentTypeHeader(t)
 		w.WriteHeader(status)
 		return
 	}
-	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, t, status, body) }))(w, r) // which says so in Vary
+	h.compress(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeResponse(w, t, status, body) }))(w, r) // compress sets Vary
 }
 
-// refuseCompressed is refuse for those whose answers are compressed; refusals are too short for
-// that.
-func (h overHTTP) refuseCompressed(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
+// writeCompressibleRefusal is like writeRefusal for a response that could have been compressed. It
+// only sets Vary, because a refusal is too short to compress.
+func (h httpHandler) writeCompressibleRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
 	w.Header().Add("Vary", "Accept-Encoding")
-	h.refuse(w, r, refused, contentType)
+	h.writeRefusal(w, r, refused, contentType)
 }
 
-// advise tells in the header of an answer what clients can do about its status: by which method to
-// ask, or when.
-func advise(header http.Header, result graph.Result, status int) {
+// setStatusHeaders sets the response headers that go with a status: the allowed method, the
+// challenge, or the time after which the client may retry.
+func setStatusHeaders(header http.Header, result graph.Result, status int) {
 	switch status {
 	case http.StatusMethodNotAllowed:
 		header.Set("Allow", http.MethodPost)
 	case http.StatusUnauthorized:
-		header.Set(challengeHeader, challenge)
+		header.Set(challengeHeader, bearerChallenge)
 	case http.StatusTooManyRequests:
 		header.Set("Retry-After", strconv.FormatFloat(math.Ceil(result.RetryAfter.Seconds()), 'f', -1, 64))
 	case http.StatusServiceUnavailable:
-		header.Set("Retry-After", retryAfter)
+		header.Set("Retry-After", retryAfterSeconds)
 	}
 }
 
-// refuse replies that a request is not executed. Only overload is logged: all else is the client's
-// to mend, and anybody could fill the log.
-func (h overHTTP) refuse(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
-	h.shedding.refused(r.Context(), refused)
+// writeRefusal responds that a request is not executed. Only overload is logged. All other refusals
+// are the client's errors, and any client could fill the log with them.
+func (h httpHandler) writeRefusal(w http.ResponseWriter, r *http.Request, refused *refusal, contentType mediaType) {
+	h.shedding.record(r.Context(), refused)
 	delayRefusal(r.Context(), refused, graph.Result{})
-	refused.reply(w, contentType)
+	refused.write(w, contentType)
 }
 
-// mutationDropped is the answer to a mutation whose own there is no room for. It is done, so no
-// status may say that it is to be sent again.
-func mutationDropped() graph.Result {
-	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "what the mutation asks for was done, but there is no room for its answer while other clients read so slowly: do not send it again, and ask for what it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
+// mutationResponseDropped replaces the response to a mutation if the pool has no capacity for the
+// response. The mutation has been executed, so no status may ask the client to send it again.
+func mutationResponseDropped() graph.Result {
+	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: "the mutation was executed, but the server has no capacity for the response while other clients read theirs slowly: do not send the mutation again, and query the records that it has changed", Extensions: map[string]any{"code": errcode.Overloaded}}}}}
 }
 
-// answer reads a request and has it executed. The context that it returns has the caller.
-func (h overHTTP) answer(w http.ResponseWriter, r *http.Request, acceptable bool) (context.Context, graph.Result, *refusal) {
-	asked, arrived, refused := h.asked(w, r, acceptable)
+// readAndExecute reads a request and executes it. The returned context carries the caller.
+func (h httpHandler) readAndExecute(w http.ResponseWriter, r *http.Request, acceptable bool) (context.Context, graph.Result, *refusal) {
+	withPrincipal, arrived, refused := h.readRequest(w, r, acceptable)
 	if refused != nil {
 		return r.Context(), graph.Result{}, refused
 	}
-	ctx := explaining(asked.Context(), asked.Header)
-	result, refused := h.placed(ctx, arrived, h.executor.Execute)
+	ctx := withExplain(withPrincipal.Context(), withPrincipal.Header)
+	result, refused := h.execute(ctx, arrived, h.executor.Execute)
 	return ctx, result, refused
 }
 
-// asked waits until a request has arrived that can be answered. It returns the request, in the name
-// of who makes it, and what decodes it.
-func (h overHTTP) asked(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, arrived, *refusal) {
+// readRequest authenticates a request and waits until its body has arrived. It returns the request
+// with its principal, and the body to decode.
+func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, receivedRequest, *refusal) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	default:
-		refused := refuse(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "the method is not for GraphQL: use POST, or GET for queries")
-		refused.allow = methods
-		return nil, arrived{}, refused
+		refused := newRefusal(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "the method is not supported: use POST, or GET for queries")
+		refused.allow = allowedMethods
+		return nil, receivedRequest{}, refused
 	}
 	if !acceptable {
-		return nil, arrived{}, refuse(http.StatusNotAcceptable, errcode.NotAcceptable, "no type that Accept names can be answered with: accept %s or %s", typeGraphQL, typeJSON)
+		return nil, receivedRequest{}, newRefusal(http.StatusNotAcceptable, errcode.NotAcceptable, "the server supports no media type in Accept: accept %s or %s", typeGraphQL, typeJSON)
 	}
-	r, refused := h.authenticated(r)
+	r, refused := h.authenticate(r)
 	if refused != nil {
-		return nil, arrived{}, refused
+		return nil, receivedRequest{}, refused
 	}
-	body, refused := h.arrival(w, r)
+	body, refused := h.receiveBody(w, r)
 	paid, limited := h.executor.Charge(r.Context(), len(body)+len(r.URL.RawQuery))
 	switch {
 	case limited != nil:
-		return nil, arrived{}, rateLimited(limited)
+		return nil, receivedRequest{}, rateLimited(limited)
 	case refused != nil:
-		return nil, arrived{}, refused
+		return nil, receivedRequest{}, refused
 	}
-	return r, arrived{bytes: len(body), decode: func() (request graph.Request, refused *refusal) {
+	return r, receivedRequest{bodySize: len(body), decode: func() (request graph.Request, refused *refusal) {
 		if r.Method == http.MethodPost {
-			request, refused = readBody(body)
+			request, refused = decodeBody(body)
 		} else {
-			request, refused = readQuery(r)
+			request, refused = decodeURL(r)
 		}
 		request.Paid = paid
 		return request, refused
 	}}, nil
 }
 
-// arrival waits until a request has arrived as a whole, and returns its body: of a request that is
-// refused, what has arrived of it.
-func (h overHTTP) arrival(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
+// receiveBody waits until a request has arrived completely, and returns its body. If the request is
+// refused, it returns the part of the body that has arrived.
+func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
 	if r.Method == http.MethodPost {
-		if refused := checkContent(r.Header); refused != nil {
+		if refused := checkContentHeaders(r.Header); refused != nil {
 			return nil, refused
 		}
-		return h.arrivedBody(w, r)
+		return h.readBody(w, r)
 	}
-	if forgeable(r.Header) {
-		return nil, refuse(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site could have made a browser send this: send POST, or the header %s with any value", provingHeaders[0])
+	if possibleCSRF(r.Header) {
+		return nil, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "a page of another site could have caused this request: use POST, or send the header %s with any value", preflightHeaders[0])
 	}
 	return nil, nil
 }
 
-// placed has a request that has arrived decoded and executed, if its caller can have one more in
-// progress. Nobody waits for that: a queue in front of a server that is too slow only makes all
-// wait longer.
-func (h overHTTP) placed(ctx context.Context, a arrived, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
-	if full := h.take(ctx, admission.Requests, 1); full != nil {
+// execute decodes and executes a request if its caller can have one more request in progress.
+// Requests do not wait for capacity: a queue in front of a slow server only makes all of them wait
+// longer.
+func (h httpHandler) execute(ctx context.Context, a receivedRequest, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
+	if full := h.acquire(ctx, admission.Requests, 1); full != nil {
 		return graph.Result{}, full
 	}
-	defer h.give(ctx, admission.Requests, 1)
+	defer h.release(ctx, admission.Requests, 1)
 	ctx, cancel := context.WithTimeout(ctx, h.limits.RequestTime)
 	defer cancel()
-	request, refusal := h.decoded(ctx, a)
+	request, refusal := h.decode(ctx, a)
 	if refusal != nil {
 		return graph.Result{}, refusal
 	}
 	result := execute(ctx, request)
 	if result.Refusal != nil {
-		return graph.Result{}, refused(result.Refusal)
+		return graph.Result{}, poolRefusal(result.Refusal)
 	}
 	return result, nil
 }
 
-// arrived is a request that has arrived and is not yet decoded.
-type arrived struct {
+// receivedRequest is a request that has arrived and is not decoded yet.
+type receivedRequest struct {
 	decode func() (graph.Request, *refusal)
-	// bytes is the length of its body.
-	bytes int
+	// bodySize is the length of the body.
+	bodySize int
 }
 
-// decoded has a request decoded: a long one when it is its caller's turn.
-func (h overHTTP) decoded(ctx context.Context, a arrived) (graph.Request, *refusal) {
-	if a.bytes <= free {
+// decode decodes a request. A long request waits for its caller's turn.
+func (h httpHandler) decode(ctx context.Context, a receivedRequest) (graph.Request, *refusal) {
+	if a.bodySize <= maxUncountedBody {
 		return a.decode()
 	}
 	caller, pool := admission.CallerOf(ctx), h.pools[admission.Preparations]
 	if pool.Await(ctx, caller, 1) != nil {
-		return graph.Request{}, refuse(http.StatusServiceUnavailable, errcode.TimedOut, "the request was not decoded within %s, as the server is busy: try again in a moment", h.limits.RequestTime)
+		return graph.Request{}, newRefusal(http.StatusServiceUnavailable, errcode.TimedOut, "the request was not decoded within %s, as the server is busy: try again in a moment", h.limits.RequestTime)
 	}
 	defer pool.Give(caller, 1)
 	return a.decode()
 }
 
-// explaining returns the context of a request that is to be explained if its header says so.
-func explaining(ctx context.Context, header http.Header) context.Context {
+// withExplain returns a context that requests an explanation if the header has ExplainHeader.
+func withExplain(ctx context.Context, header http.Header) context.Context {
 	if on, err := strconv.ParseBool(header.Get(ExplainHeader)); err == nil && on {
 		return graph.WithExplain(ctx)
 	}
 	return ctx
 }
 
-// status is the status of an answer.
-func status(result graph.Result, t mediaType) int {
+// httpStatus returns the HTTP status of a result.
+func httpStatus(result graph.Result, t mediaType) int {
 	switch result.Outcome {
 	case graph.NotReadOnly:
 		return http.StatusMethodNotAllowed
@@ -261,7 +260,7 @@ func status(result graph.Result, t mediaType) int {
 			case errcode.Internal:
 				return http.StatusInternalServerError
 			case errcode.Unavailable, errcode.TimedOut, errcode.TooManySubscriptions:
-				// A subscription that could not be begun now, and can later.
+				// The subscription can be started later.
 				return http.StatusServiceUnavailable
 			}
 		}
@@ -276,45 +275,44 @@ func status(result graph.Result, t mediaType) int {
 	return http.StatusOK
 }
 
-// answerBody is the body of an answer, in two parts, so that data, which can be megabytes, are not
-// copied to stand inside the body.
-type answerBody struct{ head, rest []byte }
+// responseBody is the body of a response in two parts. The second part has the data, which can be
+// megabytes, so the data need not be copied.
+type responseBody struct{ head, rest []byte }
 
-func (b answerBody) size() int { return len(b.head) + len(b.rest) }
+func (b responseBody) size() int { return len(b.head) + len(b.rest) }
 
-// held is how much memory the body takes until the client has read it.
-func (b answerBody) held() int { return cap(b.rest) }
+// memory returns how much memory the body takes until the client has read it.
+func (b responseBody) memory() int { return cap(b.rest) }
 
-// mostSpare is how much of the buffer that data were written to can be empty, beside a quarter of
-// what they take. An operation gets a buffer for as much as its last answer took: where that was
-// long, and this answer is short, a client who does not read it would hold the room of the long
-// one.
-const mostSpare = 4 << 10
+// maxSpareCapacity is the maximum unused capacity of the data's buffer, beside a quarter of its
+// length. An operation's buffer is as large as its last response. A short response in a large
+// buffer would otherwise hold the large buffer until the client has read the response.
+const maxSpareCapacity = 4 << 10
 
-// dataHead begins the body of an answer that has data and no errors.
-var dataHead = []byte(`{"data":`)
+// dataPrefix begins the body of a response that has data and no errors.
+var dataPrefix = []byte(`{"data":`)
 
-// encoded makes the body of an answer. Data are put in as they are: encoding/json would read and
-// copy them once more. They are the answer's own, and what ends the body is put behind them.
-func encoded(result graph.Result) answerBody {
+// newResponseBody returns the body of a response. It appends to the buffer of result.Data, which
+// belongs to the result, because encoding/json would parse and copy the data again.
+func newResponseBody(result graph.Result) responseBody {
 	if result.Outcome != graph.Executed || len(result.Errors) > 0 || len(result.Data) == 0 {
-		return answerBody{rest: encode(result)}
+		return responseBody{rest: encodeResult(result)}
 	}
 	rest := []byte(result.Data)
-	if spare := cap(rest) - len(rest); spare > mostSpare+len(rest)/4 {
+	if spare := cap(rest) - len(rest); spare > maxSpareCapacity+len(rest)/4 {
 		rest = append(make([]byte, 0, len(rest)+1), rest...)
 	}
 	if len(result.Extensions) > 0 {
-		rest = append(append(rest, `,"extensions":`...), marshal(result.Extensions)...)
+		rest = append(append(rest, `,"extensions":`...), mustMarshal(result.Extensions)...)
 	}
-	return answerBody{dataHead, append(rest, '}')}
+	return responseBody{dataPrefix, append(rest, '}')}
 }
 
-// encode makes the body of an answer, in one part.
-func encode(result graph.Result) []byte {
+// encodeResult returns the body of a response as one slice.
+func encodeResult(result graph.Result) []byte {
 	body := append(make([]byte, 0, len(result.Data)+64), '{')
 	if len(result.Errors) > 0 {
-		body = append(append(append(body, `"errors":`...), marshal(result.Errors)...), ',')
+		body = append(append(append(body, `"errors":`...), mustMarshal(result.Errors)...), ',')
 	}
 	if result.Outcome == graph.Executed {
 		if len(result.Data) == 0 {
@@ -323,15 +321,15 @@ func encode(result graph.Result) []byte {
 		body = append(append(append(body, `"data":`...), result.Data...), ',')
 	}
 	if len(result.Extensions) > 0 {
-		body = append(append(append(body, `"extensions":`...), marshal(result.Extensions)...), ',')
+		body = append(append(append(body, `"extensions":`...), mustMarshal(result.Extensions)...), ',')
 	}
-	body[len(body)-1] = '}' // it replaces the last comma
+	body[len(body)-1] = '}' // replaces the last comma
 	return body
 }
 
-// marshal is for values of this module, which always have a form in JSON; else it panics, which
-// answers INTERNAL.
-func marshal(v any) []byte {
+// mustMarshal encodes a value of this module, which always has a JSON form. Otherwise it panics,
+// and the client gets INTERNAL.
+func mustMarshal(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -339,39 +337,40 @@ func marshal(v any) []byte {
 	return text
 }
 
-// refusal is the reply to a request that is not executed.
+// refusal is the response to a request that is not executed.
 type refusal struct {
 	status int
 	code   string
-	// message does not repeat what was sent.
+	// message does not repeat values from the request.
 	message string
-	// pool is the pool of which the caller cannot have more, if it is one. ofCaller reports that the
-	// caller has its share.
-	pool     string
-	ofCaller bool
-	// allow are the methods that can be used instead.
+	// pool is the name of the pool that refused the request, if a pool did. shareExceeded reports
+	// whether the caller has its share of that pool.
+	pool          string
+	shareExceeded bool
+	// allow lists the allowed methods.
 	allow string
-	// challenge tells how to say who one is.
+	// challenge is the value of WWW-Authenticate.
 	challenge string
-	// requestID is set where the log has more to tell.
+	// requestID is set if the log has details.
 	requestID string
-	// limited is the answer to a caller who has no points left, instead of code and message.
-	limited *graph.Result
+	// rateLimitResult is the response to a caller who has no points left. It replaces code and
+	// message.
+	rateLimitResult *graph.Result
 }
 
-func refuse(status int, code, format string, args ...any) *refusal {
+func newRefusal(status int, code, format string, args ...any) *refusal {
 	return &refusal{status: status, code: code, message: fmt.Sprintf(format, args...)}
 }
 
 // rateLimited refuses a request whose caller has no points left.
 func rateLimited(result *graph.Result) *refusal {
-	return &refusal{status: http.StatusTooManyRequests, code: errcode.RateLimited, limited: result}
+	return &refusal{status: http.StatusTooManyRequests, code: errcode.RateLimited, rateLimitResult: result}
 }
 
-// retryAfter is how many seconds clients are told to wait where the server is busy.
-const retryAfter = "1"
+// retryAfterSeconds is the value of Retry-After in seconds for a busy server.
+const retryAfterSeconds = "1"
 
-func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
+func (e *refusal) write(w http.ResponseWriter, t mediaType) {
 	header := w.Header()
 	if e.allow != "" {
 		header.Set("Allow", e.allow)
@@ -381,18 +380,18 @@ func (e *refusal) reply(w http.ResponseWriter, t mediaType) {
 	}
 	switch e.status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		advise(header, e.result(), e.status)
+		setStatusHeaders(header, e.result(), e.status)
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
-		// The rest of the body is not waited for.
+		// The server does not wait for the rest of the body.
 		header.Set("Connection", "close")
 	}
-	reply(w, t, e.status, answerBody{rest: encode(e.result())})
+	writeResponse(w, t, e.status, responseBody{rest: encodeResult(e.result())})
 }
 
-// result is the refusal as the result of a request.
+// result returns the refusal as the result of a request.
 func (e *refusal) result() graph.Result {
-	if e.limited != nil {
-		return *e.limited
+	if e.rateLimitResult != nil {
+		return *e.rateLimitResult
 	}
 	extensions := map[string]any{"code": e.code}
 	if e.requestID != "" {
@@ -404,17 +403,17 @@ func (e *refusal) result() graph.Result {
 	return graph.Result{Response: &graphql.Response{Errors: gqlerror.List{{Message: e.message, Extensions: extensions}}}, Outcome: graph.Refused}
 }
 
-func contentTypeOf(t mediaType) []string { return []string{string(t) + "; charset=utf-8"} }
+func contentTypeHeader(t mediaType) []string { return []string{string(t) + "; charset=utf-8"} }
 
-// reply writes an answer. What is short goes out in one packet, as net/http collects it; its length
-// is told, so that net/http makes no chunks of it.
-func reply(w http.ResponseWriter, t mediaType, status int, body answerBody) {
+// writeResponse writes a response. It sets the length, so that net/http does not send chunks.
+// net/http buffers a short response, which then leaves in one packet.
+func writeResponse(w http.ResponseWriter, t mediaType, status int, body responseBody) {
 	header := w.Header()
-	header["Content-Type"] = contentTypeOf(t)
+	header["Content-Type"] = contentTypeHeader(t)
 	header["Content-Length"] = []string{strconv.Itoa(body.size())}
 	w.WriteHeader(status)
 	if len(body.head) > 0 {
 		_, _ = w.Write(body.head)
 	}
-	_, _ = w.Write(body.rest) // whoever does not take it is gone
+	_, _ = w.Write(body.rest) // a client that does not read it has disconnected
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// calledBy sends a request to a server, with the host that it is called by, and returns the status
-// and the body; of an upgrade only the status.
+// calledBy sends a request with a Host header to a server, and returns the status and the body. For
+// an upgrade it returns only the status.
 func calledBy(t *testing.T, addr, host, method, target, body string, header ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://"+addr+target, strings.NewReader(body))
@@ -38,8 +38,8 @@ func calledBy(t *testing.T, addr, host, method, target, body string, header ...s
 	return response.StatusCode, string(text)
 }
 
-// TestHosts calls a server by many names, at every entry point. Without authentication it answers
-// to its own names only; with tokens it answers to all.
+// TestHosts sends requests with many Host headers to every entry point. Without authentication the
+// server accepts only its own names. With authentication it accepts every name.
 func TestHosts(t *testing.T) {
 	store := sampleThrough(t, direct)
 	opts := server.Options{Hosts: []string{"Shop.example:8443", "bare"}, Origins: []string{"https://origin.example"}}
@@ -79,7 +79,7 @@ func TestHosts(t *testing.T) {
 			if status != want {
 				t.Errorf("%s, %s: status %d, want %d", name, host, status, want)
 			}
-			if says := strings.Contains(body, `"HOST_NOT_ALLOWED"`) && strings.Contains(body, "ORDERGRAPH_ALLOWED_HOSTS"); says == allowed {
+			if refused := strings.Contains(body, `"HOST_NOT_ALLOWED"`) && strings.Contains(body, "ORDERGRAPH_ALLOWED_HOSTS"); refused == allowed {
 				t.Errorf("%s, %s: %.200s", name, host, body)
 			}
 			if status, body := calledBy(t, guarded, host, c.method, c.target, c.body, append(c.header, "Authorization", bearer)...); status != c.want {

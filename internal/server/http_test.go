@@ -30,21 +30,20 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// alice is a query that makes one request to DynamoDB, and its answer.
+// alice is a query that makes one DynamoDB request, and aliceAnswer its response.
 const (
 	alice       = `{ customer(id: "cust_01") { name } }`
 	aliceAnswer = `{"data":{"customer":{"name":"Alice Chen"}}}`
 )
 
-// between stands between the SDK and the engine: it passes a request on with next, or does
-// something else.
+// between intercepts the requests of the SDK. It forwards a request with next, or responds itself.
 type between func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
 
 type httpClient func(*http.Request) (*http.Response, error)
 
 func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c(r) }
 
-// journal keeps what is logged.
+// journal records the log.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -56,7 +55,7 @@ func (j *journal) Write(b []byte) (int, error) {
 	return j.text.Write(b)
 }
 
-// entries are the lines of the log.
+// entries returns the lines of the log.
 func (j *journal) entries(t testing.TB) []map[string]any {
 	t.Helper()
 	j.mu.Lock()
@@ -72,7 +71,7 @@ func (j *journal) entries(t testing.TB) []map[string]any {
 	return all
 }
 
-// checkShedding checks that the log has one line, which tells that requests are shed, whatever
+// checkShedding checks that the log has exactly one line, which reports shed requests. It ignores
 // their number.
 func (j *journal) checkShedding(t testing.TB) {
 	t.Helper()
@@ -88,10 +87,10 @@ func (j *journal) checkEmpty(t testing.TB) {
 	}
 }
 
-// sampleThrough is the sample order book on the embedded store, reached through b.
+// sampleThrough returns a store with the sample data. Its requests pass b.
 func sampleThrough(t testing.TB, b between) *dynamo.Store {
 	t.Helper()
-	var through atomic.Bool // once the data is there
+	var through atomic.Bool // set once the data is loaded
 	client := embedded.New().Client(func(o *dynamodb.Options) {
 		next := o.HTTPClient
 		o.HTTPClient = httpClient(func(r *http.Request) (*http.Response, error) {
@@ -108,13 +107,13 @@ func sampleThrough(t testing.TB, b between) *dynamo.Store {
 
 func direct(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) { return next.Do(r) }
 
-// handler is a server of a store that keeps its log.
+// handler starts a server of a store, and records its log.
 func handler(t testing.TB, store *dynamo.Store, level slog.Level, origins ...string) (http.Handler, *journal) {
 	t.Helper()
 	return newHandler(t, store, level, server.Options{Origins: origins})
 }
 
-// limited is a server with limits, which keeps its log.
+// limited starts a server with limits, and records its log.
 func limited(t testing.TB, store *dynamo.Store, opts server.Options) (http.Handler, *journal) {
 	t.Helper()
 	return newHandler(t, store, slog.LevelInfo, opts)
@@ -125,7 +124,7 @@ func newHandler(t testing.TB, store *dynamo.Store, level slog.Level, opts server
 	j := &journal{}
 	opts.Graph.Store, opts.Graph.Cursors = store, paging.NewCursors([]byte("a key for tests"))
 	opts.Log = slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level}))
-	opts.Hosts = append(opts.Hosts, "example.com") // which httptest calls the server
+	opts.Hosts = append(opts.Hosts, "example.com") // the Host header of httptest
 	h, err := server.New(opts)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +132,7 @@ func newHandler(t testing.TB, store *dynamo.Store, level slog.Level, opts server
 	return h, j
 }
 
-// ask sends one request to a handler. header are names and values in turn; a body is JSON.
+// ask sends one request to a handler. header has names and values in turn. A body is sent as JSON.
 func ask(h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	if body != "" {
@@ -147,7 +146,7 @@ func ask(h http.Handler, method, target, body string, header ...string) *httptes
 	return w
 }
 
-// post is the body of a query.
+// post returns the request body of a query.
 func post(query string) string {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -156,10 +155,10 @@ func post(query string) string {
 	return string(body)
 }
 
-// answerTypes are values of Accept, and the type that answers have then.
+// answerTypes maps values of Accept to the media types of the responses.
 var answerTypes = map[string]string{"": "application/json", "application/json": "application/json", "application/graphql-response+json": "application/graphql-response+json"}
 
-// check checks that an answer is a refusal: one GraphQL error in JSON, no data, a request id.
+// check checks that a response is a refusal: one GraphQL error in JSON, no data, and a request ID.
 func check(t testing.TB, w *httptest.ResponseRecorder, status int, code, contentType string) answer {
 	t.Helper()
 	var got answer
@@ -193,8 +192,8 @@ func TestHealth(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// However often a balancer asks, the table is read now and then only: here at least one of 50
-// answers is not read anew, or the answers took 50 seconds.
+// Probes read the table only now and then. At least one of 50 responses must be cached, unless they
+// took 50 seconds.
 func TestReady(t *testing.T) {
 	var reads atomic.Int64
 	h, j := handler(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
@@ -250,22 +249,22 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Body.String() != aliceAnswer {
 		t.Errorf("a query got %s", w.Body)
 	}
-	var told []string
+	var logged []string
 	for _, entry := range j.entries(t) {
-		told = append(told, fmt.Sprint(entry["msg"]))
+		logged = append(logged, fmt.Sprint(entry["msg"]))
 	}
-	if want := []string{"not ready", "query failed"}; !slices.Equal(told, want) {
-		t.Errorf("the log says %q, want %q", told, want)
+	if want := []string{"not ready", "query failed"}; !slices.Equal(logged, want) {
+		t.Errorf("the log has %q, want %q", logged, want)
 	}
 }
 
-// Whoever asks first and goes away must not make the server look broken to the next.
+// If the client of a readiness check disconnects, the next check must not report an error.
 func TestReadyOutlivesItsCaller(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
-	gone, leave := context.WithCancel(context.Background())
-	leave()
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, server.PathReady, nil).WithContext(gone))
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, server.PathReady, nil).WithContext(cancelled))
 	if w := ask(h, http.MethodGet, server.PathReady, ""); w.Code != http.StatusOK {
 		t.Errorf("status %d after a check whose caller went away", w.Code)
 	}
@@ -285,7 +284,7 @@ func TestPaths(t *testing.T) {
 		{http.MethodPost, "/", http.StatusMethodNotAllowed},
 	} {
 		w := ask(h, c.method, c.target, "")
-		// The mux sends unclean paths to their clean form first.
+		// The mux first redirects paths that are not clean.
 		if w.Code == http.StatusMovedPermanently || w.Code == http.StatusTemporaryRedirect {
 			w = ask(h, c.method, w.Header().Get("Location"), "")
 		}
@@ -336,12 +335,12 @@ func TestQueriesByGetAndPost(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// A GET changes nothing, or any page could make a browser change something.
+// GET must not execute mutations. Otherwise any page could make a browser execute one.
 func TestMutationByGetIsRefused(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	for _, query := range []string{
 		`mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } } }`,
-		`mutation { confirmOrder(input: {}) { nonsense } }`, // whatever else is wrong with it
+		`mutation { confirmOrder(input: {}) { nonsense } }`, // mutations with any other error in them
 		`query A { orders { nodes { id } } } mutation B { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } } }`,
 	} {
 		for accept, contentType := range answerTypes {
@@ -357,7 +356,7 @@ func TestMutationByGetIsRefused(t *testing.T) {
 	}
 }
 
-// A form of another site can post text/plain without the browser asking first.
+// A form on another site can post text/plain without a preflight request.
 func TestOnlyJSONIsPosted(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
@@ -387,7 +386,7 @@ func TestBodies(t *testing.T) {
 		w := ask(h, http.MethodPost, server.PathGraphQL, body)
 		var got answer
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
-			t.Errorf("%s: the answer is no JSON: %.200s", name, w.Body)
+			t.Errorf("%s: the response is not JSON: %.200s", name, w.Body)
 		}
 		if w.Code > 499 || len(got.Errors) == 0 || got.Errors[0].Message == "" {
 			t.Errorf("%s: status %d, body %.200s", name, w.Code, w.Body)
@@ -408,7 +407,7 @@ func TestExplainOnlyWhereItIsAskedFor(t *testing.T) {
 
 const origin = "https://shop.example"
 
-// Without configured origins no page of another site may read an answer.
+// Without configured origins, pages of other sites cannot read responses.
 func TestNoOriginByDefault(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	for _, w := range []*httptest.ResponseRecorder{
@@ -435,7 +434,7 @@ func TestConfiguredOrigins(t *testing.T) {
 		if !slices.Contains(w.Header().Values("Vary"), "Origin") {
 			t.Errorf("from %s: caches are not told that the answer varies by origin: %v", from, w.Header())
 		}
-		// The browser asks first, for the headers that the page wants to send.
+		// The browser sends a preflight request with the names of the page's headers.
 		preflight := ask(h, http.MethodOptions, server.PathGraphQL, "", "Origin", from, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,x-ordergraph-explain")
 		got := preflight.Header()
 		if got.Get("Access-Control-Allow-Origin") != want || preflight.Code > 299 {
@@ -450,7 +449,7 @@ func TestConfiguredOrigins(t *testing.T) {
 	}
 }
 
-// failure answers every request as an engine that fails would.
+// failure responds to every request with an error, as a failing engine would.
 func failure(status int, kind, message string) between {
 	return func(r *http.Request, _ dynamodb.HTTPClient) (*http.Response, error) {
 		body, err := json.Marshal(map[string]string{"__type": "com.amazonaws.dynamodb.v20120810#" + kind, "message": message})
@@ -461,8 +460,8 @@ func failure(status int, kind, message string) between {
 	}
 }
 
-// What fails behind the server is UNAVAILABLE or INTERNAL to the client and no more; the log has
-// the rest, once, under the id of the reply.
+// If the store fails, the client gets UNAVAILABLE or INTERNAL without details. The log has the
+// details once, under the request ID of the response.
 func TestFailuresOfTheStore(t *testing.T) {
 	const secret = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"
 	for _, c := range []struct {
@@ -504,7 +503,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 			}
 			for _, internal := range []string{"arn:", "test-", "cust_01", "CUSTOMER", "#", "GetItem", "refused", "Exception", "aws"} {
 				if strings.Contains(got.Errors[0].Message, internal) {
-					t.Errorf("the message tells %s: %s", internal, got.Errors[0].Message)
+					t.Errorf("the message contains %s: %s", internal, got.Errors[0].Message)
 				}
 			}
 			if strings.Contains(strings.ToLower(got.Errors[0].Message), "dynamodb") {
@@ -533,12 +532,12 @@ func (b blocked) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response
 	}
 }
 
-// A client who goes away ends the reads for it, and is no error of the server.
+// If a client disconnects, its reads are cancelled and no error is logged.
 func TestAClientThatGoesAwayIsNotLogged(t *testing.T) {
 	b := block()
 	h, j := handler(t, sampleThrough(t, b.pass), slog.LevelInfo)
 	s := httptest.NewServer(h)
-	ctx, leave := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+server.PathGraphQL, strings.NewReader(post(alice)))
 	if err != nil {
 		t.Fatal(err)
@@ -553,15 +552,15 @@ func TestAClientThatGoesAwayIsNotLogged(t *testing.T) {
 		done <- err
 	}()
 	<-b.arrived
-	leave()
+	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
-	s.Close() // waits until the server is done with the request, which nobody released
+	s.Close() // waits until the request has ended, which the test has not released
 	j.checkEmpty(t)
 }
 
-// When the server is told to stop, it takes no new connections and finishes what it has begun.
+// When the server stops, it accepts no new connections and completes the requests in progress.
 func TestServeDrains(t *testing.T) {
 	b := block()
 	h, j := handler(t, sampleThrough(t, b.pass), slog.LevelInfo)
@@ -588,7 +587,7 @@ func TestServeDrains(t *testing.T) {
 	}()
 	<-b.arrived
 	stop()
-	for { // until the server listens no more
+	for { // until the server has closed its listener
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			break
@@ -616,7 +615,7 @@ func TestServeTellsWhereItCannotListen(t *testing.T) {
 	}
 }
 
-// At the debug level every request is logged, without what was asked.
+// At debug level every request is logged, without its content.
 func TestDebugLog(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, direct), slog.LevelDebug)
 	for _, c := range []struct {
@@ -633,7 +632,7 @@ func TestDebugLog(t *testing.T) {
 		}
 		for name, value := range last {
 			if text, ok := value.(string); ok && strings.Contains(text, "cust_01") {
-				t.Errorf("the log's %s tells what was asked: %s", name, text)
+				t.Errorf("the log's %s contains the request: %s", name, text)
 			}
 		}
 	}

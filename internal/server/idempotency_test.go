@@ -17,8 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// keyed are the mutations that take an idempotency key: an input of each, and another one that
-// differs from it.
+// keyed returns two different inputs for each mutation that takes an idempotency key.
 func keyed(s *shop, t testing.TB) map[string][2]in {
 	t.Helper()
 	pending := in{"orderId": s.place(t, "ann", "mug")}
@@ -49,9 +48,8 @@ func keyed(s *shop, t testing.TB) map[string][2]in {
 	}
 }
 
-// Every mutation that takes a key answers the same request with the same words, also after a
-// restart, and writes nothing then; another request with that key, of the same mutation or of
-// another one, is refused.
+// A repeated request with the same key gets the same response and writes nothing, also after a
+// restart. A different request with the key is refused, of the same mutation or of another one.
 func TestOneKeyIsOneRequest(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -68,7 +66,7 @@ func TestOneKeyIsOneRequest(t *testing.T) {
 				for _, again := range []string{"again", "after a restart"} {
 					s.wire.forget()
 					if got := s.do(t, name, input); string(got.Data) != string(first.Data) {
-						t.Errorf("%s it answers %s, first %s", again, got.Data, first.Data)
+						t.Errorf("%s the response is %s, first %s", again, got.Data, first.Data)
 					}
 					if wrote := s.wire.committed(); len(wrote) > 0 {
 						t.Errorf("%s it commits %+v", again, wrote)
@@ -88,7 +86,8 @@ func TestOneKeyIsOneRequest(t *testing.T) {
 	})
 }
 
-// Which mutations take a key is told here once, so that a new one is not forgotten.
+// The list of mutations with an idempotency key is explicit, so that a new mutation is not
+// forgotten.
 func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
 	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
 	tried := keyed(s, t)
@@ -105,13 +104,13 @@ func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
 		for _, f := range typ.InputFields {
 			name := strings.ToLower(typ.Name[:1]) + strings.TrimSuffix(typ.Name[1:], "Input")
 			if _, ok := tried[name]; f.Name == "idempotencyKey" && !ok {
-				t.Errorf("%s takes a key, and no test tries it", name)
+				t.Errorf("%s has an idempotency key, but no test uses it", name)
 			}
 		}
 	}
 }
 
-// What has happened to the record since does not change the answer.
+// Later changes of the record do not change the response.
 func TestTheFirstAnswerStays(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -128,11 +127,11 @@ func TestTheFirstAnswerStays(t *testing.T) {
 
 		again := s.do(t, "placeOrder", place)
 		if string(again.Data) != string(first.Data) || !strings.Contains(string(again.Value), `"status":"PENDING",`) || !strings.Contains(string(again.Value), `"version":1}`) {
-			t.Errorf("placing again answers %s, first %s", again.Data, first.Data)
+			t.Errorf("placing again returns %s, first %s", again.Data, first.Data)
 		}
 		confirmed := s.do(t, "confirmOrder", in{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
 		if !strings.Contains(string(confirmed.Value), `"status":"CONFIRMED",`) || !strings.Contains(string(confirmed.Value), `"version":3}`) {
-			t.Errorf("confirming again answers %s", confirmed.Value)
+			t.Errorf("confirming again returns %s", confirmed.Value)
 		}
 		if o := s.order(t, order.ID); o.Status != "CANCELLED" || o.Version != 4 || len(o.Timeline.Nodes) != 4 {
 			t.Errorf("the order is %+v", o)
@@ -140,7 +139,7 @@ func TestTheFirstAnswerStays(t *testing.T) {
 	})
 }
 
-// Twenty requests with one key at once place one order, and all are told of it.
+// Twenty concurrent requests with one key place one order, and all responses contain it.
 func TestOneKeyAtOnce(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -160,7 +159,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 		group.Wait()
 		for i, answer := range got {
 			if answer != got[0] || !strings.Contains(answer, `"PENDING"`) {
-				t.Errorf("caller %d is told %s, the first %s", i, answer, got[0])
+				t.Errorf("caller %d gets %s, the first %s", i, answer, got[0])
 			}
 		}
 		if stock := s.stock(t, "mug"); stock != "101 of 102 available, 100 in north, 2 in south" {
@@ -187,18 +186,16 @@ func TestKeysAreTheirCallers(t *testing.T) {
 		first := s.as("alice").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
 		second := s.as("bert").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
 		if string(first.Value) == string(second.Value) || !strings.Contains(string(first.Value), `"alice"`) || !strings.Contains(string(second.Value), `"bert"`) {
-			t.Errorf("alice is told %s, bert %s", first.Value, second.Value)
+			t.Errorf("alice gets %s, bert %s", first.Value, second.Value)
 		}
 		s.as("bert").do(t, "createWarehouse", in{"name": "East", "idempotencyKey": "e"})
 		s.as("alice").do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": "e"})
-		// Neither a key that looks like part of another caller's, nor anything else with '#' in it,
-		// is one.
+		// A key that looks like a part of another caller's key is invalid, as is every key with '#'.
 		s.refuse(t, "placeOrder", place.with("idempotencyKey", "bert#k"), "INVALID input.idempotencyKey")
 	})
 }
 
-// What was refused is not remembered: the same request with the same key is done once its cause is
-// gone.
+// A refusal is not stored. The same request with the same key succeeds once the cause has gone.
 func TestRefusalsAreNotRemembered(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -224,8 +221,7 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 	})
 }
 
-// A key is remembered for 24 hours, and free after that, whether DynamoDB has deleted its record or
-// not.
+// A key is stored for 24 hours. After that it is free, even if DynamoDB has not deleted its record.
 func TestKeysAreFreeAfterADay(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -244,26 +240,27 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 
 		s.clock.pass(24*time.Hour - time.Second)
 		if again := s.do(t, "placeOrder", place); string(again.Data) != string(first.Data) {
-			t.Errorf("within the day it answers %s, first %s", again.Data, first.Data)
+			t.Errorf("within the day the response is %s, first %s", again.Data, first.Data)
 		}
 		s.refuse(t, "placeOrder", place.with("customerId", "bob"), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
 		s.clock.pass(time.Second)
 		other := s.do(t, "placeOrder", place.with("customerId", "bob"))
 		if string(other.Data) == string(first.Data) {
-			t.Errorf("after a day it still answers %s", other.Data)
+			t.Errorf("after a day the response is still %s", other.Data)
 		}
-		// The key stands for the new request now.
+		// The key now belongs to the new request.
 		if again := s.do(t, "placeOrder", place.with("customerId", "bob")); string(again.Data) != string(other.Data) {
-			t.Errorf("the new request is answered %s, first %s", again.Data, other.Data)
+			t.Errorf("the new request returns %s, first %s", again.Data, other.Data)
 		}
-		// What the key did a day ago was done: the rules tell so.
+		// The key's first request confirmed the order a day ago, so the lifecycle rules refuse a second
+		// time.
 		s.refuse(t, "confirmOrder", confirm, "INVALID_TRANSITION input.orderId")
 	})
 }
 
-// A transaction whose answer gets lost on the way is not made twice, and its caller learns how it
-// went: the SDK sends it again, DynamoDB knows its token for ten minutes, and the order book knows
-// the caller's key for a day.
+// If the response to a transaction is lost, the transaction is not committed twice and the caller
+// gets its result. The SDK sends the transaction again. DynamoDB recognises its token for ten
+// minutes, and the order book recognises the caller's key for a day.
 func TestLostAnswers(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, key := range []string{"", "k"} {

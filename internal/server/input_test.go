@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// What is wrong with a query is told in a sentence that names the argument, under the code
-// BAD_USER_INPUT; nothing is read for it, and nothing fails.
+// An invalid argument gets BAD_USER_INPUT and a message that names the argument. Nothing is read,
+// and nothing is logged as an error.
 func TestBadInput(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	var foreignCursor struct {
@@ -75,14 +75,14 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A look-up by a value that no record can have finds nothing, as one by an unknown value does, and
-// reads nothing for it.
+// A look-up by a value that no record can have returns nothing, as for an unknown value, and does
+// not read it.
 func TestLookupsOfWhatCannotBe(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	long := strings.Repeat("x", 10_000)
 	for _, c := range []struct {
 		name, query, want string
-		// requests is how many requests read what the look-up belongs to.
+		// requests is the number of requests that read the parent of the look-up.
 		requests int
 	}{
 		{"empty id", `{ customer(id: "") { name } }`, `{"customer":null}`, 0},
@@ -119,7 +119,7 @@ func TestLookupsOfWhatCannotBe(t *testing.T) {
 	}
 }
 
-// What is wrong with variables is told as what is wrong with literals.
+// Errors in variables have the same messages as errors in literals.
 func TestBadVariables(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	for query, variables := range map[string]string{
@@ -137,8 +137,8 @@ func TestBadVariables(t *testing.T) {
 	}
 }
 
-// An enum value in another case is refused, not taken for none: a filter that is dropped gives
-// records that were not asked for.
+// An enum value in another case is rejected. If it were ignored, the filter would be missing and
+// the list would contain other records.
 func TestEnumVariablesAreReadStrictly(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	for query, variables := range map[string]string{
@@ -160,8 +160,8 @@ func TestEnumVariablesAreReadStrictly(t *testing.T) {
 	}
 }
 
-// A query that goes in circles, its answer growing by a page each time, is refused before it is
-// begun; a large one is not.
+// A circular query, whose response grows by a page per level, is rejected before its execution. A
+// large query is accepted.
 func TestQueriesThatAskForTooMuch(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	circle := `id`
@@ -199,12 +199,12 @@ func TestQueriesThatAskForTooMuch(t *testing.T) {
 	}
 }
 
-// What is no request at all is refused in words that do not repeat it.
+// A malformed request is rejected with a message that does not repeat it.
 func TestRequestsThatAreNone(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	for body, want := range map[string]struct{ says, code string }{
 		`[{"query": "{ secret }"}]`:                          {"JSON object", "BAD_REQUEST"},
-		`{"query": "{ secret`:                                {"JSON object", "BAD_REQUEST"},
+		`{"query": "{ secret`:                                {"valid JSON", "BAD_REQUEST"},
 		`{"query": "query A { secret } query B { secret }"}`: {"secret", "BAD_USER_INPUT"}, // the validator names the field
 		`{"query": "query A { customers { nodes { id } } } query B { customers { nodes { id } } }"}`: {"operationName", "BAD_USER_INPUT"},
 	} {
@@ -224,7 +224,7 @@ func TestRequestsThatAreNone(t *testing.T) {
 	}
 }
 
-// A null end of a range is an open end.
+// A null bound of a range means that the range is open.
 func TestNullEndsOfRanges(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	for query, variables := range map[string]string{
@@ -245,7 +245,7 @@ func TestNullEndsOfRanges(t *testing.T) {
 	}
 }
 
-// A null variable where a value must stand refuses the request before anything is read.
+// A null variable for a required value is rejected before anything is read.
 func TestNullVariablesInThePlaceOfValues(t *testing.T) {
 	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
 	api := serve(t, store)
@@ -264,14 +264,14 @@ func TestNullVariablesInThePlaceOfValues(t *testing.T) {
 			t.Errorf("%s with %s made %d requests", query, variables, n)
 		}
 	}
-	// Where null may stand, it may.
+	// Null is accepted for optional values.
 	got := api.ask(t, `query($n: Int = 5) { customers(first: $n) { nodes { id } } }`, json.RawMessage(`{"n": null}`))
 	if len(got.Errors) > 0 {
 		t.Errorf("a null page size is refused: %+v", got.Errors)
 	}
 }
 
-// Whatever text is an id, a name or a cursor, the answer is a record, null or BAD_USER_INPUT.
+// For any text as an ID, a name or a cursor, the result is a record, null or BAD_USER_INPUT.
 func TestNoTextBreaksTheServer(t *testing.T) {
 	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
 	rapid.Check(t, func(rt *rapid.T) {
@@ -305,8 +305,8 @@ type walked struct {
 	}
 }
 
-// Walking a list page by page as Relay does gives each record once, in order, both ways, whatever
-// the size of the pages. By default few sizes are tried.
+// Relay-style paging returns each record once and in order, in both directions and with any page
+// size. By default few sizes are tested.
 func TestWalkingConnections(t *testing.T) {
 	t.Parallel()
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{Shards: 2})
@@ -338,20 +338,20 @@ func TestWalkingConnections(t *testing.T) {
 			for _, e := range all.Edges {
 				want = append(want, e.Node.ID)
 			}
-			for _, size := range longtest.Size([]int{2, len(want)}, []int{1, 2, 5, len(want), len(want) + 1}) {
+			for _, size := range longtest.Size([]int{5, len(want)}, []int{1, 2, 5, len(want), len(want) + 1}) {
 				forwards, backwards := walk(t, size, true, read), walk(t, size, false, read)
 				if !slices.Equal(forwards, want) || !slices.Equal(backwards, want) {
 					t.Errorf("in pages of %d: forwards %v, backwards %v, want %v", size, forwards, backwards, want)
 				}
 			}
-			// What stands before a cursor, without a size, is the page before it.
+			// before without a size returns the preceding page.
 			if n := len(want); n >= 3 && n <= 20 {
 				before := read(fmt.Sprintf(`before: %q`, all.Edges[n-1].Cursor))
 				if len(before.Nodes) != n-1 || before.Nodes[n-2].ID != want[n-2] || before.PageInfo.HasPreviousPage || !before.PageInfo.HasNextPage {
 					t.Errorf("before the last are %+v", before)
 				}
 			}
-			// Between two cursors.
+			// after and before together return the records between two cursors.
 			if n := len(want); n >= 4 {
 				between := read(fmt.Sprintf(`after: %q, before: %q`, all.Edges[0].Cursor, all.Edges[n-1].Cursor))
 				if len(between.Nodes) != min(n-2, 20) || between.Nodes[0].ID != want[1] {
@@ -362,7 +362,7 @@ func TestWalkingConnections(t *testing.T) {
 	}
 }
 
-// findPage is the page somewhere in an answer.
+// findPage returns the page that a response contains at any depth.
 func findPage(t *testing.T, data map[string]json.RawMessage) walked {
 	t.Helper()
 	for _, raw := range data {

@@ -15,12 +15,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// moves are the mutations that move an order, with the status that they move it to.
+// moves maps the mutations that change an order's status to the new status.
 var moves = map[string]commerce.Status{
 	"confirmOrder": commerce.Confirmed, "shipOrder": commerce.Shipped, "deliverOrder": commerce.Delivered, "cancelOrder": commerce.Cancelled,
 }
 
-// brought places an order of three mugs and a plate and brings it to a status.
+// brought places an order of three mugs and a plate, and changes it to a status.
 func (s *shop) brought(t testing.TB, to commerce.Status) string {
 	t.Helper()
 	id := s.place(t, "ann", "mug", "mug", "plate", "mug")
@@ -36,7 +36,7 @@ func (s *shop) brought(t testing.TB, to commerce.Status) string {
 	return id
 }
 
-// moveInput moves an order that may have no shipping address.
+// moveInput returns the input of a mutation for an order that may have no shipping address.
 func moveInput(mutation, id string) in {
 	input := in{"orderId": id}
 	if mutation == "shipOrder" {
@@ -45,8 +45,9 @@ func moveInput(mutation, id string) in {
 	return input
 }
 
-// Every move from every status: those of the life of an order are made, with the stock that follows
-// and an event; all others are refused with where the order is and where it can go.
+// TestEveryMoveFromEveryStatus tries every status change from every status. A change in the order's
+// lifecycle succeeds, updates the stock and writes an event. Every other change is refused with the
+// status and the allowed changes.
 func TestEveryMoveFromEveryStatus(t *testing.T) {
 	t.Parallel()
 	stock := map[commerce.Status]string{
@@ -73,23 +74,23 @@ func TestEveryMoveFromEveryStatus(t *testing.T) {
 					if !slices.Contains(from.Transitions(), to) {
 						e := s.refuse(t, mutation, moveInput(mutation, id), "INVALID_TRANSITION input.orderId").UserErrors[0]
 						if e.Typename != "InvalidTransition" || e.From != strings.ToUpper(from.String()) || e.To != strings.ToUpper(to.String()) || len(e.Allowed) != len(from.Transitions()) {
-							t.Errorf("it is told %+v", e)
+							t.Errorf("the user errors are %+v", e)
 						}
 						return
 					}
 					s.as("worker").do(t, mutation, moveInput(mutation, id).with("note", "as wished"))
-					is := s.order(t, id)
-					if is.Status != strings.ToUpper(to.String()) || is.Version != was.Version+1 || is.lines() != was.lines() || is.Total != was.Total {
-						t.Errorf("the order is %+v, was %+v", is, was)
+					order := s.order(t, id)
+					if order.Status != strings.ToUpper(to.String()) || order.Version != was.Version+1 || order.lines() != was.lines() || order.Total != was.Total {
+						t.Errorf("the order is %+v, was %+v", order, was)
 					}
 					if got := s.stock(t, "mug"); got != stock[to] {
 						t.Errorf("after that, %s; want %s", got, stock[to])
 					}
-					e := is.Timeline.Nodes[len(is.Timeline.Nodes)-1]
-					if len(is.Timeline.Nodes) != len(was.Timeline.Nodes)+1 || e.Type != is.Status || *e.From != was.Status || *e.To != is.Status || e.Actor != "worker" || *e.Note != "as wished" {
+					e := order.Timeline.Nodes[len(order.Timeline.Nodes)-1]
+					if len(order.Timeline.Nodes) != len(was.Timeline.Nodes)+1 || e.Type != order.Status || *e.From != was.Status || *e.To != order.Status || e.Actor != "worker" || *e.Note != "as wished" {
 						t.Errorf("the timeline ends with %+v", e)
 					}
-					increasing(t, is)
+					increasing(t, order)
 					s.listed(t, id, to)
 				})
 			}
@@ -97,8 +98,8 @@ func TestEveryMoveFromEveryStatus(t *testing.T) {
 	})
 }
 
-// listed fails t where an order is not in the list of that status alone, or differs in its
-// customer's list.
+// listed fails t if an order is not only in the list of its status, or differs in its customer's
+// list.
 func (s *shop) listed(t testing.TB, id string, in commerce.Status) {
 	t.Helper()
 	for _, status := range commerce.Statuses() {
@@ -114,25 +115,25 @@ func (s *shop) listed(t testing.TB, id string, in commerce.Status) {
 	s.copied(t, id)
 }
 
-// copied fails t where the two records of an order differ in more than their keys and kind.
+// copied fails t if the two records of an order differ in more than their keys and kind.
 func (s *shop) copied(t testing.TB, id string) {
 	t.Helper()
-	var own, theirs string
+	var own, customerCopy string
 	for k, r := range s.records(t) {
 		r = withoutKeys(r)
 		switch {
 		case k == "ORDER#"+id+" #METADATA":
 			own = r
 		case strings.HasPrefix(k, "CUSTOMER#") && strings.HasSuffix(k, " ORDER#"+id):
-			theirs = r
+			customerCopy = r
 		}
 	}
-	if own == "" || own != theirs {
-		t.Errorf("the order's record is\n%s\nits customer's\n%s", own, theirs)
+	if own == "" || own != customerCopy {
+		t.Errorf("the order's record is\n%s\nits customer's\n%s", own, customerCopy)
 	}
 }
 
-// withoutKeys is a record in words without its kind and the keys of the index.
+// withoutKeys returns a record as text without its kind and the keys of the index.
 func withoutKeys(r string) string {
 	var kept []string
 	for word := range strings.FieldsSeq(r) {
@@ -143,8 +144,8 @@ func withoutKeys(r string) string {
 	return strings.Join(kept, " ")
 }
 
-// An order shows its shipment in every list and after every later change. A shipment without a
-// tracking number and a carrier shows null.
+// An order shows its shipment in every list and after every later change. A missing tracking number
+// or carrier is null.
 func TestAnOrderShowsItsShipment(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const none, ups = `{"trackingNumber":null,"carrier":null}`, `{"trackingNumber":"1Z999","carrier":"UPS"}`
@@ -155,7 +156,7 @@ func TestAnOrderShowsItsShipment(t *testing.T) {
 			t.Helper()
 			for range 2 {
 				if got := s.do(t, mutation, input.with("idempotencyKey", mutation), `trackingNumber carrier`); string(got.Value) != want {
-					t.Errorf("%s answers %s, want %s", mutation, got.Value, want)
+					t.Errorf("%s returns %s, want %s", mutation, got.Value, want)
 				}
 			}
 			s.copied(t, id)
@@ -182,8 +183,8 @@ func TestAnOrderShowsItsShipment(t *testing.T) {
 	})
 }
 
-// An order without a shipping address is shipped only if the input says so. The order that gets an
-// address is shipped by the request that was refused.
+// An order without a shipping address is shipped only if the input allows that. Once the order has
+// an address, the refused request succeeds.
 func TestShippingWithoutAnAddress(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -193,7 +194,7 @@ func TestShippingWithoutAnAddress(t *testing.T) {
 			for _, input := range []in{ship, ship.with("withoutAddress", false)} {
 				e := s.refuse(t, "shipOrder", input, "ADDRESS_MISSING input.orderId").UserErrors[0]
 				if e.Typename != "AddressMissing" || !strings.Contains(e.Message, "updateShippingAddress") || !strings.Contains(e.Message, "withoutAddress: true") {
-					t.Errorf("it is told %+v", e)
+					t.Errorf("the user errors are %+v", e)
 				}
 			}
 			if addressed {
@@ -207,8 +208,8 @@ func TestShippingWithoutAnAddress(t *testing.T) {
 	})
 }
 
-// The event of shipping leads to the warehouse, others to none. The warehouses of all events of a
-// page of orders are one request.
+// Only the event of shipping has a warehouse. One request reads the warehouses of all events on a
+// page of orders.
 func TestTheEventOfShippingHasTheWarehouse(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -232,8 +233,8 @@ func TestTheEventOfShippingHasTheWarehouse(t *testing.T) {
 	})
 }
 
-// A warehouse that lacks what the order needs, for each of its products, is told of with what it
-// has.
+// If a warehouse lacks products of the order, the user errors name each product and the quantity in
+// the warehouse.
 func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -241,13 +242,13 @@ func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
 		ship := in{"orderId": id, "withoutAddress": true}
 		got := s.refuse(t, "shipOrder", ship.with("warehouseId", "south"), "INSUFFICIENT_STOCK input.warehouseId", "INSUFFICIENT_STOCK input.warehouseId")
 		if mug, plate := got.UserErrors[0], got.UserErrors[1]; mug.SKU != "mug" || mug.Available != 2 || plate.SKU != "plate" || plate.Available != 0 {
-			t.Errorf("it is told %+v", got.UserErrors)
+			t.Errorf("the user errors are %+v", got.UserErrors)
 		}
 		s.refuse(t, "shipOrder", ship.with("warehouseId", "nowhere"), "NOT_FOUND input.warehouseId")
-		// An empty warehouse that exists lacks everything.
+		// An empty warehouse lacks everything.
 		s.do(t, "createWarehouse", in{"id": "east", "name": "East"})
 		s.refuse(t, "shipOrder", ship.with("warehouseId", "east"), "INSUFFICIENT_STOCK input.warehouseId", "INSUFFICIENT_STOCK input.warehouseId")
-		// It is not lost: what comes there can be shipped from there.
+		// Stock that arrives there later can be shipped.
 		s.do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "east", "delta": 3})
 		s.do(t, "adjustInventory", in{"sku": "plate", "warehouseId": "east", "delta": 1})
 		s.do(t, "shipOrder", ship.with("warehouseId", "east"))
@@ -257,15 +258,15 @@ func TestShippingFromAWarehouseWithTooLittle(t *testing.T) {
 	})
 }
 
-// Stock cannot be taken away that orders have reserved, nor more than lies in the warehouse; nor
-// does it come to where nothing is.
+// Stock cannot decrease below what orders have reserved or below zero in a warehouse. It cannot be
+// added to a missing product or warehouse.
 func TestStockLimits(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "plate", "quantity": 48}}})
 		north := in{"sku": "plate", "warehouseId": "north"}
 		if got := s.refuse(t, "setInventoryLevel", north.with("quantity", 47), "INSUFFICIENT_STOCK input.quantity"); got.UserErrors[0].Available != 2 {
-			t.Errorf("it is told %+v", got.UserErrors)
+			t.Errorf("the user errors are %+v", got.UserErrors)
 		}
 		s.refuse(t, "adjustInventory", north.with("delta", -3), "INSUFFICIENT_STOCK input.delta")
 		s.refuse(t, "adjustInventory", north.with("delta", -51), "INSUFFICIENT_STOCK input.delta")
@@ -285,7 +286,7 @@ func TestStockLimits(t *testing.T) {
 	})
 }
 
-// What can be done to the items of a pending order.
+// The items of a pending order can be added, changed and removed.
 func TestItemsOfAPendingOrder(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -329,7 +330,7 @@ func TestItemsOfAPendingOrder(t *testing.T) {
 			t.Errorf("101 more mugs get %+v", got.UserErrors)
 		}
 		s.refuse(t, "setOrderItem", set("none", 1), "INSUFFICIENT_STOCK input.quantity")
-		// What changes nothing is no change.
+		// A mutation that changes nothing writes nothing.
 		before, version := s.records(t), s.order(t, id).Version
 		if got := s.do(t, "setOrderItem", set("mug", 2)); versionOf(t, got.Value) != version || changes(before, s.records(t)) != "" {
 			t.Errorf("setting what is so gives %s and writes %s", got.Value, changes(before, s.records(t)))
@@ -337,7 +338,7 @@ func TestItemsOfAPendingOrder(t *testing.T) {
 	})
 }
 
-// Items change while an order is pending, its address until it is shipped.
+// The items of an order can change while it is pending, and its address until it is shipped.
 func TestWhatCanChangeInWhichStatus(t *testing.T) {
 	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -370,8 +371,8 @@ func TestWhatCanChangeInWhichStatus(t *testing.T) {
 	})
 }
 
-// An order carries its items on both of its records up to 25 of them: the 26th takes them off, its
-// removal brings them back.
+// Up to 25 items are embedded in both records of an order. The 26th item removes them, and its
+// removal embeds them again.
 func TestEmbeddedItemsComeAndGo(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
@@ -399,7 +400,7 @@ func TestEmbeddedItemsComeAndGo(t *testing.T) {
 	})
 }
 
-// An order has up to commerce.MaxLines lines through all of its life, however it comes to them.
+// An order has at most commerce.MaxLines lines, and no mutation adds more.
 func TestMaxLines(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
@@ -407,9 +408,9 @@ func TestMaxLines(t *testing.T) {
 		last := most[len(most)-1]
 		got := s.refuse(t, "placeOrder", in{"customerId": "ann", "items": lines(skus(commerce.MaxLines + 1)...), "idempotencyKey": "k"}, "TOO_MANY_LINES input.items")
 		if got.UserErrors[0].Limit != commerce.MaxLines {
-			t.Errorf("it is told %+v", got.UserErrors)
+			t.Errorf("the user errors are %+v", got.UserErrors)
 		}
-		// Two lines of one product are one.
+		// Two lines of one product are merged.
 		first := s.do(t, "placeOrder", in{"customerId": "ann", "items": append(lines(most...), lines("p00")...), "idempotencyKey": "k"})
 		if !strings.Contains(string(first.Value), fmt.Sprintf(`"itemCount":%d`, commerce.MaxLines)) {
 			t.Errorf("the order is %s", first.Value)
@@ -417,7 +418,7 @@ func TestMaxLines(t *testing.T) {
 		id := s.place(t, "ann", most...)
 		got = s.refuse(t, "setOrderItem", in{"orderId": id, "sku": skus(commerce.MaxLines + 1)[commerce.MaxLines], "quantity": 1}, "TOO_MANY_LINES input.sku")
 		if got.UserErrors[0].Limit != commerce.MaxLines {
-			t.Errorf("it is told %+v", got.UserErrors)
+			t.Errorf("the user errors are %+v", got.UserErrors)
 		}
 		s.do(t, "setOrderItem", in{"orderId": id, "sku": last, "quantity": 3})
 		s.do(t, "confirmOrder", in{"orderId": id, "idempotencyKey": "c"})
@@ -436,8 +437,7 @@ func TestMaxLines(t *testing.T) {
 	})
 }
 
-// Ids and times of an order's events rise also while the clock stands still, and when it goes
-// backwards.
+// IDs and times of an order's events increase, even if the clock stops or goes backwards.
 func TestTimelinesRise(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -457,13 +457,13 @@ func TestTimelinesRise(t *testing.T) {
 		}
 		increasing(t, o)
 		if last := o.Timeline.Nodes[8]; !last.At.Equal(s.clock.Now()) {
-			t.Errorf("the order was shipped at %s, the clock says %s", last.At, s.clock.Now())
+			t.Errorf("the order was shipped at %s, the clock shows %s", last.At, s.clock.Now())
 		}
 		s.copied(t, id)
 	})
 }
 
-// Orders that want the last pieces at once get as many as there are, and no more.
+// If concurrent orders exceed the stock, they get all of it and no more.
 func TestTheLastPieces(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -483,7 +483,7 @@ func TestTheLastPieces(t *testing.T) {
 				placed++
 			case `{"placeOrder":{"userErrors":[{"code":"INSUFFICIENT_STOCK"}]}}[]`:
 			default:
-				t.Errorf("one is told %s", r)
+				t.Errorf("one gets %s", r)
 			}
 		}
 		if got := s.stock(t, "none"); placed != 5 || got != "0 of 5 available, 5 in south" {
@@ -492,7 +492,7 @@ func TestTheLastPieces(t *testing.T) {
 	})
 }
 
-// A product that is gone, or keeps no counts, stops no order from being cancelled or shipped.
+// An order can be cancelled and shipped even if a product is missing or has no counters.
 func TestProductsThatAreGone(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -514,7 +514,7 @@ func TestProductsThatAreGone(t *testing.T) {
 	})
 }
 
-// In a table of several shards an order moves from one status to the next in its own shard.
+// In a table of several shards, an order changes its status within its shard.
 func TestShardedListsFollow(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShardedShop(t, db, smallBook(t), 3)

@@ -22,7 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// guard is how long a test waits for what must come, before it fails instead of hanging.
+// guard is the maximum wait for an expected event. After it a test fails instead of hanging.
 const guard = 30 * time.Second
 
 // listen serves h on l until the test ends.
@@ -64,8 +64,7 @@ func dial(t testing.TB, addr string) net.Conn {
 	return c
 }
 
-// Who comes while the server has all hands full is told at once; checks are answered, and so is who
-// comes afterwards.
+// A busy server refuses a further request at once. Health checks succeed, and so do later requests.
 func TestShedding(t *testing.T) {
 	b := block()
 	h, j := limited(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
@@ -113,7 +112,7 @@ func TestShedding(t *testing.T) {
 	j.checkShedding(t)
 }
 
-// A request whose body is still on its way takes no place from others.
+// A request whose body has not arrived completely uses no slot.
 func TestSlowBodiesTakeNoPlace(t *testing.T) {
 	h, _ := limited(t, sampleThrough(t, direct), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
 	body, slow := io.Pipe()
@@ -139,7 +138,7 @@ func TestSlowBodiesTakeNoPlace(t *testing.T) {
 	}
 }
 
-// observed closes reading when somebody begins to read.
+// observed closes reading on the first read.
 type observed struct {
 	io.Reader
 	reading chan struct{}
@@ -151,7 +150,7 @@ func (r *observed) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// What takes too long ends as TIMED_OUT.
+// A request that exceeds its time limit gets TIMED_OUT.
 func TestTimeOfARequest(t *testing.T) {
 	h, j := limited(t, sampleThrough(t, block().pass), server.Options{Limits: server.Limits{RequestTime: 10 * time.Millisecond}})
 	w := ask(h, http.MethodPost, server.PathGraphQL, post(alice))
@@ -164,7 +163,7 @@ func TestTimeOfARequest(t *testing.T) {
 	}
 }
 
-// Headers that do not come to an end are not waited for.
+// The server closes a connection whose headers do not arrive completely.
 func TestSlowHeaders(t *testing.T) {
 	h, _ := limited(t, sampleThrough(t, direct), server.Options{})
 	addr := listenTCP(t, h, server.Options{Limits: server.Limits{HeaderTime: 20 * time.Millisecond, BodyTime: time.Hour}})
@@ -179,11 +178,11 @@ func TestSlowHeaders(t *testing.T) {
 	}
 }
 
-// A body that does not come to an end is answered 408, and the connection ends.
+// A body that does not arrive completely gets 408, and the connection is closed.
 func TestSlowBodies(t *testing.T) {
 	opts := server.Options{Limits: server.Limits{BodyTime: 20 * time.Millisecond}}
 	h, j := limited(t, sampleThrough(t, direct), opts)
-	addr := listenTCP(t, h, server.Options{Limits: server.Limits{BodyTime: time.Hour}}) // the handler sets a closer deadline
+	addr := listenTCP(t, h, server.Options{Limits: server.Limits{BodyTime: time.Hour}}) // the handler sets an earlier deadline
 	for _, part := range []string{"Content-Length: 100\r\n\r\n{\"query\"", "Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"que\r\n"} {
 		c := dial(t, addr)
 		if _, err := io.WriteString(c, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+part); err != nil {
@@ -204,7 +203,7 @@ func TestSlowBodies(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// A body that breaks off is no request, and one that is too long is answered before it has arrived.
+// An incomplete body gets an error. A body over the limit is refused before it has arrived.
 func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
 	h, j := limited(t, sampleThrough(t, direct), server.Options{})
 	addr := listenTCP(t, h, server.Options{})
@@ -234,8 +233,8 @@ func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// pipes is a listener whose connections have no buffers, so that a client that does not read shows
-// at once.
+// pipes is a listener whose connections have no buffers. A client that does not read blocks at
+// once.
 type pipes struct {
 	net.Listener // for its address
 	accepted     chan net.Conn
@@ -269,7 +268,7 @@ func (w *watched) Close() error {
 	return w.Conn.Close()
 }
 
-// A client that does not read its answer is cut.
+// The connection of a client that does not read its response is closed.
 func TestAnswersThatNobodyReads(t *testing.T) {
 	opts := server.Options{Limits: server.Limits{AnswerTime: 20 * time.Millisecond}}
 	h, j := limited(t, sampleThrough(t, direct), opts)
@@ -278,7 +277,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &pipes{Listener: l, accepted: make(chan net.Conn), closed: make(chan struct{})}
-	// The server's own deadline is far away: the handler sets a closer one.
+	// The server's own deadline is far away. The handler sets an earlier one.
 	listen(t, p, h, server.Options{})
 	for _, request := range []string{"GET " + get(alice) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
 		client, ours := net.Pipe()
@@ -297,7 +296,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// counted is a listener that knows the most connections that were open at once.
+// counted is a listener that records the maximum number of open connections.
 type counted struct {
 	net.Listener
 	mu         sync.Mutex
@@ -320,8 +319,7 @@ func (l *counted) Accept() (net.Conn, error) {
 	}}, nil
 }
 
-// Beyond as many connections as there can be, on all of which requests are served, new ones are
-// closed.
+// If every connection serves a request and the pool is exhausted, new connections are closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, clients = 3, 12
 	b := block()
@@ -333,7 +331,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		go func() {
 			defer func() { _ = conn.Close() }()
 			_, _ = io.WriteString(conn, "GET "+get(alice)+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-			answer, _ := io.ReadAll(conn) // nothing if it is closed
+			answer, _ := io.ReadAll(conn) // empty if the connection is closed
 			answers <- string(answer)
 		}()
 	}
@@ -344,24 +342,24 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for range clients - most {
 		begin()
 		if answer := <-answers; answer != "" {
-			t.Errorf("a connection too many is answered %s", answer)
+			t.Errorf("a connection over the limit gets %s", answer)
 		}
 	}
 	close(b.release)
 	for range most {
 		if answer := <-answers; !strings.HasSuffix(answer, aliceAnswer) {
-			t.Errorf("answered %s", answer)
+			t.Errorf("the response is %s", answer)
 		}
 	}
 	begin()
 	if answer := <-answers; !strings.HasSuffix(answer, aliceAnswer) {
-		t.Errorf("answered %q afterwards", answer)
+		t.Errorf("the response afterwards is %q", answer)
 	}
 	j.checkEmpty(t)
 }
 
-// Clients that keep their connections after an answer do not keep others out: those that have been
-// silent for longest are closed.
+// Idle connections do not block new clients. The connection that has been idle for longest is
+// closed.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	const most = 8
 	h, j := limited(t, sampleThrough(t, direct), server.Options{})
@@ -370,7 +368,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	listen(t, l, h, server.Options{Admission: pools})
 	var kept []net.Conn
 	for range 3 * most {
-		c := dial(t, l.Addr().String()) // and keep it
+		c := dial(t, l.Addr().String()) // the connection stays open
 		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +377,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		}
 		kept = append(kept, c)
 	}
-	if l.most > most+1 || pools[admission.Connections].Used() > most { // one is open until there is room for it
+	if l.most > most+1 || pools[admission.Connections].Used() > most { // a new connection is open before the pool admits it
 		t.Errorf("%d connections were open at once", l.most)
 	}
 	if _, err := io.ReadAll(kept[0]); err != nil {
@@ -388,7 +386,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// What is about no path has a request id like everything else.
+// A request without a path has a request ID, too.
 func TestRequestIDWithoutAPath(t *testing.T) {
 	h, _ := limited(t, sampleThrough(t, direct), server.Options{})
 	c := dial(t, listenTCP(t, h, server.Options{}))

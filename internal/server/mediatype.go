@@ -7,27 +7,28 @@ import (
 	"github.com/ordergraph/ordergraph/internal/accept"
 )
 
-// mediaType is a type of body that GraphQL is answered with.
+// mediaType is the media type of a GraphQL response.
 type mediaType string
 
 const (
-	// typeJSON is what most clients take. Its status says whether a GraphQL request arrived, not
-	// how it went.
+	// typeJSON is the media type that most clients accept. Its status is 200 even if the operation is
+	// invalid.
 	typeJSON mediaType = "application/json"
-	// typeGraphQL is the type of GraphQL over HTTP. Its status says also whether the request was
-	// executed.
+	// typeGraphQL is the media type of GraphQL over HTTP. Its status also reports whether the request
+	// was executed.
 	typeGraphQL mediaType = "application/graphql-response+json"
-	// typeEventStream is that of server-sent events, each of which is an answer (eventstream.go).
+	// typeEventStream is the media type of server-sent events. Each event is a response
+	// (eventstream.go).
 	typeEventStream mediaType = "text/event-stream"
 )
 
-// answerType chooses the type of an answer by the values of Accept; false where none is acceptable.
-// Of types that are equally welcome, the one that is named wins over one that a wildcard covers,
-// and then GraphQL's own wins. So does no Accept at all mean JSON, as does */*. A stream of events
-// has to be named, and wins no tie against another type that is: clients that can read all of them
-// get one answer as one.
-func answerType(values []string) (mediaType, bool) {
-	// What most clients send is not taken apart.
+// negotiateMediaType chooses the media type of a response by the values of Accept. It returns false
+// if the client accepts no supported type. Of types with the same weight, a type that Accept names
+// precedes one that a wildcard matches. After that, typeGraphQL precedes typeJSON. Without Accept,
+// or with */*, the type is JSON. An event stream must be named. It loses a tie against any other
+// named type: a client that can read all types gets a single response.
+func negotiateMediaType(values []string) (mediaType, bool) {
+	// This is the fast path for the values that most clients send.
 	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
 		return typeJSON, true
 	}
@@ -37,12 +38,12 @@ func answerType(values []string) (mediaType, bool) {
 	}
 	best, bestWeight, bestNamed := typeJSON, 0.0, false
 	for _, t := range []mediaType{typeGraphQL, typeJSON, typeEventStream} {
-		weight, rank := welcome(ranges, t)
+		weight, rank := mediaTypeWeight(ranges, t)
 		named := rank == rankNamed
 		if t == typeEventStream && !named {
 			continue
 		}
-		// JSON comes second, events third, and they win a tie against what only a wildcard covers.
+		// JSON comes second and events third. They win a tie against a type that only a wildcard matches.
 		if weight > bestWeight || weight > 0 && weight == bestWeight && !bestNamed {
 			best, bestWeight, bestNamed = t, weight, named
 		}
@@ -50,7 +51,7 @@ func answerType(values []string) (mediaType, bool) {
 	return best, bestWeight > 0
 }
 
-// Ranks of ranges: the closest one that covers a type gives its weight.
+// Ranks of media ranges. The most specific range that matches a type gives its weight.
 const (
 	rankNone = iota
 	rankAny
@@ -58,29 +59,29 @@ const (
 	rankNamed
 )
 
-// welcome is the weight that ranges give to a type, and the rank of the range that gives it.
-func welcome(ranges []string, t mediaType) (weight float64, rank int) {
+// mediaTypeWeight returns the weight of a type, and the rank of the media range that gives the
+// weight.
+func mediaTypeWeight(ranges []string, t mediaType) (weight float64, rank int) {
 	for _, r := range ranges {
 		name, parameters, _ := strings.Cut(r, ";")
-		of := rankNone
+		rangeRank := rankNone
 		switch name = strings.ToLower(strings.TrimSpace(name)); name {
 		case string(t):
-			of = rankNamed
+			rangeRank = rankNamed
 		case "application/*":
-			of = rankApplication
+			rangeRank = rankApplication
 		case "*/*":
-			of = rankAny
+			rangeRank = rankAny
 		}
-		if of > rank && inUTF8(parameters) {
-			weight, rank = accept.Weight(parameters), of
+		if rangeRank > rank && allowsUTF8(parameters) {
+			weight, rank = accept.Weight(parameters), rangeRank
 		}
 	}
 	return weight, rank
 }
 
-// inUTF8 reports whether parameters ask for no other charset than UTF-8. Other parameters say
-// nothing here.
-func inUTF8(parameters string) bool {
+// allowsUTF8 reports whether the parameters allow UTF-8. It ignores parameters other than charset.
+func allowsUTF8(parameters string) bool {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
 		if strings.EqualFold(name, "charset") && !strings.EqualFold(strings.Trim(value, `"`), "utf-8") {
@@ -90,10 +91,10 @@ func inUTF8(parameters string) bool {
 	return true
 }
 
-// isJSON reports whether a Content-Type is that of JSON in UTF-8, which is the only charset that
-// JSON is exchanged in (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
+// isJSON reports whether a Content-Type is JSON in UTF-8, the only charset for the exchange of JSON
+// (https://www.rfc-editor.org/rfc/rfc8259#section-8.1).
 func isJSON(contentType string) bool {
-	if contentType == string(typeJSON) { // what most clients send
+	if contentType == string(typeJSON) { // most clients send exactly this
 		return true
 	}
 	t, parameters, err := mime.ParseMediaType(contentType)

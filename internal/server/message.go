@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// message is a message of the protocol that a client sends.
-type message struct {
-	// ID names the operation of a subscribe or complete message.
+// clientMessage is a message from a client, as the WebSocket protocol defines it.
+type clientMessage struct {
+	// ID identifies the operation of a subscribe or complete message.
 	ID      string          `json:"id"`
 	Type    string          `json:"type"`
 	Payload json.RawMessage `json:"payload"`
@@ -21,23 +21,21 @@ type message struct {
 // operation repeats the ID.
 const maxOperationID = 256
 
-// readMessage parses a message from a client, but not its payload.
-//
-// Errors: one that says in a few words how the message breaks the protocol. The socket must then be
-// closed with code 4400.
-func readMessage(text []byte) (message, error) {
-	var m message
+// parseMessage parses a message from a client, but not its payload. It returns an error that
+// describes the protocol violation. The socket must then be closed with code 4400.
+func parseMessage(text []byte) (clientMessage, error) {
+	var m clientMessage
 	if !utf8.Valid(text) || tooManyValues(text) || json.Unmarshal(text, &m) != nil {
 		return m, errors.New("it is not a JSON object of the protocol")
 	}
 	switch m.Type {
 	case messageInit, messagePing, messagePong:
-		if !absent(m.Payload) && !isObject(m.Payload) {
+		if !isMissingOrNull(m.Payload) && !isObject(m.Payload) {
 			return m, fmt.Errorf("the payload of %s is not an object", m.Type)
 		}
 		return m, nil
 	case messageSubscribe:
-		if err := checkID(m); err != nil {
+		if err := checkOperationID(m); err != nil {
 			return m, err
 		}
 		if !isObject(m.Payload) {
@@ -45,37 +43,37 @@ func readMessage(text []byte) (message, error) {
 		}
 		return m, nil
 	case messageComplete:
-		return m, checkID(m)
+		return m, checkOperationID(m)
 	default:
-		return m, errors.New("clients do not send this type")
+		return m, errors.New("clients may not send this type")
 	}
 }
 
-func checkID(m message) error {
+func checkOperationID(m clientMessage) error {
 	if m.ID == "" || len(m.ID) > maxOperationID {
 		return fmt.Errorf("%s needs an id of 1 to %d bytes", m.Type, maxOperationID)
 	}
 	return nil
 }
 
-// checkSubscribe reports how the payload of a subscribe message breaks the protocol. The query may
-// be missing where the request names its document in another way.
-func checkSubscribe(payload []byte) error {
-	p, refused := readParameters(payload)
+// checkSubscribePayload returns an error if the payload of a subscribe message violates the
+// protocol. The query may be missing if the request names a trusted document or a persisted query.
+func checkSubscribePayload(payload []byte) error {
+	p, refused := decodeParameters(payload)
 	if refused == nil {
-		refused = p.mistyped()
+		refused = p.checkTypes()
 	}
 	switch {
 	case refused != nil:
 		return errors.New(refused.message)
 	case p.query.kind != jsontext.KindString && !p.namesDocument():
-		return errors.New("subscribe needs a query")
+		return errors.New("the payload of subscribe has no query")
 	}
 	return nil
 }
 
-// absent reports whether a JSON value is missing or null. Values are valid JSON without leading
-// blanks.
-func absent(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
+// isMissingOrNull reports whether a JSON value is missing or null. The value must be valid JSON
+// without leading white space.
+func isMissingOrNull(value json.RawMessage) bool { return len(value) == 0 || value[0] == 'n' }
 
 func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] == '{' }

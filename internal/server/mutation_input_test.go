@@ -15,9 +15,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// What is wrong with an input is told as data: the code, the field's path and a message, all that
-// is wrong at once. Nothing is written; where the input alone shows it, nothing is read either, and
-// a failed look-up reads once.
+// Input errors are user errors with a code, the path of the field and a message, all of them at
+// once. Nothing is written. If the input alone is invalid, nothing is read. A failed look-up reads
+// once.
 func TestBadMutationInput(t *testing.T) {
 	t.Parallel()
 	const unknown = "01HVMK3P2Q0000000000000001"
@@ -144,7 +144,7 @@ func TestBadMutationInput(t *testing.T) {
 	}
 }
 
-// What is no input at all is an error of the request.
+// An input of the wrong type is an error of the request.
 func TestInputOfTheWrongType(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -167,7 +167,7 @@ func TestInputOfTheWrongType(t *testing.T) {
 				t.Errorf("%s %s: status %d, data %s, errors %+v, requests %q", c.mutation, c.variables, got.Status, got.Data, got.Errors, s.wire.seen())
 			}
 		}
-		// So is a body that is larger than any request.
+		// A body over the size limit is an error of the request, too.
 		body := in{"input": in{"customerId": "ann", "items": slices.Repeat(lines("mug"), 10_000)}}
 		variables, err := json.Marshal(body)
 		if err != nil {
@@ -177,12 +177,12 @@ func TestInputOfTheWrongType(t *testing.T) {
 			t.Errorf("an order of 10,000 lines gets status %d, %+v", got.Status, got.Errors)
 		}
 		if diff := changes(before, s.records(t)); diff != "" {
-			t.Errorf("what is no request writes\n%s", diff)
+			t.Errorf("a malformed request writes\n%s", diff)
 		}
 	})
 }
 
-// Lines of one product are one line of the order, and what one order takes of it.
+// Lines of one product are merged into one line, and their sum reduces the stock.
 func TestLinesOfOneProductAreAddedUp(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -198,7 +198,7 @@ func TestLinesOfOneProductAreAddedUp(t *testing.T) {
 	})
 }
 
-// Values at the edge of what is allowed are taken, and come back as they were sent.
+// Values at the limits are accepted, and returned unchanged.
 func TestValuesAtTheLimit(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -227,12 +227,12 @@ func TestValuesAtTheLimit(t *testing.T) {
 				t.Errorf("%s gives %s", c.mutation, got.Value)
 			}
 		}
-		// Clients read how many pieces there are in all as a 32-bit integer.
+		// The total inventory of a product is a 32-bit integer in the schema.
 		s.do(t, "setInventoryLevel", in{"sku": "none", "warehouseId": "south", "quantity": 1_000_000_000}, "product { totalInventory }")
 		s.do(t, "createWarehouse", in{"id": "east", "name": "East"})
 		s.refuse(t, "setInventoryLevel", in{"sku": "none", "warehouseId": "east", "quantity": 1}, "INVALID input.quantity")
 		s.refuse(t, "adjustInventory", in{"sku": "none", "warehouseId": "east", "delta": 1}, "INVALID input.delta")
-		// Two of the dearest are more than an amount can be.
+		// Two items at the maximum price exceed the maximum amount.
 		s.do(t, "setInventoryLevel", in{"sku": "max", "warehouseId": "north", "quantity": 1000})
 		s.refuse(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "max", "quantity": 2}}}, "INVALID input.items")
 		s.refuse(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "max", "quantity": 1000}}}, "INVALID input.items")

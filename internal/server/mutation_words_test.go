@@ -14,22 +14,23 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Who says nothing of the rep takes nobody away; who says null does.
+// A missing account rep keeps the current one. Null removes it.
 func TestTheRepGoesWithNullOnly(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
 		got := s.refuse(t, "assignAccountRep", in{"customerId": "ann"}, "INVALID input.employeeId")
 		if m := got.UserErrors[0].Message; !strings.Contains(m, "missing") || !strings.Contains(m, "null") {
-			t.Errorf("it is told %q", m)
+			t.Errorf("it gets %q", m)
 		}
-		// A variable that was not given says nothing either.
+		// A missing variable also keeps the current rep.
 		query := `mutation($rep: ID) { assignAccountRep(input: {customerId: "ann", employeeId: $rep}) { customer { accountRep { id } } userErrors { code } } }`
 		if got := s.ask(t, query, json.RawMessage(`{}`)); string(got.Data) != `{"assignAccountRep":{"customer":null,"userErrors":[{"code":"INVALID"}]}}` {
-			t.Errorf("without the variable it answers %s, %+v", got.Data, got.Errors)
+			t.Errorf("without the variable the response is %s, %+v", got.Data, got.Errors)
 		}
 		if got := s.do(t, "assignAccountRep", in{"customerId": "ann", "employeeId": nil}, `accountRep { id } version`); string(got.Value) != `{"accountRep":null,"version":2}` {
 			t.Errorf("with null the customer is %s", got.Value)
@@ -37,8 +38,8 @@ func TestTheRepGoesWithNullOnly(t *testing.T) {
 	})
 }
 
-// An e-mail address is one address however its characters are composed, and shows all that is in
-// it.
+// E-mail addresses are compared in a normal form of Unicode, and cannot contain invisible
+// characters.
 func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
 	const composed, apart = "Zo\u00eb@example.com", "ZOE\u0308@example.com"
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -54,7 +55,7 @@ func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
 			if found.Customer.ID != made.ID {
 				t.Errorf("by %q customer %q is found, want %q", pair[1], found.Customer.ID, made.ID)
 			}
-			// The same address in the other form is no other one: nothing has to be freed or taken.
+			// The same address in the other form is unchanged, so no claim is released or acquired.
 			s.do(t, "updateCustomer", in{"id": made.ID, "email": pair[1]})
 			s.refuse(t, "updateCustomer", in{"id": "bob", "email": pair[0]}, "EMAIL_TAKEN input.email")
 			s.do(t, "updateCustomer", in{"id": made.ID, "email": made.ID + "@example.com"})
@@ -62,10 +63,13 @@ func TestAddressesThatLookTheSameAreTheSame(t *testing.T) {
 	})
 }
 
-// What nobody sees is in no address, and makes no name on its own.
+// Invisible characters are rejected in addresses, and as the whole of a name.
 func TestInvisibleCharacters(t *testing.T) {
 	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
-	for _, unseen := range []string{"\u200b", "\u200d", "\u00ad", "\u00a0", "\u202e", "\u2060", "\ufeff", "\u3000", "\u3164", "\u115f", "\uffa0", "\u034f", "\u2800", "\ufe0f", "\U000e0041", "\ue000"} {
+	for i, unseen := range []string{"\u200b", "\u200d", "\u00ad", "\u00a0", "\u202e", "\u2060", "\ufeff", "\u3000", "\u3164", "\u115f", "\uffa0", "\u034f", "\u2800", "\ufe0f", "\U000e0041", "\ue000"} {
+		if i%longtest.Size(3, 1) > 0 {
+			continue
+		}
 		t.Run(fmt.Sprintf("%+q", unseen), func(t *testing.T) {
 			for _, email := range []string{unseen + "bob@example.com", "bo" + unseen + "b@example.com", "bob@example.com" + unseen} {
 				s.refuse(t, "createCustomer", in{"name": "Bob", "email": email}, "INVALID input.email")
@@ -75,16 +79,17 @@ func TestInvisibleCharacters(t *testing.T) {
 				s.refuse(t, "createCustomer", in{"name": name, "email": "cleo@example.com"}, "INVALID input.name")
 				s.refuse(t, "hireEmployee", in{"name": name, "jobTitle": name, "hireDate": "2026-03-01"}, "INVALID input.name", "INVALID input.jobTitle")
 			}
-			// Beside others it can matter: it joins letters, and parts words.
+			// Next to other characters an invisible one can have a meaning: it joins letters or separates
+			// words.
 			name := "A" + unseen + "B"
 			if got := s.do(t, "updateCustomer", in{"id": "bob", "name": name}, `name`); !strings.Contains(string(got.Value), unseen) {
-				t.Errorf("the name %+q is answered as %s", name, got.Value)
+				t.Errorf("the name %+q is returned as %s", name, got.Value)
 			}
 		})
 	}
 }
 
-// One amount is one amount, however many zeros it ends with.
+// Trailing zeros do not change an amount.
 func TestOneAmountInSeveralSpellings(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -92,7 +97,7 @@ func TestOneAmountInSeveralSpellings(t *testing.T) {
 		first := s.do(t, "createProduct", bowl.with("unitPrice", in{"amount": "9.9"}))
 		for _, spelling := range []string{"9.90", "9.900", "09.9"} {
 			if got := s.do(t, "createProduct", bowl.with("unitPrice", in{"amount": spelling})); string(got.Data) != string(first.Data) {
-				t.Errorf("with the amount %s it answers %s, first %s", spelling, got.Data, first.Data)
+				t.Errorf("with the amount %s the response is %s, first %s", spelling, got.Data, first.Data)
 			}
 		}
 		s.refuse(t, "createProduct", bowl.with("unitPrice", in{"amount": "9.91"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
@@ -110,8 +115,8 @@ func TestOneAmountInSeveralSpellings(t *testing.T) {
 	})
 }
 
-// A price without a currency is in the product's, with the digits that it has; only who names
-// another one changes it.
+// A price without a currency has the product's currency and its number of digits. The currency
+// changes only if the input names another one.
 func TestAPriceStaysInItsCurrency(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -138,7 +143,7 @@ func TestAPriceStaysInItsCurrency(t *testing.T) {
 	})
 }
 
-// However much is wrong, an answer stays short: of the refusals as of what each repeats.
+// A response with many errors stays short: the number of errors and the repeated input are limited.
 func TestRefusalsStayShort(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -169,7 +174,7 @@ func TestRefusalsStayShort(t *testing.T) {
 				}
 				for _, e := range s.refuse(t, c.mutation, c.input, c.reasons...).UserErrors {
 					for _, part := range []string{"8", "é"} {
-						// Of the 40 bytes all can be of one character.
+						// All 40 bytes can be the same character.
 						if n := strings.Count(e.Message, part) * len(part); n > 40 {
 							t.Errorf("%s repeats %d bytes of the value: %s", e, n, e.Message)
 						}
@@ -183,7 +188,7 @@ func TestRefusalsStayShort(t *testing.T) {
 	})
 }
 
-// The message about a variable tells which of its fields is meant.
+// The message about a variable names the field of the variable.
 func TestMessagesNameTheFieldOfAVariable(t *testing.T) {
 	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
 	for _, c := range []struct{ mutation, variables, message string }{
@@ -194,13 +199,13 @@ func TestMessagesNameTheFieldOfAVariable(t *testing.T) {
 	} {
 		got := s.ask(t, mutation(c.mutation, "__typename"), json.RawMessage(c.variables))
 		if len(got.Errors) != 1 || got.Errors[0].Message != c.message || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
-			t.Errorf("%s %s answers %+v, want %s", c.mutation, c.variables, got.Errors, c.message)
+			t.Errorf("%s %s returns %+v, want %s", c.mutation, c.variables, got.Errors, c.message)
 		}
 	}
 }
 
-// The log names neither e-mail addresses nor idempotency keys, whichever request to the store
-// fails.
+// If any request to the store fails, the log contains neither e-mail addresses nor idempotency
+// keys.
 func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
 	var fails atomic.Value // the operation that fails
 	fails.Store("")

@@ -17,15 +17,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// itemsOf is a list of items as an order's records carry it.
+// itemsOf returns the list of embedded items of an order's records.
 func itemsOf(items ...attribute) attribute { return &types.AttributeValueMemberL{Value: items} }
 
-// item is one of an embedded list.
+// item returns one embedded item.
 func item(sku string, quantity int) attribute {
 	return &types.AttributeValueMemberM{Value: map[string]attribute{"productId": storetest.Str(sku), "name": storetest.Str("A " + sku), "qty": number(quantity), "price": number(5)}}
 }
 
-// remove deletes a record past the server.
+// remove deletes a record directly in the table.
 func (s *shop) remove(t testing.TB, pk, sk string) {
 	t.Helper()
 	if _, err := s.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey(pk, sk)}); err != nil {
@@ -33,7 +33,7 @@ func (s *shop) remove(t testing.TB, pk, sk string) {
 	}
 }
 
-// bare is a shop whose server logs nowhere, for records that cannot be read.
+// bare returns a fixture whose server does not log, for records that cannot be read.
 func (s *shop) bare(t testing.TB) *shop {
 	t.Helper()
 	c := *s
@@ -41,21 +41,21 @@ func (s *shop) bare(t testing.TB) *shop {
 	return &c
 }
 
-// fails sends a mutation that must be INTERNAL for the caller, with nothing written.
+// fails sends a mutation that must return INTERNAL and write nothing.
 func (s *shop) fails(t testing.TB, name string, input in) {
 	t.Helper()
 	before := s.records(t)
 	got := s.bare(t).send(t, name, input)
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "INTERNAL" {
-		t.Errorf("%s %v answers %s, %+v, want INTERNAL", name, input, got.Data, got.Errors)
+		t.Errorf("%s %v returns %s, %+v, want INTERNAL", name, input, got.Data, got.Errors)
 	}
 	if diff := changes(before, s.records(t)); diff != "" {
 		t.Errorf("%s %v fails, and writes\n%s", name, input, diff)
 	}
 }
 
-// A product without a category is in no list and can be changed; with a category it comes into that
-// one's list.
+// A product without a category is in no list and can be changed. With a category it appears in the
+// category's list.
 func TestAProductWithoutACategoryCanBeChanged(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -75,7 +75,7 @@ func TestAProductWithoutACategoryCanBeChanged(t *testing.T) {
 	})
 }
 
-// What stands in a record and could be in no key can be replaced by what can.
+// A value in a record that no key can contain can be replaced by a valid one.
 func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -85,14 +85,13 @@ func TestNamesThatNoKeyHoldsCanBeReplaced(t *testing.T) {
 		s.do(t, "updateProduct", in{"sku": "mug", "category": "Cups"})
 		want(t, "Foremen", s.ids(t, `{ list: employeesByJobTitle(jobTitle: "Foreman") { nodes { id } } }`, "id"), "sam")
 		want(t, "Cups", s.ids(t, `{ list: products(category: "Cups") { nodes { sku } } }`, "sku"), "mug")
-		// What stays is no reason to lose the record, and none to put it under a key that is not
-		// its own.
+		// If such a value stays, the mutation fails, because no index key could contain it.
 		s.change(t, "EMPLOYEE#rita", "#METADATA", map[string]attribute{"jobTitle": storetest.Str("Rep #1")})
 		s.fails(t, "updateEmployee", in{"id": "rita", "warehouseId": "north"})
 	})
 }
 
-// A record that lacks index keys, both or one, gets both when it changes.
+// If a record lacks one or both index keys, its next change writes both.
 func TestMissingIndexKeysComeBack(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, missing := range map[string]map[string]attribute{
@@ -124,8 +123,7 @@ func TestMissingIndexKeysComeBack(t *testing.T) {
 	})
 }
 
-// The items of an order whose items stand only inside of it outlive the 26th, with which they stand
-// no more inside of it.
+// If the items of an order are only embedded, the 26th item writes all of them as records.
 func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, longBook(t))
@@ -148,7 +146,7 @@ func TestItemsWithoutRecordsOutliveTheEmbeddedList(t *testing.T) {
 	})
 }
 
-// A counter that cannot be read stays as it is, and fails no order.
+// A malformed counter stays unchanged and fails no order.
 func TestCountersThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -175,15 +173,15 @@ func TestCountersThatCannotBeRead(t *testing.T) {
 		s.do(t, "setOrderItem", in{"orderId": id, "sku": "mug", "quantity": 3})
 		s.do(t, "cancelOrder", in{"orderId": id})
 		for key, r := range s.records(t) {
-			if set, is := damaged[key]; is && (set["pending"] != nil && !strings.Contains(r, "pending=many") || set["spent"] != nil && !strings.Contains(r, "spent=much")) {
+			if set, isDamaged := damaged[key]; isDamaged && (set["pending"] != nil && !strings.Contains(r, "pending=many") || set["spent"] != nil && !strings.Contains(r, "spent=much")) {
 				t.Errorf("%s is %s", key, r)
 			}
 		}
 	})
 }
 
-// Of a product whose stock is counted by half, the half goes on being counted, and the other is
-// left as it is. The stock revision goes up in any case.
+// Changes update the valid counters of a product, and leave missing or malformed ones unchanged.
+// The stock revision always increases.
 func TestHalfCountedProducts(t *testing.T) {
 	t.Parallel()
 	null := &types.AttributeValueMemberNULL{Value: true}
@@ -197,7 +195,7 @@ func TestHalfCountedProducts(t *testing.T) {
 				shipped, cancelled := in{"orderId": s.place(t, "ann", "mug")}, in{"orderId": s.place(t, "ann", "mug")}
 				s.do(t, "confirmOrder", shipped)
 				s.change(t, "PRODUCT#mug", "#METADATA", counters)
-				stands := s.records(t)["PRODUCT#mug #METADATA"]
+				initial := s.records(t)["PRODUCT#mug #METADATA"]
 				level := in{"sku": "mug", "warehouseId": "north"}
 				for i, step := range []struct {
 					mutation         string
@@ -211,7 +209,7 @@ func TestHalfCountedProducts(t *testing.T) {
 					{"cancelOrder", cancelled, 105, 105},
 				} {
 					s.do(t, step.mutation, step.input)
-					want := strings.NewReplacer("totalInventory=102", fmt.Sprint("totalInventory=", step.total), "available=100", fmt.Sprint("available=", step.available), "stockRevision=2", fmt.Sprint("stockRevision=", 3+i)).Replace(stands)
+					want := strings.NewReplacer("totalInventory=102", fmt.Sprint("totalInventory=", step.total), "available=100", fmt.Sprint("available=", step.available), "stockRevision=2", fmt.Sprint("stockRevision=", 3+i)).Replace(initial)
 					if got := s.records(t)["PRODUCT#mug #METADATA"]; got != want {
 						t.Errorf("after %s %v the product is\n%s, want\n%s", step.mutation, step.input, got, want)
 					}
@@ -224,8 +222,7 @@ func TestHalfCountedProducts(t *testing.T) {
 	})
 }
 
-// Whatever the customer's copy of an order has that the order's own record lacks, it has no more
-// after a change.
+// A change removes attributes of the customer's copy that the order's own record does not have.
 func TestACopyThatKnowsMoreFollows(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for mutation, more := range map[string]in{
@@ -251,7 +248,7 @@ func TestACopyThatKnowsMoreFollows(t *testing.T) {
 	})
 }
 
-// A product in two items of an embedded list is shipped and released with the sum of both.
+// If an embedded list contains a product twice, shipping and cancelling use the sum.
 func TestAProductInTwoItems(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {
@@ -278,7 +275,7 @@ func TestAProductInTwoItems(t *testing.T) {
 	})
 }
 
-// An item of no pieces, or of less, is no item that a change could count with.
+// A change fails for an order with an item whose quantity is below one.
 func TestItemsOfLessThanOnePiece(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, quantity := range []int{0, -500} {
@@ -299,8 +296,8 @@ func TestItemsOfLessThanOnePiece(t *testing.T) {
 	})
 }
 
-// A change at the end of all time does not take those after it beyond: they are made at their own
-// time, and stay readable.
+// An event at the maximum time does not push later events beyond it. They keep their own time and
+// stay readable.
 func TestTimesAtTheEndOfTime(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -324,8 +321,8 @@ func TestTimesAtTheEndOfTime(t *testing.T) {
 	})
 }
 
-// An address that its customer has and nobody claims is claimed when the customer gives it again,
-// in whatever case, unless it has become another's.
+// If the claim of a customer's address is missing, setting the address again writes it. Case does
+// not matter. The claim may belong to another customer by then.
 func TestAMissingClaimComesBack(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, email := range []string{"bob@example.com", "Bob@Example.com"} {
@@ -343,8 +340,7 @@ func TestAMissingClaimComesBack(t *testing.T) {
 	})
 }
 
-// A request that was done is answered from memory, also when no other record of the table can be
-// read any more.
+// A repeated request is answered from its idempotency record, even if no other record can be read.
 func TestMemoriesNeedNoOtherRecord(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db, smallBook(t))
@@ -360,7 +356,7 @@ func TestMemoriesNeedNoOtherRecord(t *testing.T) {
 		}
 		for name, input := range inputs {
 			if got := s.do(t, name, input[0].with("idempotencyKey", name)); string(got.Data) != string(first[name].Data) {
-				t.Errorf("%s answers %s again, first %s", name, got.Data, first[name].Data)
+				t.Errorf("the second response to %s is %s, the first %s", name, got.Data, first[name].Data)
 			}
 		}
 		s.fails(t, "placeOrder", inputs["placeOrder"][0].with("idempotencyKey", "another"))

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// counts are the numbers of orders by status.
+// counts returns the numbers of orders by status.
 func (s *shop) counts(t testing.TB) map[string]int {
 	t.Helper()
 	var data struct {
@@ -29,7 +29,7 @@ func (s *shop) counts(t testing.TB) map[string]int {
 	return counts
 }
 
-// Every mutation that changes the status of an order counts it, and others do not.
+// Exactly the mutations that change the status of an order change the counts.
 func TestOrdersAreCountedByStatus(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -52,7 +52,7 @@ func TestOrdersAreCountedByStatus(t *testing.T) {
 	})
 }
 
-// The orders of a table of other software are not counted before a repair has counted them.
+// External orders are not counted until a repair has counted them.
 func TestOrdersOfOtherSoftwareAreCountedByARepair(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -60,7 +60,7 @@ func TestOrdersOfOtherSoftwareAreCountedByARepair(t *testing.T) {
 		s.do(t, "confirmOrder", in{"orderId": order})
 		got := s.bare(t).api.ask(t, `{ orderCounts { status count } }`, nil)
 		if string(got.Data) != `{"orderCounts":null}` || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
-			t.Errorf("answered %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
+			t.Errorf("the response is %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
 		}
 		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
 			t.Fatal(err)

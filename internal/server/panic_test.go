@@ -19,8 +19,8 @@ func panicking(with any) between {
 	return func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) { panic(with) }
 }
 
-// A panic is INTERNAL with the request's id, wherever it happens, and the log has the rest once
-// under that id.
+// A panic anywhere results in INTERNAL with the request ID. The log has the details once under that
+// ID.
 func TestPanics(t *testing.T) {
 	const secret = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// http.ErrAbortHandler is the way to cut a connection, and no fault.
+// http.ErrAbortHandler closes a connection and is not logged as an error.
 func TestAbortCutsTheConnection(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, panicking(http.ErrAbortHandler)), slog.LevelInfo)
 	s := httptest.NewServer(h)

@@ -14,12 +14,12 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxValues is the maximum number of JSON values in a body. A zero and its comma take two bytes,
-// and thirty times as many once decoded, so a body within the byte limit could take megabytes.
-// Inputs of this schema have some hundred values.
+// maxValues is the maximum number of JSON values in a body. An element such as "0," takes two
+// bytes, and about sixty once decoded. So a body within the byte limit could take megabytes. Inputs
+// of this schema have some hundred values.
 const maxValues = 10_000
 
-// tooManyValues reports whether JSON can have more than maxValues values. Each comma and each
+// tooManyValues reports whether text can have more than maxValues JSON values. Each comma and each
 // opening bracket can precede a value.
 func tooManyValues(text []byte) bool {
 	if len(text) < maxValues {
@@ -39,42 +39,43 @@ func tooManyValues(text []byte) bool {
 	return n > maxValues
 }
 
-// readBody reads a GraphQL request from a body. Its messages do not repeat the body.
-func readBody(body []byte) (graph.Request, *refusal) {
-	p, refused := readParameters(body)
+// decodeBody decodes a GraphQL request from a body. Error messages do not repeat the body.
+func decodeBody(body []byte) (graph.Request, *refusal) {
+	p, refused := decodeParameters(body)
 	if refused != nil {
 		return graph.Request{}, refused
 	}
 	return p.request()
 }
 
-// readParameters reads the parameters of a request from a JSON object, whatever their types.
-func readParameters(body []byte) (p parameters, refused *refusal) {
+// decodeParameters decodes the parameters of a request from a JSON object. It accepts values of any
+// type.
+func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	start := bytes.TrimLeft(body, " \t\r\n")
 	switch {
 	case !utf8.Valid(body):
-		return p, badRequest("the body is not in UTF-8")
+		return p, badRequest("the body is not valid UTF-8")
 	case tooManyValues(body):
-		return p, refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d values: send fewer with one request", maxValues)
+		return p, newRefusal(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body has more than %d JSON values: send fewer per request", maxValues)
 	case bytes.HasPrefix(start, []byte("[")):
 		return p, badRequest("the body is a list: send one JSON object, with one operation, per request")
 	case !bytes.HasPrefix(start, []byte("{")):
-		return p, badRequest("the body is no JSON object: send one with query, and variables where there are any")
+		return p, badRequest("the body is not a JSON object: send one with query, and variables if it has any")
 	}
 	switch err := unmarshal(body, &p); {
 	case err == nil:
 		return p, nil
-	case p.repeated != "":
-		return p, badRequest("%s is given more than once", p.repeated)
+	case p.duplicate != "":
+		return p, badRequest("%s is given more than once", p.duplicate)
 	case p.complete:
-		return p, badRequest("something follows the JSON object: send one request only")
+		return p, badRequest("the body continues after the JSON object: send only one request")
 	default:
-		return p, badRequest("the body is no JSON object that can be read: it breaks off, or is not well-formed")
+		return p, badRequest("the body is not valid JSON: it is incomplete or malformed")
 	}
 }
 
-// unmarshal decodes one JSON value of valid UTF-8, as encoding/json does: of members with the same
-// name the last one counts, and half of a surrogate pair becomes U+FFFD.
+// unmarshal decodes one JSON value of valid UTF-8, as encoding/json does. Of members with the same
+// name the last one counts. Half of a surrogate pair becomes U+FFFD.
 func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 	return jsonv2.Unmarshal(text, to, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -84,14 +85,14 @@ type parameters struct {
 	query, operationName, variables, extensions parameter
 	// documentID is the ID of a trusted document. Relay and other clients call it doc_id or id.
 	documentID, docID, id parameter
-	// repeated is the name of a parameter that is given twice.
-	repeated string
+	// duplicate is the name of a parameter that occurs twice.
+	duplicate string
 	// complete is set when the whole object has been read.
 	complete bool
 }
 
-// named returns the parameter with a name, or nil.
-func (p *parameters) named(name string) *parameter {
+// byName returns the parameter with a name, or nil if no parameter has this name.
+func (p *parameters) byName(name string) *parameter {
 	switch name {
 	case "query":
 		return &p.query
@@ -114,16 +115,16 @@ func (p *parameters) named(name string) *parameter {
 // UnmarshalJSONFrom reads the parameters from a JSON object. It skips other members.
 func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	err := readMembers(d, func(name string) error {
-		to := p.named(name)
+		to := p.byName(name)
 		if to == nil {
 			return d.SkipValue()
 		}
-		given := to.given()
+		given := to.isSet()
 		if err := to.UnmarshalJSONFrom(d); err != nil {
 			return err
 		}
 		if given {
-			p.repeated = d.StackPointer().LastToken()
+			p.duplicate = d.StackPointer().LastToken()
 			return jsontext.ErrDuplicateName
 		}
 		return nil
@@ -132,13 +133,14 @@ func (p *parameters) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return err
 }
 
-// request returns the request, if its parameters have the right types.
+// request returns the request, or a refusal if a parameter has a wrong type or the query is
+// missing.
 func (p *parameters) request() (graph.Request, *refusal) {
 	r := graph.Request{
 		Query: p.query.text, OperationName: p.operationName.text, DocumentID: p.documentID.text,
 		Variables: p.variables.object, Extensions: p.extensions.object,
 	}
-	if refused := p.mistyped(); refused != nil {
+	if refused := p.checkTypes(); refused != nil {
 		return r, refused
 	}
 	if r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil {
@@ -150,22 +152,22 @@ func (p *parameters) request() (graph.Request, *refusal) {
 	return r, nil
 }
 
-// mistyped refuses parameters that do not have the right types.
-func (p *parameters) mistyped() *refusal {
+// checkTypes returns a refusal if a parameter has a wrong type, and nil otherwise.
+func (p *parameters) checkTypes() *refusal {
 	for _, name := range []string{"query", "operationName", "documentId"} {
-		if !p.named(name).is(jsontext.KindString) {
-			return badRequest("%s is no string", name)
+		if !p.byName(name).hasKind(jsontext.KindString) {
+			return badRequest("%s is not a string", name)
 		}
 	}
 	for _, name := range []string{"variables", "extensions"} {
-		if !p.named(name).is(jsontext.KindBeginObject) {
-			return badRequest("%s is no JSON object", name)
+		if !p.byName(name).hasKind(jsontext.KindBeginObject) {
+			return badRequest("%s is not a JSON object", name)
 		}
 	}
 	return nil
 }
 
-// namesDocument reports whether parameters name a trusted document or a persisted query.
+// namesDocument reports whether the parameters name a trusted document or a persisted query.
 func (p *parameters) namesDocument() bool {
 	named := func(q parameter) bool { return q.kind == jsontext.KindString }
 	return p.extensions.object["persistedQuery"] != nil || named(p.documentID) || named(p.docID) || named(p.id)
@@ -173,19 +175,20 @@ func (p *parameters) namesDocument() bool {
 
 // parameter is one parameter of a request.
 type parameter struct {
-	// kind is the JSON type of the value; it is zero if the parameter is missing.
+	// kind is the JSON type of the value. It is zero if the parameter is missing.
 	kind jsontext.Kind
 	// text is set for a string, and object for an object.
 	text   string
 	object map[string]any
 }
 
-// given reports whether the request has the parameter.
-func (p *parameter) given() bool { return p.kind != jsontext.KindInvalid }
+// isSet reports whether the request has the parameter.
+func (p *parameter) isSet() bool { return p.kind != jsontext.KindInvalid }
 
-// is reports whether the value has a JSON type. A parameter that is missing or null has every type.
-func (p *parameter) is(kind jsontext.Kind) bool {
-	return p.kind == kind || p.kind == jsontext.KindNull || !p.given()
+// hasKind reports whether the value has a JSON type. A parameter that is missing or null has every
+// type.
+func (p *parameter) hasKind(kind jsontext.Kind) bool {
+	return p.kind == kind || p.kind == jsontext.KindNull || !p.isSet()
 }
 
 // UnmarshalJSONFrom reads a string or an object, and skips a value of another type.
@@ -214,7 +217,7 @@ func readObject(d *jsontext.Decoder) (map[string]any, error) {
 	})
 }
 
-// readMembers reads an object; value reads the value of a member.
+// readMembers reads an object. It calls value to read the value of each member.
 func readMembers(d *jsontext.Decoder, value func(name string) error) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -248,8 +251,7 @@ func readArray(d *jsontext.Decoder) ([]any, error) {
 	return array, err
 }
 
-// readValue reads a value of any type. A number stays as written, because a float would lose
-// digits.
+// readValue reads a value of any type. A number remains text, because a float would lose digits.
 func readValue(d *jsontext.Decoder) (any, error) {
 	switch d.PeekKind() {
 	case jsontext.KindBeginObject:

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzBody compares readBody with encoding/json: both accept the same JSON, and read the same
-// values.
+// FuzzBody compares decodeBody with encoding/json. Both must accept the same JSON, and read the
+// same values.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		`{"query":"{ a }"}`, "\t{\"query\" : \"query A($a: ID!) {\\n a(b: \\\"\\\\c\\\") }\" ,\r\n\"operationName\":\"A\",\"extensions\":null} ",
@@ -26,7 +26,7 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sent := bytes.Clone(body)
-		got, refused := readBody(body)
+		got, refused := decodeBody(body)
 		if !bytes.Equal(body, sent) {
 			t.Errorf("%q became %q", sent, body)
 		}
@@ -60,7 +60,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// Each malformed body is refused with the first thing that is wrong with it.
+// The refusal of a malformed body names its first error.
 func TestBodyRefusals(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, maxValues-2)
 	for _, c := range []struct {
@@ -68,30 +68,30 @@ func TestBodyRefusals(t *testing.T) {
 		status     int
 		message    string
 	}{
-		{"invalid UTF-8", "{\"query\":\"\xff\"", 400, "the body is not in UTF-8"},
-		{"half of a character in UTF-8", "{\"query\":\"\xed\xa0\x80\"}", 400, "the body is not in UTF-8"},
-		{"too many values", `[` + strings.Repeat("0,", maxValues), 413, "the body has more than 10000 values: send fewer with one request"},
+		{"invalid UTF-8", "{\"query\":\"\xff\"", 400, "the body is not valid UTF-8"},
+		{"half of a character in UTF-8", "{\"query\":\"\xed\xa0\x80\"}", 400, "the body is not valid UTF-8"},
+		{"too many values", `[` + strings.Repeat("0,", maxValues), 413, "the body has more than 10000 JSON values: send fewer per request"},
 		{"a list", ` [{"query":"a"`, 400, "the body is a list: send one JSON object, with one operation, per request"},
-		{"empty", " \r\n\t", 400, "the body is no JSON object: send one with query, and variables where there are any"},
-		{"a string", `"query"`, 400, "the body is no JSON object: send one with query, and variables where there are any"},
-		{"truncated", `{"query":"a"`, 400, "the body is no JSON object that can be read: it breaks off, or is not well-formed"},
-		{"truncated behind a wrong type", `{"query":1,"variables":`, 400, "the body is no JSON object that can be read: it breaks off, or is not well-formed"},
-		{"malformed member that is skipped", `{"query":"a","x":[1,]}`, 400, "the body is no JSON object that can be read: it breaks off, or is not well-formed"},
-		{"malformed second query", `{"query":"a","query":"\x"}`, 400, "the body is no JSON object that can be read: it breaks off, or is not well-formed"},
-		{"deep and truncated", deep, 400, "the body is no JSON object that can be read: it breaks off, or is not well-formed"},
+		{"empty", " \r\n\t", 400, "the body is not a JSON object: send one with query, and variables if it has any"},
+		{"a string", `"query"`, 400, "the body is not a JSON object: send one with query, and variables if it has any"},
+		{"truncated", `{"query":"a"`, 400, "the body is not valid JSON: it is incomplete or malformed"},
+		{"truncated behind a wrong type", `{"query":1,"variables":`, 400, "the body is not valid JSON: it is incomplete or malformed"},
+		{"malformed member that is skipped", `{"query":"a","x":[1,]}`, 400, "the body is not valid JSON: it is incomplete or malformed"},
+		{"malformed second query", `{"query":"a","query":"\x"}`, 400, "the body is not valid JSON: it is incomplete or malformed"},
+		{"deep and truncated", deep, 400, "the body is not valid JSON: it is incomplete or malformed"},
 		{"two queries", `{"query":null,"qu\u0065ry":1,"id":}`, 400, "query is given more than once"},
 		{"two documents", `{"doc_id":"a","doc_id":"a"}`, 400, "doc_id is given more than once"},
-		{"trailing object", `{"query":1}{}`, 400, "something follows the JSON object: send one request only"},
-		{"trailing NUL", "{\"query\":\"a\"}\x00", 400, "something follows the JSON object: send one request only"},
-		{"query of another type", `{"variables":1,"query":["a"]}`, 400, "query is no string"},
-		{"operationName of another type", `{"query":"a","operationName":{}}`, 400, "operationName is no string"},
-		{"documentId of another type", `{"query":"a","documentId":1}`, 400, "documentId is no string"},
-		{"variables of another type", `{"extensions":1,"query":"a","variables":"{}"}`, 400, "variables is no JSON object"},
-		{"extensions of another type", `{"query":"a","extensions":[]}`, 400, "extensions is no JSON object"},
+		{"trailing object", `{"query":1}{}`, 400, "the body continues after the JSON object: send only one request"},
+		{"trailing NUL", "{\"query\":\"a\"}\x00", 400, "the body continues after the JSON object: send only one request"},
+		{"query of another type", `{"variables":1,"query":["a"]}`, 400, "query is not a string"},
+		{"operationName of another type", `{"query":"a","operationName":{}}`, 400, "operationName is not a string"},
+		{"documentId of another type", `{"query":"a","documentId":1}`, 400, "documentId is not a string"},
+		{"variables of another type", `{"extensions":1,"query":"a","variables":"{}"}`, 400, "variables is not a JSON object"},
+		{"extensions of another type", `{"query":"a","extensions":[]}`, 400, "extensions is not a JSON object"},
 		{"no query", `{"query":"","doc_id":1,"id":null,"extensions":{"persistedQuery":null}}`, 400, "the request has no query"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, refused := readBody([]byte(c.body))
+			got, refused := decodeBody([]byte(c.body))
 			if refused == nil {
 				t.Fatalf("is read as %#v", got)
 			}

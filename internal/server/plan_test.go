@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// What is known at one time is read side by side, also where one field asks for an order with its
-// timeline, and another for the timeline of the same order by its id alone: here the one is not
-// answered before the others are asked for.
+// Reads whose keys are known at the same time run concurrently. One field queries an order with its
+// timeline, and another field the timeline of the same order by ID. The test blocks one read until
+// the others have started.
 func TestAnOrderWithItsTimelineHoldsUpNothing(t *testing.T) {
 	var others sync.WaitGroup
 	others.Add(2) // the customer, and the customer's copy of the order

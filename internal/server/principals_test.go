@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// holder is the holder of a token, at a server of one issuer.
+// holder is the holder of a token of one issuer.
 type holder struct {
 	g      *guarded
 	claims authtest.Object
@@ -29,18 +29,19 @@ func (h holder) asks(t *testing.T, query string) (status int, answer string) {
 	return w.Code, w.Body.String()
 }
 
-// places is the ID of the order that the holder places, or has placed before with the same key.
+// places places an order with an idempotency key, or repeats the request. It returns the order's
+// ID.
 func (h holder) places(t *testing.T, customer, key string) string {
 	t.Helper()
 	_, answer := h.asks(t, fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "prod_100", quantity: 1}], idempotencyKey: %q}) { order { id } userErrors { code } } }`, customer, key))
 	_, id, found := strings.Cut(answer, `"order":{"id":"`)
 	if !found {
-		t.Fatalf("%v is answered %s", h.claims, answer)
+		t.Fatalf("the response to %v is %s", h.claims, answer)
 	}
 	return id[:26]
 }
 
-// Principals with one subject, but of different issuers or customers, share no idempotency key and
+// Principals with the same subject but different issuers or customers share no idempotency key and
 // no rate limit. Their orders show the subject as the actor.
 func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 	t.Parallel()
@@ -69,7 +70,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 		for i, h := range all {
 			id := h.places(t, h.customer, "k")
 			if before, known := placed[id]; known {
-				t.Errorf("principal %d is answered with the order of principal %d", i, before)
+				t.Errorf("principal %d gets the order of principal %d", i, before)
 			}
 			placed[id] = i
 			if again := h.places(t, h.customer, "k"); again != id {
@@ -82,7 +83,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 				t.Errorf("the actor is not the subject: %s", answer)
 			}
 		}
-		// One principal spends all of its points. The others have theirs.
+		// One principal spends all of its points. The others keep theirs.
 		const costly = `{ customer(id: "cust_01") { orders(first: 50) { nodes { id status timeline(first: 10) { nodes { id at } } } } } }`
 		limited := false
 		for range 2000 {
@@ -92,7 +93,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 			}
 		}
 		if !limited {
-			t.Fatal("nobody runs out of points")
+			t.Fatal("no caller runs out of points")
 		}
 		for i, h := range all[1:] {
 			if status, answer := h.asks(t, costly); status != http.StatusOK {

@@ -12,17 +12,17 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// amount is an amount of money as its fields show it.
+// amount has the fields of a Money.
 type amount struct{ Amount, CurrencyCode string }
 
-// quoteView is a quote as its fields show it.
+// quoteView has the fields of a quote.
 type quoteView struct {
 	Lines      json.RawMessage
 	Total      *amount
 	UserErrors []userError
 }
 
-// quote asks what items cost. It writes nothing.
+// quote queries the price of items. It writes nothing.
 func (s *shop) quote(t testing.TB, items any) quoteView {
 	t.Helper()
 	variables, err := json.Marshal(in{"input": in{"items": items}})
@@ -42,8 +42,7 @@ func (s *shop) quote(t testing.TB, items any) quoteView {
 	return *data.Quote
 }
 
-// A quote has the user errors, the lines and the total that placing the same items has a moment
-// later.
+// A quote has the same user errors, lines and total as an order of the same items a moment later.
 func TestAQuoteIsWhatPlacingSays(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -85,12 +84,12 @@ func TestAQuoteIsWhatPlacingSays(t *testing.T) {
 				if total != c.total {
 					t.Errorf("the total is %q, want %q", total, c.total)
 				}
-				// No total is -1, so that placing is refused, and shows the lines that it would have.
+				// A total is never -1, so the order is refused. The refusal contains the total and the lines.
 				placed := s.try(t, "placeOrder", in{"customerId": "ann", "items": c.items, "expectedTotal": in{"amount": "-1"}})
 				reasons := placed.UserErrors
 				if i := slices.IndexFunc(reasons, func(e userError) bool { return e.Code == "PRICE_CHANGED" }); i >= 0 {
 					if string(reasons[i].Lines) != string(quote.Lines) || *quote.Total != reasons[i].CurrentTotal {
-						t.Errorf("the quote is %+v of\n%s; placing says %+v of\n%s", quote.Total, quote.Lines, reasons[i].CurrentTotal, reasons[i].Lines)
+						t.Errorf("the quote is %+v of\n%s; placing returns %+v of\n%s", quote.Total, quote.Lines, reasons[i].CurrentTotal, reasons[i].Lines)
 					}
 					reasons = slices.Delete(reasons, i, i+1)
 				} else if quote.Total != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// costTold is extensions.cost of an answer.
+// costTold is extensions.cost of a response.
 type costTold struct{ Requested, Actual, Available, Maximum, RestoreRate int }
 
 func toldCost(t testing.TB, w *httptest.ResponseRecorder) costTold {
@@ -29,8 +29,8 @@ func toldCost(t testing.TB, w *httptest.ResponseRecorder) costTold {
 	return *got.Extensions.Cost
 }
 
-// rated is a server with a bucket of 100 points, of which two come back each second, and what puts
-// its clock forward.
+// rated starts a server with rate limits: buckets of 100 points, which refill by two points per
+// second. It also returns a function that advances the clock.
 func rated(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
 	t.Helper()
 	var mu sync.Mutex
@@ -51,41 +51,41 @@ func rated(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
 	}
 }
 
-// Who has used up their points is answered 429, whatever the answer's type and the method, with the
-// time after which it fits; it fits then.
+// A caller without points gets 429 with any media type and method. Retry-After is the time until
+// the request is accepted.
 func TestRateLimits(t *testing.T) {
 	h, j, forward := rated(t)
-	const orders = `{ orders(first: 40) { nodes { id status } } }` // 1 + 10 + 1 + 40*3 is too much, with 20 it is 72
+	const orders = `{ orders(first: 40) { nodes { id status } } }` // the cost is 1 + 10 + 1 + 40*3, too much; with 20 orders it is 72
 	check(t, ask(h, http.MethodPost, server.PathGraphQL, post(orders), "Accept", asGraphQL), http.StatusBadRequest, "TOO_EXPENSIVE", asGraphQL)
 	w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ a: orders(first: 20) { nodes { id status } } }`))
-	told := toldCost(t, w)
-	if want := (costTold{72, told.Actual, 99 - told.Actual, 100, 2}); w.Code != http.StatusOK || told != want || told.Actual < 12+3 || told.Actual > 72 {
-		t.Fatalf("status %d, %+v, %s", w.Code, told, w.Body)
+	cost := toldCost(t, w)
+	if want := (costTold{72, cost.Actual, 99 - cost.Actual, 100, 2}); w.Code != http.StatusOK || cost != want || cost.Actual < 12+3 || cost.Actual > 72 {
+		t.Fatalf("status %d, %+v, %s", w.Code, cost, w.Body)
 	}
-	left := told.Available
+	left := cost.Available
 	ask(h, http.MethodPost, server.PathGraphQL, post(`{ `+typenames(left-12)+` }`))
 	left = 12
-	for _, by := range []struct{ method, target, body string }{
-		{http.MethodPost, server.PathGraphQL, post(`{ customers(first: 5) { nodes { id } } }`)}, // 22
+	for _, request := range []struct{ method, target, body string }{
+		{http.MethodPost, server.PathGraphQL, post(`{ customers(first: 5) { nodes { id } } }`)}, // the cost is 22
 		{http.MethodGet, get(`{ customers(first: 5) { nodes { id } } }`), ""},
 	} {
 		for accept, contentType := range map[string]string{"": asJSON, asJSON: asJSON, asGraphQL: asGraphQL, "text/event-stream": asJSON} {
-			w := ask(h, by.method, by.target, by.body, "Accept", accept, "Origin", "https://shop.example", "Apollo-Require-Preflight", "true")
+			w := ask(h, request.method, request.target, request.body, "Accept", accept, "Origin", "https://shop.example", "Apollo-Require-Preflight", "true")
 			got := check(t, w, http.StatusTooManyRequests, "RATE_LIMITED", contentType)
 			left--
 			wait := float64(22-left) / 2
 			if retry := got.Errors[0].Extensions["retryAfter"]; retry != wait {
-				t.Errorf("%s: retryAfter is %v, want %v", by.method, retry, wait)
+				t.Errorf("%s: retryAfter is %v, want %v", request.method, retry, wait)
 			}
 			if retry, err := time.ParseDuration(w.Header().Get("Retry-After") + "s"); err != nil || retry < time.Duration(wait*float64(time.Second)) || retry >= time.Duration((wait+1)*float64(time.Second)) {
-				t.Errorf("%s: Retry-After is %q, want %v rounded up", by.method, w.Header().Get("Retry-After"), wait)
+				t.Errorf("%s: Retry-After is %q, want %v rounded up", request.method, w.Header().Get("Retry-After"), wait)
 			}
-			if told, want := toldCost(t, w), (costTold{22, 1, left, 100, 2}); told != want || got.Errors[0].Extensions["cost"] == nil {
-				t.Errorf("%s: %+v, want %+v", by.method, told, want)
+			if cost, want := toldCost(t, w), (costTold{22, 1, left, 100, 2}); cost != want || got.Errors[0].Extensions["cost"] == nil {
+				t.Errorf("%s: %+v, want %+v", request.method, cost, want)
 			}
 		}
 	}
-	// Small ones fit meanwhile.
+	// Cheap requests are accepted meanwhile.
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Code != http.StatusOK || toldCost(t, w) != (costTold{2, 2, 2, 100, 2}) {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
@@ -104,8 +104,8 @@ func typenames(n int) string {
 	return text
 }
 
-// What HTTP refuses pays a point and its bytes, like all other requests; with no point left it is
-// not even decoded, whatever is wrong with it.
+// A request that HTTP refuses is charged one point and its bytes, as every request is. Without
+// points the request is not decoded, so the response is 429 for any malformed request.
 func TestWhatHTTPRefusesPays(t *testing.T) {
 	long := strings.Repeat(" ", 10<<10)
 	for name, c := range map[string]struct {
@@ -127,8 +127,8 @@ func TestWhatHTTPRefusesPays(t *testing.T) {
 				w := ask(h, c.method, c.target, c.body, c.header...)
 				if points < c.cost {
 					check(t, w, http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
-					if told := toldCost(t, w); told != (costTold{c.cost, 0, points, 100, 2}) || w.Header().Get("Retry-After") == "" {
-						t.Errorf("with %d points: %+v, Retry-After %q", points, told, w.Header().Get("Retry-After"))
+					if cost := toldCost(t, w); cost != (costTold{c.cost, 0, points, 100, 2}) || w.Header().Get("Retry-After") == "" {
+						t.Errorf("with %d points: %+v, Retry-After %q", points, cost, w.Header().Get("Retry-After"))
 					}
 					return
 				}
@@ -141,8 +141,8 @@ func TestWhatHTTPRefusesPays(t *testing.T) {
 	}
 }
 
-// On a socket each message that begins an operation pays before its payload is decoded, and a ping
-// pays for what comes with it.
+// On a socket, a message that starts an operation is charged before its payload is decoded. A ping
+// is charged for its payload.
 func TestMessagesPay(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	l := newLive(t, server.Options{}, func(o *server.Options) {

@@ -18,20 +18,22 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// free is the number of bytes up to which a body is read without taking of admission.Bodies. A
-// request that waits for its client to send or to read holds no part of admission.Requests, so that
-// slow clients do not stop fast ones. But without a bound, thousands of them would each hold the
-// largest body or response that there can be.
-const free = 16 << 10
+// maxUncountedBody is the maximum length in bytes of a body that does not count against
+// admission.Bodies.
+//
+// A request does not count against admission.Requests while its client sends the body or reads the
+// response. So slow clients do not block fast ones. Without the pools of bytes, thousands of slow
+// clients could each hold the largest possible body or response.
+const maxUncountedBody = 16 << 10
 
-// maxURL is the maximum length of a URL in bytes; many proxies refuse longer ones. It is below
+// maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. It is below
 // maxHeader, so that the refusal is JSON.
 const maxURL = 16 << 10
 
-// readQuery reads a GraphQL request from a URL.
-func readQuery(r *http.Request) (graph.Request, *refusal) {
+// decodeURL decodes a GraphQL request from a URL.
+func decodeURL(r *http.Request) (graph.Request, *refusal) {
 	if len(r.RequestURI) > maxURL || len(r.URL.RawQuery) > maxURL {
-		return graph.Request{}, refuse(http.StatusRequestURITooLong, errcode.BodyTooLarge, "the URL is longer than %d bytes: send the query with POST", maxURL)
+		return graph.Request{}, newRefusal(http.StatusRequestURITooLong, errcode.BodyTooLarge, "the URL exceeds %d bytes: send the query with POST", maxURL)
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -39,19 +41,19 @@ func readQuery(r *http.Request) (graph.Request, *refusal) {
 	}
 	var p parameters
 	for name, given := range values {
-		to := p.named(name)
+		to := p.byName(name)
 		switch {
 		case to == nil:
 			continue
 		case len(given) > 1:
 			return graph.Request{}, badRequest("%s is given more than once", name)
 		case !utf8.ValidString(given[0]):
-			return graph.Request{}, badRequest("%s is not in UTF-8", name)
+			return graph.Request{}, badRequest("%s is not valid UTF-8", name)
 		case given[0] == "":
 			continue
 		case name == "variables" || name == "extensions":
 			if unmarshal([]byte(given[0]), to) != nil {
-				return graph.Request{}, badRequest("%s is no JSON", name)
+				return graph.Request{}, badRequest("%s is not valid JSON", name)
 			}
 		default:
 			*to = parameter{kind: jsontext.KindString, text: given[0]}
@@ -62,79 +64,79 @@ func readQuery(r *http.Request) (graph.Request, *refusal) {
 	return request, refused
 }
 
-// checkContent refuses a body whose headers do not declare uncompressed JSON.
-func checkContent(h http.Header) *refusal {
+// checkContentHeaders refuses a body whose headers do not declare uncompressed JSON.
+func checkContentHeaders(h http.Header) *refusal {
 	switch {
 	case h.Get("Content-Type") == "":
-		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the request has no Content-Type: send application/json")
+		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the request has no Content-Type: send application/json")
 	case !isJSON(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
-		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is of a type that is not understood: send application/json in UTF-8")
+		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body's Content-Type is not supported: send application/json in UTF-8")
 	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
-		// A few bytes could grow to gigabytes.
-		return refuse(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
+		// A few compressed bytes could expand to gigabytes.
+		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
 	}
 	return nil
 }
 
-// arrivedBody waits for a body and returns it, within the limits of size and time. Beyond them it
-// returns what has arrived.
-func (h overHTTP) arrivedBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+// readBody reads a body within the limits of size and time. If the body exceeds a limit, it
+// returns the part that has arrived, and a refusal.
+func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	if r.ContentLength > int64(h.limits.Body) {
-		return nil, h.tooLarge()
+		return nil, h.bodyTooLarge()
 	}
 	expected := int(r.ContentLength)
 	if expected < 0 {
 		expected = h.limits.Body // a chunked body does not declare its length
 	}
-	// net/http clears the deadline once the body has been read. A writer without a connection, as
-	// in tests, has no deadlines and returns an error.
+	// net/http clears the deadline once the body has been read. The error is ignored: a writer without
+	// a connection, as in tests, has no deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.limits.BodyTime))
 	var body []byte
 	var err error
-	if r.ContentLength >= 0 && expected <= free {
+	if r.ContentLength >= 0 && expected <= maxUncountedBody {
 		// Most bodies are short and declare their length.
 		body = make([]byte, expected)
 		expected, err = io.ReadFull(r.Body, body)
 		body = body[:expected]
 	} else {
 		var refused *refusal
-		if body, refused, err = h.arrivedLongBody(w, r, expected); refused != nil {
+		if body, refused, err = h.readLongBody(w, r, expected); refused != nil {
 			return body, refused
 		}
 	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		return body, h.tooLarge()
+		return body, h.bodyTooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return body, refuse(http.StatusRequestTimeout, errcode.RequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
+		return body, newRefusal(http.StatusRequestTimeout, errcode.RequestTimeout, "the body did not arrive within %s", h.limits.BodyTime)
 	case err != nil:
-		return body, badRequest("the body did not arrive as a whole")
+		return body, badRequest("the body did not arrive completely")
 	}
 	return body, nil
 }
 
-// arrivedLongBody waits for a body that is long or of unknown length. A body that turns out to be
-// long takes its expected length of the capacity while it arrives.
-func (h overHTTP) arrivedLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
+// readLongBody reads a body that is long or of unknown length. While the body arrives, its
+// expected length counts against admission.Bodies, unless the body turns out to be short.
+func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
-	body, err := io.ReadAll(io.LimitReader(arriving, free))
-	if err != nil || len(body) < free {
+	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))
+	if err != nil || len(body) < maxUncountedBody {
 		return body, nil, err
 	}
-	if full := h.take(r.Context(), admission.Bodies, expected); full != nil {
+	if full := h.acquire(r.Context(), admission.Bodies, expected); full != nil {
 		return body, full, nil
 	}
-	defer h.give(r.Context(), admission.Bodies, expected)
-	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, free)+bytes.MinRead), body...))
+	defer h.release(r.Context(), admission.Bodies, expected)
+	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, maxUncountedBody)+bytes.MinRead), body...))
 	_, err = whole.ReadFrom(arriving)
 	return whole.Bytes(), nil, err
 }
 
-// tooLarge refuses a body over the limit.
-func (h overHTTP) tooLarge() *refusal {
-	return refuse(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body is longer than %d bytes", h.limits.Body)
+// bodyTooLarge refuses a body over the limit.
+func (h httpHandler) bodyTooLarge() *refusal {
+	return newRefusal(http.StatusRequestEntityTooLarge, errcode.BodyTooLarge, "the body exceeds %d bytes", h.limits.Body)
 }
 
 func badRequest(format string, args ...any) *refusal {
-	return refuse(http.StatusBadRequest, errcode.BadRequest, format, args...)
+	return newRefusal(http.StatusBadRequest, errcode.BadRequest, format, args...)
 }

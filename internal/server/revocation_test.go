@@ -24,13 +24,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// revocable is a live server that wants tokens, and from whose table customers can be deleted.
+// revocable is a live server that requires tokens. The test can delete customers from its table.
 type revocable struct {
 	*live
 	g     *guarded
 	db    *dynamodb.Client
 	table string
-	// lookUps is how often a customer was looked up for a token, and down makes it fail.
+	// lookUps is the number of reads of a customer for a token. down makes them fail.
 	lookUps atomic.Int64
 	down    atomic.Bool
 }
@@ -60,7 +60,7 @@ func newRevocable(t *testing.T, db *dynamodb.Client) *revocable {
 	return r
 }
 
-// delete deletes a customer's record, as other software or a person would.
+// delete deletes a customer's record directly in the table.
 func (r *revocable) delete(id string) {
 	r.t.Helper()
 	if _, err := r.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &r.table, Key: map[string]types.AttributeValue{
@@ -70,7 +70,7 @@ func (r *revocable) delete(id string) {
 	}
 }
 
-// connected is a socket and a stream of events that follow something with one token.
+// connected has a socket and an event stream, both with a subscription and the same token.
 type connected struct {
 	socket *peer
 	stream *events
@@ -88,8 +88,8 @@ func (r *revocable) connect(token, query string) connected {
 	return c
 }
 
-// goesOn checks that both connections are told of a change, and that the socket takes further
-// operations.
+// goesOn checks that both connections deliver a change, and that the socket accepts another
+// operation.
 func (r *revocable) goesOn(c connected, change func()) {
 	r.t.Helper()
 	change()
@@ -102,8 +102,8 @@ func (r *revocable) goesOn(c connected, change func()) {
 	c.socket.want("complete", "b")
 }
 
-// broken checks that the socket is closed with 4403 and the stream breaks off, and that the token
-// opens nothing any more.
+// broken checks that the socket is closed with 4403, that the stream breaks off, and that the token
+// is refused for new connections.
 func (r *revocable) broken(c connected, token string) {
 	r.t.Helper()
 	c.socket.closed(4403)
@@ -118,8 +118,8 @@ func (r *revocable) broken(c connected, token string) {
 
 const followAll = `subscription { orderStatusChanged { id } }`
 
-// A key that the issuer takes away ends the connections of its tokens within a minute, and no
-// others.
+// If the issuer withdraws a key, the connections of its tokens end within a minute. Others stay
+// open.
 func TestARevokedKeyEndsConnections(t *testing.T) {
 	r := newRevocable(t, embedded.New().Client())
 	next := authtest.NewKey(t, "the-next-key", "EdDSA")
@@ -127,47 +127,47 @@ func TestARevokedKeyEndsConnections(t *testing.T) {
 	r.g.clock.Pass(time.Minute)
 	claims := authtest.Claims(r.g.now(), authtest.Object{"role": "STAFF"})
 	old, renewed := r.g.key.Token(t, claims, nil), next.Token(t, claims, nil)
-	revoked, stays := r.connect(old, followAll), r.connect(renewed, followAll)
+	revoked, unaffected := r.connect(old, followAll), r.connect(renewed, followAll)
 	r.g.publish(t, next, authtest.NewKey(t, "another-key", "ES256"))
 	r.g.clock.Pass(time.Minute)
 	r.broken(revoked, old)
-	r.goesOn(stays, func() { r.place() })
+	r.goesOn(unaffected, func() { r.place() })
 
-	// Another key under the same ID is not the key that the token was signed with.
+	// Another key with the same ID does not verify the token.
 	r.g.publish(t, authtest.NewKey(t, next.ID, next.Algorithm))
 	r.g.clock.Pass(time.Minute)
-	r.broken(stays, renewed)
+	r.broken(unaffected, renewed)
 	r.settled()
 
-	// While the issuer is down, the keys that were read last count.
+	// While the issuer is down, the last known keys are valid.
 	key := authtest.NewKey(t, "the-last-key", "ES256")
 	r.g.publish(t, key)
 	r.g.clock.Pass(time.Minute)
-	stays = r.connect(key.Token(t, authtest.Claims(r.g.now(), authtest.Object{"role": "STAFF"}), nil), followAll)
+	unaffected = r.connect(key.Token(t, authtest.Claims(r.g.now(), authtest.Object{"role": "STAFF"}), nil), followAll)
 	r.g.jwks.Store(nil)
 	r.g.clock.Pass(10 * time.Minute)
-	r.goesOn(stays, func() { r.place() })
+	r.goesOn(unaffected, func() { r.place() })
 }
 
-// A customer whose record is deleted is cut off within a minute, and nobody else is. All
-// connections of the customer share one look-up in half a minute, and a table that cannot be read
-// ends none of them.
+// If a customer's record is deleted, the customer's connections end within a minute, and no others.
+// All connections of a customer share one read in half a minute. If the table cannot be read, no
+// connection ends.
 func TestADeletedCustomerEndsConnections(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newRevocable(t, db)
-		token := func(others authtest.Object) string {
-			others["exp"] = r.g.now().Add(24 * time.Hour).Unix()
-			return r.g.token(t, others)
+		token := func(claims authtest.Object) string {
+			claims["exp"] = r.g.now().Add(24 * time.Hour).Unix()
+			return r.g.token(t, claims)
 		}
 		own := func(id string) string {
 			return fmt.Sprintf(`subscription { customerOrders(customerId: %q) { id } }`, id)
 		}
-		gone, other, staff := token(customerClaims("cust_01")), token(customerClaims("cust_001")), token(authtest.Object{"role": "STAFF", "customer_id": "cust_01"})
+		deletedToken, otherToken, staffToken := token(customerClaims("cust_01")), token(customerClaims("cust_001")), token(authtest.Object{"role": "STAFF", "customer_id": "cust_01"})
 		var deleted []connected
 		for range 3 {
-			deleted = append(deleted, r.connect(gone, own("cust_01")))
+			deleted = append(deleted, r.connect(deletedToken, own("cust_01")))
 		}
-		stays, works := r.connect(other, own("cust_001")), r.connect(staff, followAll)
+		unaffected, staff := r.connect(otherToken, own("cust_001")), r.connect(staffToken, followAll)
 		r.g.clock.Pass(time.Minute)
 		r.lookUps.Store(0)
 		r.g.clock.Pass(10 * time.Minute)
@@ -180,20 +180,20 @@ func TestADeletedCustomerEndsConnections(t *testing.T) {
 		for _, c := range deleted[1:] {
 			c.socket.want("next", "a")
 		}
-		works.socket.want("next", "a")
+		staff.socket.want("next", "a")
 		r.down.Store(false)
 		r.g.clock.Pass(time.Minute)
 
 		r.delete("cust_01")
 		r.g.clock.Pass(time.Minute)
 		for _, c := range deleted {
-			_, _, _ = c.stream.next() // what it was told before
-			r.broken(c, gone)
+			_, _, _ = c.stream.next() // events from before the deletion
+			r.broken(c, deletedToken)
 		}
 		r.following(4)
-		works.socket.subscribe("b", `{ __typename }`)
-		works.socket.want("next", "b")
-		r.goesOn(stays, func() { r.placeFor("cust_001") })
+		staff.socket.subscribe("b", `{ __typename }`)
+		staff.socket.want("next", "b")
+		r.goesOn(unaffected, func() { r.placeFor("cust_001") })
 		r.lookUps.Store(0)
 		r.g.clock.Pass(time.Minute)
 		if n := r.lookUps.Load(); n > 2 {

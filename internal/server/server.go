@@ -1,13 +1,21 @@
-// Package server serves the GraphQL face, GraphiQL and the health checks over HTTP.
+// Package server serves the GraphQL API, GraphiQL and the health checks over HTTP.
 //
-// A GraphQL request passes, from outside: an id, for the log, and an end for panics (requestid.go);
-// without authentication, the check of its Host header (hosts.go); CORS; the choice of the answer's
-// type (mediatype.go); who makes it (authentication.go); the rule against forged GETs (forgery.go);
-// reading (request.go, parameters.go); the points of its bytes (graph.Executor.Charge); its part of
-// the requests in progress, and a limit of time (graphql.go). Long answers are compressed
-// (compression.go). Subscriptions come over sockets (websocket.go) or as streams of events
-// (eventstream.go). Connections are admitted in connections.go. What callers share, and each
-// caller's share of it, is in internal/admission.
+// A GraphQL request passes these steps, outermost first:
+//
+// - It gets a request ID for the log. Panics of its handler are recovered (requestid.go).
+// - Without authentication, its Host header is checked (hosts.go).
+// - CORS applies.
+// - The Accept header selects the media type of the response (mediatype.go).
+// - Its token is verified (authentication.go).
+// - A GET is checked for CSRF (csrf.go).
+// - Its body is read (request.go) and charged by its length (graph.Executor.Charge).
+// - It acquires capacity, and a timeout begins (graphql.go).
+// - It is decoded (parameters.go) and executed (graph.Executor).
+// - A long response is compressed (compression.go).
+//
+// Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). connections.go
+// admits connections. Package internal/admission has the pools that callers share, and each
+// caller's share.
 package server
 
 import (
@@ -31,32 +39,31 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Options are what a server needs.
+// Options are the options of a server.
 type Options struct {
-	// Graph are the options of the GraphQL face; its Report is the server's own.
+	// Graph has the options of the executor. New sets Graph.Report.
 	Graph graph.Options
-	// Auth checks the tokens that requests come with; nil where nobody is asked who they are.
+	// Auth verifies the tokens of requests. If it is nil, requests are not authenticated.
 	Auth *auth.Authenticator
-	// Anonymous accepts requests without a token where Auth is set. They have
-	// commerce.RoleAnonymous.
+	// Anonymous accepts requests without a token if Auth is set. Their role is commerce.RoleAnonymous.
 	Anonymous bool
 	// Origins are the origins whose pages may call the API from a browser.
 	Origins []string
-	// Hosts are the names by which clients may call the server, beside localhost and IP addresses.
-	// They are checked where Auth is nil, on everything but the health checks.
+	// Hosts are the names of the server, in addition to localhost and IP addresses. If Auth is nil,
+	// every request except a health check must name one of them.
 	Hosts []string
-	// Limits bound what one request or connection can take.
+	// Limits bound the size and duration of one request or connection.
 	Limits Limits
-	// Admission has the pools that callers share; nil for pools of the default sizes.
+	// Admission has the pools that callers share. If it is nil, the pools have their default sizes.
 	Admission *admission.Controller
-	// Weights multiply the shares of callers of a role; 1 for a role that is not in it.
+	// Weights multiply the shares of callers by role. The weight of a missing role is 1.
 	Weights map[commerce.Role]int
-	// Log is where the server logs.
+	// Log is the server's logger.
 	Log *slog.Logger
 }
 
-// Limits bound what one request or connection can take. A zero value stands for its default;
-// setting.Limits describes the tags.
+// Limits bound the size and duration of one request or connection. A zero value stands for the
+// default. setting.Limits describes the tags.
 type Limits struct {
 	Body                int           `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 	SocketSubscriptions int           `env:"ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS" default:"100" code:"TOO_MANY_SUBSCRIPTIONS" meaning:"operations in progress on one WebSocket"`
@@ -71,23 +78,22 @@ type Limits struct {
 const (
 	maxHeader   = 32 << 10
 	idleTimeout = 2 * time.Minute
-	// drainTimeout is how long requests under way have when the server stops.
+	// drainTimeout is the maximum time for requests in progress to end after the server stops.
 	drainTimeout = 15 * time.Second
 )
 
-// Paths.
+// Paths of the server.
 const (
 	PathGraphQL = "/graphql"
 	PathHealth  = "/healthz"
 	PathReady   = "/readyz"
 )
 
-// ExplainHeader asks for extensions.explain when it is "true", or 1.
+// ExplainHeader is the request header that adds extensions.explain to the response if it is true.
 const ExplainHeader = "X-Ordergraph-Explain"
 
-// New returns the handler of everything that is served.
-//
-// Errors: one where the built-in pages cannot be read, or answers cannot be compressed.
+// New returns the handler of all paths. It returns an error if the embedded pages cannot be read,
+// or if the compression cannot be configured.
 func New(opts Options) (http.Handler, error) {
 	pages, err := graphiql.Handler()
 	if err != nil {
@@ -95,7 +101,7 @@ func New(opts Options) (http.Handler, error) {
 	}
 	opts.Graph.Report = func(ctx context.Context, err error) {
 		if errors.Is(err, context.Canceled) {
-			return // the caller went away
+			return // the client has disconnected
 		}
 		opts.Log.ErrorContext(ctx, "query failed", "error", err, "requestId", requestID(ctx))
 	}
@@ -107,78 +113,79 @@ func New(opts Options) (http.Handler, error) {
 		opts.Admission = admission.New(admission.Sizes{})
 	}
 	opts.Graph.Admission = opts.Admission
-	compress, err := compression()
+	compress, err := newCompressor()
 	if err != nil {
 		return nil, err
 	}
 	crossOrigin := cors.New(cors.Options{
 		AllowedOrigins: opts.Origins,
-		// Without origins rs/cors would allow all of them.
-		AllowOriginFunc: allowNone(opts.Origins),
+		// Without origins, rs/cors would allow every origin.
+		AllowOriginFunc: denyAllOrigins(opts.Origins),
 		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: slices.Concat([]string{"Accept", "Authorization", "Content-Type", requestIDHeader,
-			"Apollographql-Client-Name", "Apollographql-Client-Version"}, provingHeaders[:]),
+			"Apollographql-Client-Name", "Apollographql-Client-Version"}, preflightHeaders[:]),
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
 	})
-	overHTTP := overHTTP{
-		executor: graph.NewExecutor(opts.Graph), limits: limits, pools: opts.Admission, weights: opts.Weights, shedding: &shedding{log: opts.Log, now: time.Now},
+	queries := httpHandler{
+		executor: graph.NewExecutor(opts.Graph), limits: limits, pools: opts.Admission, weights: opts.Weights, shedding: &sheddingLog{log: opts.Log, now: time.Now},
 		authentication: authentication{opts.Auth, opts.Anonymous, opts.Log}, compress: compress,
 	}
-	overWebSocket := overWebSocket{overHTTP, crossOrigin.OriginAllowed, opts.Log}
-	answered := crossOrigin.Handler(overHTTP)
+	webSockets := webSocketHandler{queries, crossOrigin.OriginAllowed, opts.Log}
+	withCORS := crossOrigin.Handler(queries)
 
 	mux := http.NewServeMux()
 	var serve http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if upgrades(r) {
-			overWebSocket.ServeHTTP(w, r)
+		if isWebSocketUpgrade(r) {
+			webSockets.ServeHTTP(w, r)
 			return
 		}
-		answered.ServeHTTP(w, r)
+		withCORS.ServeHTTP(w, r)
 	})
 	if opts.Auth == nil {
-		allowed := newHosts(opts.Hosts)
-		serve, pages = allowed.checked(serve), allowed.checked(pages)
+		allowed := newAllowedHosts(opts.Hosts)
+		serve, pages = allowed.middleware(serve), allowed.middleware(pages)
 	}
 	mux.Handle(PathGraphQL, serve)
-	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, time.Now, opts.Log))
 	mux.Handle("/", pages)
-	return identified(opts.Log, mux), nil
+	return withRequestID(opts.Log, mux), nil
 }
 
-// allowNone refuses every origin where none is configured.
-func allowNone(origins []string) func(string) bool {
+// denyAllOrigins rejects every origin if no origin is configured. Otherwise it returns nil, and
+// rs/cors uses the list.
+func denyAllOrigins(origins []string) func(string) bool {
 	if len(origins) > 0 {
 		return nil
 	}
 	return func(string) bool { return false }
 }
 
-func plain(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readyFor is how long an answer about readiness holds, so that checks cannot load the table.
-const readyFor = time.Second
+// readinessTTL is how long a readiness result is reused, so that probes cannot load the table.
+const readinessTTL = time.Second
 
-// readiness reports whether the table can be read, and whether the clock is right, without which
-// nothing is written.
+// readiness reports whether the table can be read and the clock is right. With a wrong clock the
+// server writes nothing.
 func readiness(ping func(context.Context) error, now func() time.Time, log *slog.Logger) http.HandlerFunc {
 	var mu sync.Mutex
-	var asked time.Time
+	var checked time.Time
 	var last error
 	return func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		if now().Sub(asked) >= readyFor {
+		if now().Sub(checked) >= readinessTTL {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 			defer cancel()
 			before := last
-			last, asked = ping(ctx), now()
+			last, checked = ping(ctx), now()
 			switch {
 			case before == nil && last != nil:
 				log.ErrorContext(ctx, "not ready", "error", last)
@@ -189,38 +196,37 @@ func readiness(ping func(context.Context) error, now func() time.Time, log *slog
 		clock := (*table.ClockError)(nil)
 		switch {
 		case last == nil:
-			plain(w, http.StatusOK, "ready")
+			writeText(w, http.StatusOK, "ready")
 		case errors.As(last, &clock):
-			plain(w, http.StatusServiceUnavailable, "the server's clock is "+clock.Difference()+" DynamoDB's")
+			writeText(w, http.StatusServiceUnavailable, "the server's clock is "+clock.Difference()+" DynamoDB's")
 		default:
-			plain(w, http.StatusServiceUnavailable, "the table cannot be read")
+			writeText(w, http.StatusServiceUnavailable, "the table cannot be read")
 		}
 	}
 }
 
-// Serve serves h on l until ctx ends, then lets requests under way finish, and closes sockets and
-// streams of events.
-//
-// Errors: one where serving fails, or where requests or sockets do not finish in time.
+// Serve serves h on l until ctx ends. Then it waits for requests in progress, and closes WebSockets
+// and event streams. It returns an error if serving fails, or if requests or sockets do not end
+// within drainTimeout.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) error {
 	limits := setting.OrDefaults(opts.Limits)
 	if opts.Admission == nil {
 		opts.Admission = admission.New(admission.Sizes{})
 	}
-	open := newConnections(opts.Admission[admission.Connections], opts.Auth != nil)
+	open := newConnectionTracker(opts.Admission[admission.Connections], opts.Auth != nil)
 	srv := &http.Server{
-		Handler: open.served(h),
+		Handler: open.trackRequests(h),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, conn)
 		},
-		BaseContext:       func(net.Listener) context.Context { return withStopping(context.WithoutCancel(ctx), ctx) },
+		BaseContext:       func(net.Listener) context.Context { return withShutdown(context.WithoutCancel(ctx), ctx) },
 		ReadHeaderTimeout: limits.HeaderTime,
 		ReadTimeout:       limits.HeaderTime + limits.BodyTime,
-		// For what has no closer deadline of its own.
+		// This applies to responses that have no shorter deadline of their own.
 		WriteTimeout:   limits.BodyTime + limits.RequestTime + limits.AnswerTime,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeader,
-		// OPTIONS * has an answer like all others, with the request's id.
+		// So OPTIONS * gets a response with a request ID, as every other request does.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
 	}
@@ -235,7 +241,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	defer cancel()
 	err := srv.Shutdown(draining)
 	if err == nil {
-		err = open.wait(draining) // net/http does not know of sockets
+		err = open.wait(draining) // Shutdown does not wait for WebSockets
 	}
 	if served := <-failed; !errors.Is(served, http.ErrServerClosed) {
 		return served

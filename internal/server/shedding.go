@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// sheddingLogged is how often the log tells of requests that were shed: whoever causes overload
-// must not fill the log as well.
-const sheddingLogged = time.Minute
+// sheddingLogInterval is the minimum time between two log lines about refused requests. Clients
+// that overload the server must not fill the log as well.
+const sheddingLogInterval = time.Minute
 
-// shedding tells the log that requests are shed: at once when it begins, then once a minute with
-// how many there were.
-type shedding struct {
+// sheddingLog logs refusals by pools: the first at once, then at most once a minute with their
+// number.
+type sheddingLog struct {
 	log *slog.Logger
 	now func() time.Time
 
@@ -22,15 +22,15 @@ type shedding struct {
 	count int
 }
 
-// refused counts a refusal by a pool.
-func (s *shedding) refused(ctx context.Context, refused *refusal) {
+// record counts a refusal by a pool.
+func (s *sheddingLog) record(ctx context.Context, refused *refusal) {
 	if refused.pool == "" {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++
-	if s.now().Sub(s.last) < sheddingLogged {
+	if s.now().Sub(s.last) < sheddingLogInterval {
 		return
 	}
 	s.log.WarnContext(ctx, "requests are shed", "pool", refused.pool, "reason", refused.message, "requests", s.count)

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// The log tells at once that requests are shed, and then once a minute how many.
+// The first shed request is logged at once, and the number of further ones once a minute.
 func TestSheddingIsLoggedOnceAMinute(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
-	s := &shedding{log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now }}
+	s := &sheddingLog{log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now }}
 	for range 3 * 60 * 10 { // ten a second, three minutes
-		s.refused(t.Context(), &refusal{pool: "requests", message: "busy"})
+		s.record(t.Context(), &refusal{pool: "requests", message: "busy"})
 		now = now.Add(time.Second / 10)
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// guardedLive is a live server that wants tokens.
+// guardedLive starts a live server that requires tokens.
 func guardedLive(t testing.TB, opts ...server.Options) (*live, *guarded) {
 	t.Helper()
 	opts = append(opts, server.Options{})
@@ -30,7 +30,7 @@ func guardedLive(t testing.TB, opts ...server.Options) (*live, *guarded) {
 	return l, g
 }
 
-// as opens a socket in the name of whom a token speaks for.
+// as opens a socket with a token.
 func (l *live) as(token string) *peer {
 	l.t.Helper()
 	w := l.dial()
@@ -43,7 +43,7 @@ func customerClaims(id string) authtest.Object {
 	return authtest.Object{"role": "CUSTOMER", "customer_id": id}
 }
 
-// A socket says who uses it with connection_init, or with the upgrade.
+// The token of a socket is in connection_init or in the upgrade.
 func TestSocketsSayWhoUsesThem(t *testing.T) {
 	l, g := guardedLive(t)
 	good := g.token(t, nil)
@@ -81,7 +81,7 @@ func TestSocketsSayWhoUsesThem(t *testing.T) {
 			w.closed(4403)
 		})
 	}
-	// What the upgrade says does not make good what connection_init says wrongly.
+	// A valid token in the upgrade does not replace an invalid one in connection_init.
 	w = l.dial("Authorization", "Bearer "+good)
 	w.text(`{"type":"connection_init","payload":{"Authorization":"Bearer nonsense"}}`)
 	w.closed(4403)
@@ -91,8 +91,8 @@ func TestSocketsSayWhoUsesThem(t *testing.T) {
 	g.checkLog(t, good)
 }
 
-// A customer follows the own orders; others are as unknown as those that do not exist, and what
-// only staff may follow is refused.
+// A customer can subscribe to its own orders. Orders of other customers look the same as missing
+// ones. Subscriptions for staff are refused.
 func TestCustomersFollowTheirOwnOrders(t *testing.T) {
 	l, g := guardedLive(t)
 	mine := l.place()
@@ -124,19 +124,19 @@ func TestCustomersFollowTheirOwnOrders(t *testing.T) {
 	}
 }
 
-// A socket and a stream of events end when their token does.
+// A socket and an event stream end when their token expires.
 func TestTheTokensEndIsTheEnd(t *testing.T) {
 	l, g := guardedLive(t)
 	short, long := g.token(t, authtest.Object{"exp": g.now().Add(time.Hour).Unix()}), g.token(t, authtest.Object{"exp": g.now().Add(3 * time.Hour).Unix()})
-	w, stays := l.as(short), l.as(long)
+	w, unexpired := l.as(short), l.as(long)
 	const follow = `subscription { orderStatusChanged { id } }`
 	w.subscribe("a", follow)
-	stays.subscribe("a", follow)
+	unexpired.subscribe("a", follow)
 	e := l.request(http.MethodPost, l.url(), post(follow), "Authorization", "Bearer "+short)
 	if e.response.StatusCode != http.StatusOK {
 		t.Fatalf("status %d", e.response.StatusCode)
 	}
-	// The server lets clocks differ by a minute.
+	// The server accepts a clock difference of a minute.
 	g.clock.Pass(time.Hour + 50*time.Second)
 	w.subscribe("b", alice)
 	w.want("next", "b")
@@ -148,14 +148,15 @@ func TestTheTokensEndIsTheEnd(t *testing.T) {
 	}
 	l.following(1)
 	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusUnauthorized, "UNAUTHENTICATED")
-	stays.subscribe("b", alice)
-	stays.want("next", "b")
-	_ = stays.conn.Close(websocket.StatusNormalClosure, "")
+	unexpired.subscribe("b", alice)
+	unexpired.want("next", "b")
+	_ = unexpired.conn.Close(websocket.StatusNormalClosure, "")
 	l.settled()
 	g.checkLog(t, short, long)
 }
 
-// openAll opens sockets with a first message until one is refused, and returns the others.
+// openAll opens sockets with a first message until the server refuses one. It returns the open
+// ones.
 func (l *live) openAll(init string) (open []*peer) {
 	l.t.Helper()
 	for {
@@ -177,8 +178,8 @@ func (l *live) openAll(init string) (open []*peer) {
 	}
 }
 
-// No customer takes the places of all others: neither by subscriptions, however many sockets they
-// are on, nor by sockets and streams. A customer who is alone can have most of them.
+// A customer cannot use the capacity of all others, neither with subscriptions on any number of
+// sockets nor with sockets and streams. A single customer can use most of the capacity.
 func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
 	l, g := guardedLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Subscriptions: 16, admission.Connections: 43})})
 	ann, bob := g.token(t, customerClaims("cust_01")), g.token(t, customerClaims("cust_001"))
@@ -204,7 +205,7 @@ func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
 	w := l.as(bob)
 	w.subscribe("a", `subscription { customerOrders(customerId: "cust_001") { id } }`)
 	l.following(15)
-	// What has ended is given back, wherever it ends.
+	// Everything that ends releases its capacity, on every path.
 	open[0].send(frame{ID: "0", Type: "complete"})
 	l.following(14)
 	for _, w := range open[2:] {
@@ -226,7 +227,7 @@ func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
 	l.following(1)
 }
 
-// Before a socket has said whose it is, its messages are short ones.
+// Before a socket is authenticated, it accepts only short messages.
 func TestStrangersSendNoLongMessages(t *testing.T) {
 	l, g := guardedLive(t)
 	long := `{"type":"ping","payload":{"x":"` + strings.Repeat("x", 40<<10) + `"}}`

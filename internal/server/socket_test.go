@@ -25,7 +25,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// live is a server with a feed, on the sample data.
+// live is a server with a change feed, on the sample data.
 type live struct {
 	t     testing.TB
 	addr  string
@@ -34,40 +34,40 @@ type live struct {
 	log   *journal
 }
 
-func newLive(t testing.TB, with server.Options, opts ...func(*server.Options)) *live {
+func newLive(t testing.TB, config server.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
-	return newLiveWith(t, with, feed.Options{}, opts...)
+	return newLiveWith(t, config, feed.Options{}, opts...)
 }
 
-func newLiveWith(t testing.TB, with server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
+func newLiveWith(t testing.TB, config server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
-	return newLiveOn(t, embedded.New().Client(), with, feed, opts...)
+	return newLiveOn(t, embedded.New().Client(), config, feed, opts...)
 }
 
-func newLiveOn(t testing.TB, db *dynamodb.Client, with server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
+func newLiveOn(t testing.TB, db *dynamodb.Client, config server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
 	t.Helper()
 	l := &live{t: t, store: storetest.Sample(t, db)}
 	l.feed = storetest.Feed(t, db, l.store, feed)
-	o := with
+	o := config
 	o.Graph.Feed = l.feed
 	for _, change := range opts {
 		change(&o)
 	}
 	var h http.Handler
 	h, l.log = newHandler(t, l.store, slog.LevelInfo, o)
-	l.addr = listenTCP(t, h, with)
+	l.addr = listenTCP(t, h, config)
 	return l
 }
 
 func (l *live) url() string { return "http://" + l.addr + server.PathGraphQL }
 
-// place places an order of the customer cust_01, and returns its id.
+// place places an order of the customer cust_01, and returns its ID.
 func (l *live) place() commerce.OrderID {
 	l.t.Helper()
 	return l.placeFor("cust_01")
 }
 
-// placeFor places an order of a customer, and returns its id.
+// placeFor places an order of a customer, and returns its ID.
 func (l *live) placeFor(customer commerce.CustomerID) commerce.OrderID {
 	l.t.Helper()
 	order, err := l.store.PlaceOrder(context.Background(), change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
@@ -77,7 +77,7 @@ func (l *live) placeFor(customer commerce.CustomerID) commerce.OrderID {
 	return order.ID
 }
 
-// set changes how many pieces an order has.
+// set changes the quantity of an order's item.
 func (l *live) set(id commerce.OrderID, quantity int) {
 	l.t.Helper()
 	if _, err := l.store.SetOrderItem(context.Background(), change.Caller{Name: "tester"}, commerce.OrderItemChange{OrderID: id, SKU: "prod_100", Quantity: quantity}); err != nil {
@@ -85,8 +85,8 @@ func (l *live) set(id commerce.OrderID, quantity int) {
 	}
 }
 
-// last is the id of an order's last event. Who subscribes without it follows from a moment on that
-// cannot be seen from here.
+// last returns the ID of an order's last event. A subscription without it starts at a time that the
+// test cannot observe.
 func (l *live) last(id commerce.OrderID) commerce.EventID {
 	l.t.Helper()
 	page, err := dynamo.ReadPage(context.Background(), l.store.Consistent(), model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}})
@@ -96,25 +96,25 @@ func (l *live) last(id commerce.OrderID) commerce.EventID {
 	return page.Items[len(page.Items)-1].ID
 }
 
-// settled waits until nobody follows anything.
+// settled waits until there is no subscription.
 func (l *live) settled() {
 	l.t.Helper()
 	deadline := time.Now().Add(guard)
 	for l.feed.Subscriptions() > 0 {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("%d still follow", l.feed.Subscriptions())
+			l.t.Fatalf("%d subscriptions are left", l.feed.Subscriptions())
 		}
 		<-time.After(time.Millisecond)
 	}
 }
 
-// following waits until so many follow something.
+// following waits until there are n subscriptions.
 func (l *live) following(n int) {
 	l.t.Helper()
 	deadline := time.Now().Add(guard)
 	for l.feed.Subscriptions() != n {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("%d follow, want %d", l.feed.Subscriptions(), n)
+			l.t.Fatalf("%d subscriptions, want %d", l.feed.Subscriptions(), n)
 		}
 		<-time.After(time.Millisecond)
 	}
@@ -127,7 +127,7 @@ type peer struct {
 	ctx  context.Context
 }
 
-// frame is a message, either way.
+// frame is a message in either direction.
 type frame struct {
 	ID      string          `json:"id,omitempty"`
 	Type    string          `json:"type"`
@@ -168,7 +168,7 @@ func (l *live) tryDial(protocols []string, header ...string) (*peer, int, error)
 	return &peer{t: l.t, conn: conn, ctx: ctx}, response.StatusCode, nil
 }
 
-// open is a socket that is acknowledged.
+// open opens a socket and waits for connection_ack.
 func (l *live) open(header ...string) *peer {
 	l.t.Helper()
 	w := l.dial(header...)
@@ -211,7 +211,7 @@ func (w *peer) receive() frame {
 	return f
 }
 
-// want receives a message and checks its type and its operation's id.
+// want receives a message and checks its type and its operation's ID.
 func (w *peer) want(kind, id string) frame {
 	w.t.Helper()
 	f := w.receive()
@@ -221,7 +221,7 @@ func (w *peer) want(kind, id string) frame {
 	return f
 }
 
-// closed waits until the socket is closed and checks how.
+// closed waits until the socket is closed, and checks the code.
 func (w *peer) closed(code websocket.StatusCode) {
 	w.t.Helper()
 	for {
@@ -236,7 +236,7 @@ func (w *peer) closed(code websocket.StatusCode) {
 	}
 }
 
-// codes are the codes of the errors in a message of type error.
+// codes returns the error codes in a message of type error.
 func codes(t testing.TB, f frame) string {
 	t.Helper()
 	var errs []struct {
@@ -253,7 +253,7 @@ func codes(t testing.TB, f frame) string {
 	return strings.Join(all, " ")
 }
 
-// Queries, mutations and subscriptions go over one socket, several at once.
+// One socket serves several queries, mutations and subscriptions at the same time.
 func TestSockets(t *testing.T) {
 	l := newLive(t, server.Options{})
 	order := l.place()
@@ -269,7 +269,7 @@ func TestSockets(t *testing.T) {
 	l.following(2)
 	w.send(frame{ID: "m", Type: "subscribe", Payload: json.RawMessage(post(fmt.Sprintf(`mutation { setOrderItem(input: {orderId: %q, sku: "prod_100", quantity: 3}) { userErrors { message } } }`, order)))})
 	got := map[string][]string{}
-	for range 4 { // in whatever order
+	for range 4 { // in any order
 		f := w.receive()
 		got[f.ID] = append(got[f.ID], f.Type+" "+string(f.Payload))
 	}
@@ -282,7 +282,7 @@ func TestSockets(t *testing.T) {
 	if len(got["all"]) != 1 || !strings.Contains(got["all"][0], string(order)) {
 		t.Errorf("the customer: %v", got["all"])
 	}
-	// What the client completes is told nothing more, and its id can be used again.
+	// After the client has completed an operation, it gets no more messages. The ID can be used again.
 	w.send(frame{ID: "all", Type: "complete"})
 	l.following(1)
 	w.subscribe("all", alice)
@@ -295,7 +295,7 @@ func TestSockets(t *testing.T) {
 	l.log.checkEmpty(t)
 }
 
-// With after a subscription goes on behind an update, with none missing and none twice.
+// With the argument after, a subscription continues behind an event, without gaps and duplicates.
 func TestSocketsResume(t *testing.T) {
 	l := newLive(t, server.Options{})
 	order := l.place()
@@ -332,7 +332,7 @@ func TestSocketsResume(t *testing.T) {
 	}
 }
 
-// What cannot be followed is an error of its operation, with a code; the socket stays.
+// A subscription that is refused gets an error with a code. The socket stays open.
 func TestSubscriptionsThatAreRefused(t *testing.T) {
 	l := newLive(t, server.Options{})
 	mine, other := l.place(), l.place()
@@ -372,12 +372,12 @@ func TestSubscriptionsThatAreRefused(t *testing.T) {
 	l.log.checkEmpty(t)
 }
 
-// subscribing is a subscribe message with a payload.
+// subscribing returns a subscribe message with a payload.
 func subscribing(payload string) string {
 	return `{"id":"a","type":"subscribe","payload":` + payload + `}`
 }
 
-// Each way to break the protocol closes the socket with the code for it.
+// Each protocol violation closes the socket with its code.
 func TestSocketsAreClosedWithACode(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{Body: 2000}})
 	open := []string{`{"type":"connection_init"}`}
@@ -464,13 +464,13 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 	l.log.checkEmpty(t)
 }
 
-// Who does not say who it is, or is no longer there, takes no place for long.
+// A client that sends no connection_init, or has disconnected, does not use a socket for long.
 func TestSocketsThatAreSilent(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{InitTime: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond}})
 	l.dial().closed(4408)
 	w := l.open()
 	w.subscribe("a", `subscription { orderStatusChanged { id } }`)
-	for range 3 { // who answers stays
+	for range 3 { // a client that responds to pings stays connected
 		w.want("ping", "")
 		w.send(frame{Type: "pong"})
 	}
@@ -486,12 +486,12 @@ func TestSocketsThatAreSilent(t *testing.T) {
 		}
 		break
 	}
-	w.closed(-1) // it answers no more
+	w.closed(-1) // the client responds no more
 	l.settled()
 	l.log.checkEmpty(t)
 }
 
-// A page of another site opens no socket, unless its origin may.
+// A page of another site cannot open a socket, unless its origin is configured.
 func TestSocketsOfOtherSites(t *testing.T) {
 	l := newLive(t, server.Options{}, func(o *server.Options) { o.Origins = []string{"https://shop.example", "https://*.trusted.example"} })
 	for origin, allowed := range map[string]bool{
@@ -514,7 +514,7 @@ func TestSocketsOfOtherSites(t *testing.T) {
 	}
 }
 
-// Operations have a limit for each socket and in all, and so have the connections that stay.
+// Each socket and the whole server limit their operations. The server limits its sockets.
 func TestLimitsOfSockets(t *testing.T) {
 	const follow = `subscription { orderStatusChanged { id } }`
 	l := newLive(t, server.Options{Limits: server.Limits{SocketSubscriptions: 2}, Admission: admission.New(admission.Sizes{admission.Subscriptions: 3, admission.Connections: 8})})
@@ -526,7 +526,7 @@ func TestLimitsOfSockets(t *testing.T) {
 	if got := codes(t, w.want("error", "2")); got != "TOO_MANY_SUBSCRIPTIONS" {
 		t.Errorf("on one socket: %s", got)
 	}
-	l.log.checkEmpty(t) // which is the client's to mend
+	l.log.checkEmpty(t) // these errors are the client's
 	other := l.open()
 	other.subscribe("a", follow)
 	l.following(3)
@@ -539,7 +539,7 @@ func TestLimitsOfSockets(t *testing.T) {
 	l.following(1)
 	other.subscribe("b", follow)
 	l.following(2)
-	for range 5 { // of six
+	for range 5 { // five of six
 		l.open()
 	}
 	if _, status, err := l.tryDial([]string{"graphql-transport-ws"}); err == nil || status != http.StatusServiceUnavailable {
@@ -547,7 +547,7 @@ func TestLimitsOfSockets(t *testing.T) {
 	}
 	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
 	l.following(2)
-	// There is room for requests all the same.
+	// Requests still have capacity.
 	response, err := http.Post(l.url(), "application/json", strings.NewReader(post(alice)))
 	if err != nil {
 		t.Fatal(err)
@@ -558,7 +558,7 @@ func TestLimitsOfSockets(t *testing.T) {
 	}
 }
 
-// What is worked on at once is bounded also on sockets.
+// Operations on sockets share the slots of requests.
 func TestSocketsShareThePlaces(t *testing.T) {
 	b := block()
 	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
@@ -575,9 +575,9 @@ func TestSocketsShareThePlaces(t *testing.T) {
 	w.want("complete", "1")
 }
 
-// bulky are fields of an update that make it 20 kB, so that a connection that is not read soon
-// takes no more.
-func bulky() string {
+// largeSelection returns fields that make an event 20 kB long. Few such events fill the buffers of
+// a connection that is not read.
+func largeSelection() string {
 	var fields strings.Builder
 	for i := range 90 {
 		fmt.Fprintf(&fields, " %s%d: orderId", strings.Repeat("a", 190), i)
@@ -585,19 +585,20 @@ func bulky() string {
 	return fields.String()
 }
 
-// A client that reads too slowly is told so where it still can be, and goes on with after.
+// A subscription of a slow reader ends with an error if the error can still be sent. It can
+// continue with after.
 func TestFollowersThatAreTooSlow(t *testing.T) {
 	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: guard}}, feed.Options{Buffer: 4})
 	order := l.place()
 	w := l.open()
-	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), bulky()))
+	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
 	l.following(1)
 	n := 0
 	for ; l.feed.Subscriptions() > 0 && n < 20_000; n++ {
 		l.set(order, n%90+2)
 	}
 	if l.feed.Subscriptions() > 0 {
-		t.Fatalf("after %d changes nobody was cut", n)
+		t.Fatalf("after %d changes no connection was closed", n)
 	}
 	for {
 		f := w.receive()
@@ -612,12 +613,12 @@ func TestFollowersThatAreTooSlow(t *testing.T) {
 	w.want("next", "a")
 }
 
-// A client that reads nothing is cut; others are told everything.
+// The connection of a client that reads nothing is closed. Other clients get all events.
 func TestClientsThatReadNothing(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{AnswerTime: time.Second}})
 	order := l.place()
 	slow, quick := l.open(), l.open()
-	slow.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { %s } }`, order, l.last(order), bulky()))
+	slow.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { %s } }`, order, l.last(order), largeSelection()))
 	l.following(1)
 	quick.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { items { nodes { quantity } } } } }`, order, l.last(order)))
 	l.following(2)
@@ -629,7 +630,7 @@ func TestClientsThatReadNothing(t *testing.T) {
 		}
 	}
 	if l.feed.Subscriptions() != 1 {
-		t.Errorf("after %d changes %d follow", n, l.feed.Subscriptions())
+		t.Errorf("after %d changes there are %d subscriptions", n, l.feed.Subscriptions())
 	}
 }
 
@@ -662,7 +663,7 @@ func TestServeClosesSockets(t *testing.T) {
 	l.settled()
 }
 
-// What panics ends its operation with INTERNAL, and no more.
+// A panic ends only its operation, with INTERNAL.
 func TestPanicsOnSockets(t *testing.T) {
 	h, j := newHandler(t, sampleThrough(t, panicking("a secret")), slog.LevelInfo, server.Options{})
 	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
@@ -678,7 +679,7 @@ func TestPanicsOnSockets(t *testing.T) {
 	}
 }
 
-// An upgrade that is none is answered by HTTP.
+// A malformed upgrade gets an HTTP error.
 func TestUpgradesThatAreNone(t *testing.T) {
 	l := newLive(t, server.Options{})
 	for name, header := range map[string][]string{
@@ -703,7 +704,7 @@ func TestUpgradesThatAreNone(t *testing.T) {
 	}
 }
 
-// An event is explained to those who ask for it, by a header or as connection_init can say it.
+// Events are explained if a header or connection_init asks for that.
 func TestEventsAreExplained(t *testing.T) {
 	l := newLive(t, server.Options{})
 	order := l.place()

@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// spent is what a customer has spent, by month.
+// spent returns the spending of a customer by month.
 func (s *shop) spent(t testing.TB, customer string) map[string]string {
 	t.Helper()
 	var data struct {
@@ -29,7 +29,7 @@ func (s *shop) spent(t testing.TB, customer string) map[string]string {
 	return months
 }
 
-// What a customer spends follows every change of an order's items, and leaves out cancelled orders.
+// A customer's spending follows every change of an order's items. Cancelled orders do not count.
 func TestSpendingFollowsTheOrders(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -57,7 +57,7 @@ func TestSpendingFollowsTheOrders(t *testing.T) {
 	})
 }
 
-// Orders of other software are not added up before a repair has done so.
+// External orders are not added up until a repair has done so.
 func TestSpendingOfOtherSoftwaresOrders(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -65,7 +65,7 @@ func TestSpendingOfOtherSoftwaresOrders(t *testing.T) {
 		s.do(t, "setOrderItem", in{"orderId": order, "sku": "abc", "quantity": 1})
 		got := s.bare(t).api.ask(t, `{ customer(id: "cust_01") { name spending { month } } }`, nil)
 		if string(got.Data) != `{"customer":{"name":"Alice Chen","spending":null}}` || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
-			t.Errorf("answered %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
+			t.Errorf("the response is %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
 		}
 		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,8 @@ func TestSpendingOfOtherSoftwaresOrders(t *testing.T) {
 	})
 }
 
-// The months that a range of days is in are shown, and a range that runs backwards is refused.
+// A range of days returns the months that it touches. A range that ends before its start is
+// refused.
 func TestSpendingInARange(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))

@@ -2,5 +2,5 @@
 
 package server_test
 
-// sockets is how many sockets this process can have both ends of, up to so many.
+// sockets returns the number of sockets, up to a maximum, that this process can open at both ends.
 func sockets(most int) int { return min(most, 1000) }

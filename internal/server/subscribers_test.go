@@ -16,15 +16,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// What subscribers may take that wait, in bytes, heap and stacks, the client's end of each
-// connection included: several times what was measured (docs/subscriptions.md).
+// Maximum memory of a waiting subscriber in bytes, heap and stacks, including the client's end of
+// its connection. The limits are several times the measured values (docs/subscriptions.md).
 const (
 	mostPerSocket       = 100 << 10
 	mostPerSubscription = 20 << 10
 )
 
-// sitting is a client's end of a socket that takes little memory: it knows just as much of the
-// protocol as it needs, and reads nothing by itself.
+// sitting is a client's end of a socket that uses little memory. It implements only a part of the
+// protocol, and reads nothing by itself.
 type sitting struct {
 	conn  net.Conn
 	lines *bufio.Reader
@@ -85,7 +85,7 @@ func (s sitting) read(t testing.TB) string {
 	return string(text)
 }
 
-// held is what the process holds: heap and stacks, in bytes.
+// held returns the heap and stacks of the process in bytes.
 func held() int {
 	var m runtime.MemStats
 	for range 3 {
@@ -95,14 +95,15 @@ func held() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// Subscribers who wait take little memory, all are told, and nothing is left when they are gone.
+// Waiting subscribers use little memory, all get the event, and no memory is left after they
+// disconnect.
 func TestManySubscribers(t *testing.T) {
 	for name, c := range map[string]struct{ sockets, each int }{
-		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(longtest.Size(1000, 5000)), 1},
+		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(longtest.Size(400, 5000)), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: time.Hour}, Admission: admission.New(admission.Sizes{admission.Connections: 10_000, admission.Requests: 10_000})})
-			l.sit() // whatever is made once
+			l.sit() // allocations that are made once
 			before, goroutines := held(), runtime.NumGoroutine()
 			all := make([]sitting, c.sockets)
 			for i := range all {
@@ -113,10 +114,10 @@ func TestManySubscribers(t *testing.T) {
 			}
 			l.following(c.sockets * c.each)
 			grown, subscribers := held()-before, c.sockets*c.each
-			most := c.sockets*mostPerSocket + subscribers*mostPerSubscription
+			maximum := c.sockets*mostPerSocket + subscribers*mostPerSubscription
 			t.Logf("%d subscribers on %d sockets take %d KB, %d bytes each, and %d goroutines", subscribers, c.sockets, grown>>10, grown/subscribers, runtime.NumGoroutine()-goroutines)
-			if grown > most {
-				t.Errorf("that is more than %d KB", most>>10)
+			if grown > maximum {
+				t.Errorf("that is more than %d KB", maximum>>10)
 			}
 			order := l.place()
 			for _, s := range all {
@@ -137,7 +138,7 @@ func TestManySubscribers(t *testing.T) {
 				}
 				<-time.After(time.Millisecond)
 			}
-			if left := held() - before; left > most/10 {
+			if left := held() - before; left > maximum/10 {
 				t.Errorf("%d KB are left of %d KB", left>>10, grown>>10)
 			}
 		})

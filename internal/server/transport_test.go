@@ -23,7 +23,7 @@ const (
 	asGraphQL = "application/graphql-response+json"
 )
 
-// get is the path of a query by GET; more are names and values of further parameters.
+// get returns the URL path of a query by GET. more has names and values of further parameters.
 func get(query string, more ...string) string {
 	values := url.Values{"query": {query}}
 	for i := 0; i < len(more); i += 2 {
@@ -32,7 +32,7 @@ func get(query string, more ...string) string {
 	return server.PathGraphQL + "?" + values.Encode()
 }
 
-// The answer's type is the one that Accept weighs most.
+// The media type of a response is the one with the highest weight in Accept.
 func TestAnswersAreOfTheTypeThatIsAccepted(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	for accept, want := range map[string]string{
@@ -77,7 +77,7 @@ func TestAnswersAreOfTheTypeThatIsAccepted(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// With GraphQL's own type the status says whether a request was executed; with JSON's it does not.
+// With typeGraphQL the status reports whether a request was executed. With typeJSON it does not.
 func TestStatusOfRequestsThatAreNotExecuted(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	for name, body := range map[string]string{
@@ -104,7 +104,7 @@ func TestStatusOfRequestsThatAreNotExecuted(t *testing.T) {
 			}
 		}
 	}
-	// What was executed has data, also where they are null.
+	// A response to an executed request has data, which can be null.
 	for _, accept := range []string{asJSON, asGraphQL} {
 		if w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ orders(first: 0) { nodes { id } } }`), "Accept", accept); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), `{"errors":[`) || !strings.HasSuffix(w.Body.String(), `],"data":null}`) {
 			t.Errorf("as %s: status %d, body %s", accept, w.Code, w.Body)
@@ -113,8 +113,8 @@ func TestStatusOfRequestsThatAreNotExecuted(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// What is no GraphQL request is refused with a status of its own, a code, and words that do not
-// repeat it.
+// A request that is not a GraphQL request is refused with a specific status, a code, and a message
+// that does not repeat the request.
 func TestRefusals(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
 		t.Error("a refused request reads the table")
@@ -219,7 +219,7 @@ func TestRefusals(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// The limit holds for what arrives, whatever length is announced, if any.
+// The limit applies to the bytes that arrive, with any or no declared length.
 func TestBodiesOfUnknownLength(t *testing.T) {
 	h, _ := limited(t, sampleThrough(t, direct), server.Options{Limits: server.Limits{Body: len(post(alice))}})
 	for body, status := range map[string]int{post(alice): http.StatusOK, post(alice) + " ": http.StatusRequestEntityTooLarge, strings.Repeat(" ", 1<<20): http.StatusRequestEntityTooLarge} {
@@ -233,7 +233,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 	}
 }
 
-// Parameters that are not known, and null ones, do no harm.
+// Unknown and null parameters are ignored.
 func TestParameters(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	const query = `query A($id: ID!) { customer(id: $id) { name } } query B { orders { nodes { id } } }`
@@ -276,7 +276,7 @@ func TestHeadAndOptions(t *testing.T) {
 	}
 }
 
-// A GET that a foreign page could have made a browser send is not executed.
+// A GET that a page of another site could have made a browser send is not executed.
 func TestForgedRequestsAreNotExecuted(t *testing.T) {
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo, origin)
@@ -293,7 +293,7 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 		{"User-Agent", "somebody's", "Origin", origin}, // its page can send a header
 		{"User-Agent", "somebody's", "Referer", "https://evil.example/"},
 		{"User-Agent", "somebody's", "Cookie", "a=b"},
-		{"User-Agent", firefox, "Authorization", "Basic YTpi"}, // as browsers do by themselves
+		{"User-Agent", firefox, "Authorization", "Basic YTpi"}, // browsers send it by themselves
 		{"User-Agent", firefox, "Content-Type", "text/plain"},
 		{"User-Agent", firefox, "Content-Type", "application/x-www-form-urlencoded; charset=utf-8"},
 		{"User-Agent", firefox, "Content-Type", "multipart/form-data; boundary=x"},
@@ -309,7 +309,7 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 		}
 	}
 	for _, header := range [][]string{
-		{}, // none at all
+		{}, // no header
 		{"User-Agent", "curl/8.5.0", "Accept", "*/*"},
 		{"User-Agent", "node", "Accept", "*/*", "Accept-Language", "*", "Sec-Fetch-Mode", "cors", "Accept-Encoding", "gzip, deflate"},
 		{"User-Agent", "Go-http-client/1.1", "Authorization", "Basic YTpi"},
@@ -326,7 +326,7 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 			t.Errorf("%v: status %d, body %s", header, w.Code, w.Body)
 		}
 	}
-	// Pages of the configured origin may send what is asked of them; others may not.
+	// Pages of a configured origin may send the allowed headers. Other origins may not.
 	for _, name := range []string{"accept", "authorization", "content-type", "apollo-require-preflight", "graphql-require-preflight", "x-apollo-operation-name", "x-ordergraph-explain", "apollographql-client-name,apollographql-client-version"} {
 		for from, want := range map[string]string{origin: origin, "https://evil.example": ""} {
 			w := ask(h, http.MethodOptions, server.PathGraphQL, "", "Origin", from, "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", name)
@@ -338,7 +338,7 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// The size of a compressed answer tells less than what it holds: bytes are added, by the content.
+// The size of a compressed response reveals less of its content, because random bytes are added.
 func TestCompressedSizesAreBlurred(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	padded := map[int]bool{}
@@ -355,7 +355,7 @@ func TestCompressedSizesAreBlurred(t *testing.T) {
 	}
 }
 
-// HEAD tells no length that GET does not have.
+// HEAD has no Content-Length that differs from GET's.
 func TestLengthsOfCompressedAnswers(t *testing.T) {
 	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	l := httptest.NewServer(h)
@@ -363,7 +363,7 @@ func TestLengthsOfCompressedAnswers(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	for _, query := range []string{alice, `{ customer(id: "cust_01") { ` + long("id", 2) + `} }`, `{ customer(id: "cust_01") { ` + long("id", 12) + `} }`} {
 		for _, accepts := range []string{"", "gzip"} {
-			told := map[string]*http.Response{}
+			responses := map[string]*http.Response{}
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
 				r, err := http.NewRequestWithContext(t.Context(), method, l.URL+server.PathGraphQL+"?"+url.Values{"query": {query}}.Encode(), nil)
 				if err != nil {
@@ -382,17 +382,17 @@ func TestLengthsOfCompressedAnswers(t *testing.T) {
 				if err != nil || method == http.MethodGet && response.ContentLength >= 0 && response.ContentLength != int64(len(body)) {
 					t.Errorf("%s: a length of %d, %d bytes, %v", method, response.ContentLength, len(body), err)
 				}
-				told[method] = response
+				responses[method] = response
 			}
-			a, b := told[http.MethodGet], told[http.MethodHead]
+			a, b := responses[http.MethodGet], responses[http.MethodHead]
 			if b.ContentLength >= 0 && a.ContentLength != b.ContentLength || a.StatusCode != b.StatusCode || a.Header.Get("Content-Type") != b.Header.Get("Content-Type") || fmt.Sprint(a.Header["Vary"]) != fmt.Sprint(b.Header["Vary"]) {
-				t.Errorf("Accept-Encoding %q: GET tells %d, %v, HEAD %d, %v", accepts, a.ContentLength, a.Header, b.ContentLength, b.Header)
+				t.Errorf("Accept-Encoding %q: GET has %d, %v, HEAD %d, %v", accepts, a.ContentLength, a.Header, b.ContentLength, b.Header)
 			}
 		}
 	}
 }
 
-// Large answers are compressed for those who can read that.
+// Large responses are compressed for clients that accept gzip.
 func TestCompression(t *testing.T) {
 	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
 	const large = `{ __schema { types { name description fields { name description } } } }`
@@ -414,7 +414,7 @@ func TestCompression(t *testing.T) {
 			text := w.Body.Bytes()
 			if want == "gzip" {
 				if len(text) > plain.Body.Len()/3 {
-					t.Errorf("%d bytes of %d are no compression", len(text), plain.Body.Len())
+					t.Errorf("%d bytes of %d are not compressed", len(text), plain.Body.Len())
 				}
 				text = gunzip(t, text)
 			}
@@ -426,7 +426,7 @@ func TestCompression(t *testing.T) {
 	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" || w.Body.String() != aliceAnswer {
 		t.Errorf("a small answer: header %v, body %q", w.Header(), w.Body)
 	}
-	// GraphiQL's pages are stored compressed, and so not compressed again.
+	// GraphiQL's pages are stored compressed, so they are not compressed again.
 	if w := ask(h, http.MethodGet, "/", "", "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "gzip" || !bytes.Contains(gunzip(t, w.Body.Bytes()), []byte("<html")) || len(w.Header().Values("Vary")) != 1 {
 		t.Errorf("GraphiQL: status %d, header %v", w.Code, w.Header())
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// slowReader is a client who takes nothing of an answer until it may.
+// slowReader is a client that reads nothing of a response until the test releases it.
 type slowReader struct {
 	*httptest.ResponseRecorder
 	waiting, may chan struct{}
@@ -27,7 +27,7 @@ func (r slowReader) Write(b []byte) (int, error) {
 	return r.ResponseRecorder.Write(b)
 }
 
-// long is a selection whose answer has at least so many kilobytes.
+// long returns a selection whose response has at least the given number of kilobytes.
 func long(field string, kilobytes int) string {
 	var b strings.Builder
 	for i := range kilobytes * 5 {
@@ -36,7 +36,7 @@ func long(field string, kilobytes int) string {
 	return b.String()
 }
 
-// busy checks that a request was refused because the server has no room for it.
+// busy checks that a request was refused because the pool has no capacity for it.
 func busy(t *testing.T, name string, w *httptest.ResponseRecorder) {
 	t.Helper()
 	check(t, w, http.StatusServiceUnavailable, "OVERLOADED", "application/json")
@@ -45,8 +45,8 @@ func busy(t *testing.T, name string, w *httptest.ResponseRecorder) {
 	}
 }
 
-// Answers that slow clients do not read are bounded together. Short ones are always sent, and what
-// a mutation has done is never told to be done again.
+// The memory of unread responses is bounded. Short ones are always sent. A mutation that was
+// executed never gets an error that asks for a retry.
 func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	h, j := limited(t, sampleThrough(t, direct), server.Options{Admission: admission.New(admission.Sizes{admission.Bodies: 30 << 10})})
 	query := post(`{ customer(id: "cust_01") { ` + long("id", 17) + `} }`)
@@ -64,10 +64,10 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 		t.Errorf("a short answer: status %d, body %s", w.Code, w.Body)
 	}
 	w := ask(h, http.MethodPost, server.PathGraphQL, post(`mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { `+long("id", 17)+`} } }`), "Accept", "application/graphql-response+json")
-	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, `"data":null`) || !strings.Contains(body, "OVERLOADED") || !strings.Contains(body, "was done") {
+	if body := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(body, `"data":null`) || !strings.Contains(body, "OVERLOADED") || !strings.Contains(body, "was executed") {
 		t.Errorf("a mutation: status %d, body %.300s", w.Code, body)
 	}
-	// On sockets and streams of events it is the same room.
+	// Sockets and event streams share this pool.
 	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
 	s := l.open()
 	text := `{ customer(id: "cust_01") { ` + long("id", 17) + `} }`
@@ -79,7 +79,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	s.want("next", "2")
 	s.want("complete", "2")
 	s.subscribe("3", `mutation { updateCustomer(input: {id: "cust_new", name: "Ann"}) { customer { `+long("id", 17)+`} } }`)
-	if got := string(s.want("next", "3").Payload); !strings.Contains(got, `"data":null`) || !strings.Contains(got, "was done") {
+	if got := string(s.want("next", "3").Payload); !strings.Contains(got, `"data":null`) || !strings.Contains(got, "was executed") {
 		t.Errorf("a mutation on a socket: %.300s", got)
 	}
 	s.want("complete", "3")
@@ -90,7 +90,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	<-done
 	s.subscribe("4", text)
 	s.want("next", "4")
-	s.want("complete", "4") // and then the room is free
+	s.want("complete", "4") // then the capacity is free
 	for range 3 {
 		if w := ask(h, http.MethodPost, server.PathGraphQL, query); w.Code != http.StatusOK || w.Body.Len() < 17<<10 || w.Body.String() != first.Body.String() {
 			t.Errorf("a long answer, when the first was read: status %d, body %.300s", w.Code, w.Body)
@@ -102,8 +102,7 @@ func TestAnswersThatAreNotReadAreBounded(t *testing.T) {
 	j.checkShedding(t)
 }
 
-// Bodies that slow clients do not send to their end are bounded together; short ones always have
-// room.
+// The memory of incomplete bodies is bounded. Short bodies always have capacity.
 func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 	h, j := limited(t, sampleThrough(t, direct), server.Options{Admission: admission.New(admission.Sizes{admission.Bodies: 130 << 10})})
 	long := strings.Repeat(" ", 20<<10)
@@ -116,7 +115,7 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 		h.ServeHTTP(w, r)
 		got <- w
 	}()
-	if _, err := io.WriteString(slow, long); err != nil { // returns when all is read
+	if _, err := io.WriteString(slow, long); err != nil { // it returns when everything has been read
 		t.Fatal(err)
 	}
 	busy(t, "a long body", ask(h, http.MethodPost, server.PathGraphQL, long+post(alice)))
@@ -125,7 +124,7 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 			t.Errorf("a short body of %d bytes: status %d, body %s", len(short), w.Code, w.Body)
 		}
 	}
-	// Messages on sockets are held to the same.
+	// Messages on sockets have the same limit.
 	ping := `{"type":"ping","payload":{"a":"` + strings.Repeat("a", len(long)) + `"}}`
 	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
 	s := l.open()
@@ -151,8 +150,8 @@ func TestBodiesThatDoNotArriveAreBounded(t *testing.T) {
 	j.checkShedding(t)
 }
 
-// What costs much is shed while as much is being executed as may be at once; what costs little is
-// not.
+// If the operations in progress reach the maximum cost, expensive operations are refused and cheap
+// ones are accepted.
 func TestSheddingByCost(t *testing.T) {
 	b := block()
 	h, j := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo,
@@ -179,8 +178,7 @@ func TestSheddingByCost(t *testing.T) {
 	j.checkShedding(t)
 }
 
-// What comes back with a pong takes room as answers do; where there is none, the pong comes without
-// it.
+// The payload of a pong counts like a response. Without capacity, the pong has no payload.
 func TestPongsTakeRoom(t *testing.T) {
 	opts := server.Options{Admission: admission.New(admission.Sizes{admission.Bodies: 30 << 10})}
 	h, j := limited(t, sampleThrough(t, direct), opts)

@@ -17,11 +17,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// fewReads selects much, as a page of a client does, and leaves all out that would be read: what is
-// measured is the way in and out.
+// fewReads is a query with a large selection, as a client's page has, but almost no reads. So the
+// benchmark measures the work before and after the execution.
 const fewReads = `{"operationName":"Page","query":` + "\"query Page($id: ID!, $first: Int = 10, $all: Boolean = false) {\\n  __typename\\n  customer(id: $id) @include(if: $all) { id name email orders(first: $first) { nodes { id } pageInfo { hasNextPage endCursor } } }\\n}\"" + `,"variables":{"id":"cust_01","first":10}}`
 
-// taker is a writer of replies as net/http's is, without a connection.
+// taker is a ResponseWriter without a connection. It keeps nothing, as net/http's does not.
 type taker struct {
 	header http.Header
 	body   bytes.Buffer
@@ -34,7 +34,7 @@ func (w *taker) Write(b []byte) (int, error)      { return w.body.Write(b) }
 func (w *taker) SetReadDeadline(time.Time) error  { return nil }
 func (w *taker) SetWriteDeadline(time.Time) error { return nil }
 
-// post makes of w what a request of this body is answered with.
+// post sends a request with this body, and writes the response to w.
 func (w *taker) post(h http.Handler, body []byte, header http.Header) {
 	clear(w.header)
 	w.body.Reset()
@@ -45,8 +45,8 @@ func (w *taker) post(h http.Handler, body []byte, header http.Header) {
 	h.ServeHTTP(w, r)
 }
 
-// BenchmarkWayInAndOut is a small POST from the handler's begin to its end, for which nothing is
-// read.
+// BenchmarkWayInAndOut measures a small POST from the start to the end of the handler. The request
+// reads nothing.
 func BenchmarkWayInAndOut(b *testing.B) {
 	h, _ := handler(b, sampleThrough(b, direct), slog.LevelInfo)
 	w, header := &taker{header: http.Header{}}, http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}}
@@ -60,10 +60,10 @@ func BenchmarkWayInAndOut(b *testing.B) {
 	}
 }
 
-// around is how many allocations the way in and out makes around an execution.
+// around is the maximum number of allocations of a request outside its execution.
 const around = 50
 
-// What a request takes beside its execution does not grow unseen.
+// The allocations of a request outside its execution must not increase unnoticed.
 func TestWayInAndOutIsShort(t *testing.T) {
 	if testing.CoverMode() != "" {
 		t.Skip("coverage allocates")

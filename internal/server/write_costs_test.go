@@ -24,19 +24,19 @@ type cost struct {
 	// usual reports whether the docs show the variant.
 	usual bool
 	input func(s *shop, t testing.TB) in
-	// lines is of how many lines of an order the mutation writes records.
+	// lines is the number of line items whose records the mutation writes.
 	lines int
-	// quiet is whether nothing is written.
+	// quiet reports that the mutation writes nothing.
 	quiet bool
 }
 
-// given is an input that needs nothing done before.
+// given returns an input that needs no preparation.
 func given(input in) func(*shop, testing.TB) in {
 	return func(*shop, testing.TB) in { return input }
 }
 
-// moving is an input that names an order of so many lines, which these mutations have brought to
-// where it is.
+// moving returns an input for an order with the given number of lines. The mutations in before have
+// changed the order's status.
 func moving(lines int, more in, before ...string) func(*shop, testing.TB) in {
 	return func(s *shop, t testing.TB) in {
 		id := s.place(t, "ann", skus(lines)...)
@@ -51,8 +51,7 @@ func moving(lines int, more in, before ...string) func(*shop, testing.TB) in {
 	}
 }
 
-// external is an input that names an order of commerce.MaxLines lines, all of which other software
-// has embedded.
+// external returns an input for an external order of commerce.MaxLines embedded lines.
 func external(more in) func(*shop, testing.TB) in {
 	return func(s *shop, t testing.TB) in {
 		input := moving(commerce.MaxLines, more)(s, t)
@@ -152,9 +151,8 @@ func costs() []cost {
 	}
 }
 
-// testdata/write-costs.golden has what mutations cost on either engine. The docs have the usual
-// variants, each with its mutation's bound. No transaction writes a record that its pattern does not
-// name, or leaves out one that it does.
+// On both engines, mutations have the costs in testdata/write-costs.golden. The docs show the usual
+// variants with their bounds. Each transaction writes exactly the records that its pattern names.
 func TestGoldenWriteCosts(t *testing.T) {
 	tight := tightest()
 	if most := mostLines(tight); most < commerce.MaxLines {
@@ -190,7 +188,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 				}
 				totals := got.Extensions.Explain.Totals
 				if made := len(s.wire.seen()); made != totals.Requests {
-					t.Errorf("%d requests were made, explain tells of %d", made, totals.Requests)
+					t.Errorf("%d requests were made, but explain contains %d", made, totals.Requests)
 				}
 				if totals.RoundTrips != totals.Requests {
 					t.Errorf("%d requests in %d round trips, want each to wait for the one before", totals.Requests, totals.RoundTrips)
@@ -217,12 +215,12 @@ func TestGoldenWriteCosts(t *testing.T) {
 	})
 }
 
-// checkMostActions compares the most actions that each mutation was seen to take with its pattern.
+// checkMostActions compares the maximum number of actions of each mutation with its pattern.
 func checkMostActions(t *testing.T, most map[string]int) {
 	t.Helper()
 	for _, p := range model.WritePatterns() {
 		if declared := p.MostActions(commerce.MaxLines); most[p.Mutation] != declared {
-			t.Errorf("%s takes up to %d actions, its pattern declares %d", p.Mutation, most[p.Mutation], declared)
+			t.Errorf("%s has up to %d actions, its pattern declares %d", p.Mutation, most[p.Mutation], declared)
 		}
 	}
 }
@@ -236,14 +234,14 @@ func TestGoldenMostLines(t *testing.T) {
 		"The limit allows %d lines. An order can have %d.\n", table.MaxActions, tight.Mutation, fixed, tight.MostActions(1)-fixed, mostLines(tight), commerce.MaxLines))
 }
 
-// tightest is the pattern that has the most actions for an order of commerce.MaxLines lines.
+// tightest returns the pattern with the most actions for an order of commerce.MaxLines lines.
 func tightest() model.WritePattern {
 	return slices.MaxFunc(model.WritePatterns(), func(a, b model.WritePattern) int {
 		return a.MostActions(commerce.MaxLines) - b.MostActions(commerce.MaxLines)
 	})
 }
 
-// mostLines is for how many lines the transaction of a pattern has room.
+// mostLines returns the maximum number of lines of a pattern's transaction.
 func mostLines(p model.WritePattern) int {
 	fixed := p.MostActions(0)
 	return (table.MaxActions - fixed) / (p.MostActions(1) - fixed)
@@ -267,8 +265,8 @@ func patternOf(t testing.TB, mutation string) model.WritePattern {
 	return model.WritePattern{}
 }
 
-// checkPattern holds the actions of a transaction against the pattern that it belongs to: each
-// record that the pattern writes once or for each line, and others only where it says maybe.
+// checkPattern compares the actions of a transaction with its pattern. The pattern writes each
+// record once or for each line. A record that the pattern marks as maybe can be missing.
 func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, lines int) {
 	t.Helper()
 	found := map[string]int{}
@@ -296,13 +294,13 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 	}
 }
 
-// checkReads holds what was read before a transaction against its pattern, and notes it as seen:
-// one record for each line where the pattern says so, others at most once for each time that it
-// names them, and the items of an order only where it needs them.
+// checkReads compares the reads before a transaction with its pattern, and marks them as seen. If
+// the pattern says so, one record is read per line. Another record is read at most once for each
+// time that the pattern names it. The items of an order are read only if the pattern names them.
 func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen map[string]bool) {
 	t.Helper()
 	found := map[string]int{}
-	note := func(what string) { seen[p.ID+" "+what] = true }
+	note := func(read string) { seen[p.ID+" "+read] = true }
 	for _, a := range s.wire.read() {
 		name := entityOf(t, a)
 		found[name]++
@@ -328,10 +326,10 @@ func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen ma
 	}
 }
 
-// itemsQuery stands for the Query that reads the items of an order.
+// itemsQuery is the name of the Query for the items of an order.
 const itemsQuery = "items"
 
-// checkAllRead fails t for what a pattern names to be read, and no mutation was seen to read.
+// checkAllRead fails t if a pattern names a read that no mutation was seen to make.
 func checkAllRead(t *testing.T, seen map[string]bool) {
 	t.Helper()
 	for _, p := range model.WritePatterns() {
@@ -346,7 +344,7 @@ func checkAllRead(t *testing.T, seen map[string]bool) {
 	}
 }
 
-// entityOf is the kind of record that an action is about.
+// entityOf returns the entity of an action's record.
 func entityOf(t testing.TB, a action) string {
 	t.Helper()
 	var names []string

@@ -31,22 +31,22 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// shop is an order book under test whose mutations are looked at from both ends: the requests that
-// reach DynamoDB, and the records of the table.
+// shop is an order book under test. The test sees the requests to DynamoDB and the records of the
+// table.
 type shop struct {
 	api
 	store *dynamo.Store
 	table string
-	// db reaches the table past the wire.
+	// db accesses the table directly.
 	db    *dynamodb.Client
 	wire  *wire
 	clock *clock
 }
 
-// opening is the time at which a shop's clock begins.
+// opening is the initial time of a fixture's clock.
 var opening = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// newShop serves a book from a new table, with a clock that stands still and ids that count up.
+// newShop serves a dataset from a new table, with a clock that stands still and IDs that count up.
 func newShop(t testing.TB, db *dynamodb.Client, book commerce.Book) *shop {
 	t.Helper()
 	return newShardedShop(t, db, book, 1)
@@ -58,7 +58,7 @@ func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shard
 	w := &wire{next: storetest.Undated(db).Options().HTTPClient}
 	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = w
-		// What the wire does to requests passes; the embedded store's client would never try again.
+		// The faults of the wire are transient, but the embedded store's client would never retry.
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = faults.OneAttempt()
 		}
@@ -95,22 +95,22 @@ func (s *shop) restart(t testing.TB) {
 	s.api = api{srv.URL + server.PathGraphQL}
 }
 
-// as is the context of a request of who the URL says, as in ?as=ann.
-func as(ctx context.Context, who string) context.Context {
-	if who == "" {
+// as returns the context of a request with the caller in the URL, as in ?as=ann.
+func as(ctx context.Context, caller string) context.Context {
+	if caller == "" {
 		return ctx
 	}
-	return graph.WithPrincipal(ctx, commerce.Principal{ID: who, Name: who, Role: commerce.RoleAdmin})
+	return graph.WithPrincipal(ctx, commerce.Principal{ID: caller, Name: caller, Role: commerce.RoleAdmin})
 }
 
-// as is the shop as another caller sees it.
-func (s *shop) as(who string) *shop {
+// as returns the fixture as another caller.
+func (s *shop) as(caller string) *shop {
 	c := *s
-	c.api = api{s.url + "?as=" + who}
+	c.api = api{s.url + "?as=" + caller}
 	return &c
 }
 
-// clock tells the time that a test sets.
+// clock returns the time that a test sets.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -123,14 +123,14 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-// pass lets time pass.
+// pass advances the time.
 func (c *clock) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// counting is entropy that counts up, so that ids are the same in every run.
+// counting is entropy that counts up, so that IDs are the same in every run.
 type counting struct {
 	mu sync.Mutex
 	n  uint64
@@ -147,8 +147,8 @@ func (c *counting) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// wire stands between the SDK and the engine. It counts requests, keeps transactions, and lets a
-// test act before one.
+// wire intercepts the requests of the SDK. It counts requests, records transactions, and lets a
+// test act before a transaction.
 type wire struct {
 	next interface {
 		Do(*http.Request) (*http.Response, error)
@@ -159,22 +159,22 @@ type wire struct {
 	lookups      []action
 	transactions []transaction
 	before       func()
-	// loses is whether the answer to the next transaction gets lost.
+	// loses makes the response to the next transaction get lost.
 	loses bool
 }
 
-// transaction is a TransactWriteItems as it was sent.
+// transaction is a TransactWriteItems request.
 type transaction struct {
 	actions []action
-	// status is 200 for one that was committed.
+	// status is 200 if the transaction was committed.
 	status int
 }
 
-// action is one of a transaction's, Put, Update, Delete or ConditionCheck, or a look-up of the
-// record with these keys.
+// action is a Put, Update, Delete or ConditionCheck of a transaction, or a read of the record with
+// these keys.
 type action struct{ operation, pk, sk string }
 
-// Do sends a request on.
+// Do forwards a request.
 func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
@@ -215,7 +215,8 @@ func (k key) action(operation string) action {
 	return action{operation, fmt.Sprint(k["pk"]["S"]), fmt.Sprint(k["sk"]["S"])}
 }
 
-// lookupsOf are the records that a GetItem or BatchGetItem reads; none of other operations.
+// lookupsOf returns the records that a GetItem or BatchGetItem reads. For other operations it
+// returns no record.
 func lookupsOf(operation string, body []byte) []action {
 	var in struct {
 		Key          key
@@ -233,8 +234,8 @@ func lookupsOf(operation string, body []byte) []action {
 		return []action{in.Key.action(operation)}
 	}
 	var found []action
-	for _, of := range in.RequestItems {
-		for _, k := range of.Keys {
+	for _, request := range in.RequestItems {
+		for _, k := range request.Keys {
 			found = append(found, k.action(operation))
 		}
 	}
@@ -261,50 +262,50 @@ func actionsOf(body []byte) []action {
 	return actions
 }
 
-// meanwhile does something just before the next transaction reaches the engine.
+// meanwhile calls do just before the next transaction reaches the engine.
 func (w *wire) meanwhile(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.before = do
 }
 
-// lose makes the answer to the next transaction get lost: it is made, and the SDK sees the
-// connection end.
+// lose makes the response to the next transaction get lost. The transaction is executed, and the
+// SDK sees a closed connection.
 func (w *wire) lose() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.loses = true
 }
 
-// forget begins to count anew.
+// forget resets the records of requests.
 func (w *wire) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.operations, w.lookups, w.transactions = nil, nil, nil
 }
 
-// seen are the operations since forget.
+// seen returns the operations since forget.
 func (w *wire) seen() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.operations)
 }
 
-// read are the records that were looked up since forget.
+// read returns the records that were read since forget.
 func (w *wire) read() []action {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.lookups)
 }
 
-// committed are the transactions since forget that were.
+// committed returns the transactions since forget that were committed.
 func (w *wire) committed() []transaction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(w.transactions), func(t transaction) bool { return t.status != http.StatusOK })
 }
 
-// records are all records of the table in words, by their keys.
+// records returns all records of the table as text, by their keys.
 func (s *shop) records(t testing.TB) map[string]string {
 	t.Helper()
 	records := map[string]string{}
@@ -324,30 +325,30 @@ func (s *shop) records(t testing.TB) map[string]string {
 	return records
 }
 
-// changes tells in words how records differ: a line with - for each that was, one with + for each
-// that is.
+// changes returns the difference of records as text: a line with - for each old record, and a line
+// with + for each new one.
 func changes(before, after map[string]string) string {
 	var b strings.Builder
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		was, stood := before[k]
-		is, stands := after[k]
-		if was == is && stood == stands {
+		old, hadRecord := before[k]
+		current, hasRecord := after[k]
+		if old == current && hadRecord == hasRecord {
 			continue
 		}
-		if stood {
-			fmt.Fprintf(&b, "- %s %s\n", k, was)
+		if hadRecord {
+			fmt.Fprintf(&b, "- %s %s\n", k, old)
 		}
-		if stands {
-			fmt.Fprintf(&b, "+ %s %s\n", k, is)
+		if hasRecord {
+			fmt.Fprintf(&b, "+ %s %s\n", k, current)
 		}
 	}
 	return b.String()
 }
 
-// change changes a record of the table past the server; set holds attributes with their new values,
-// nil for those that go.
+// change changes a record directly in the table. set has attributes with their new values, or nil
+// to remove an attribute.
 func (s *shop) change(t testing.TB, pk, sk string, set map[string]attribute) {
 	t.Helper()
 	k := storetest.ItemKey(pk, sk)
@@ -375,7 +376,7 @@ func (s *shop) change(t testing.TB, pk, sk string, set map[string]attribute) {
 // returned has the user errors that mutations have returned in any test, as "mutation type".
 var returned sync.Map
 
-// neverReturned returns the user errors that mutations declare and that no test has seen.
+// neverReturned returns the user errors that mutations declare and no test has seen.
 func neverReturned() []string {
 	var missing []string
 	for mutation, types := range shoptest.UserErrors {
@@ -399,7 +400,7 @@ func number(n int) types.AttributeValue {
 // in is a mutation's input.
 type in map[string]any
 
-// with is the input with more fields.
+// with returns the input with another field.
 func (i in) with(name string, value any) in {
 	out := maps.Clone(i)
 	out[name] = value
@@ -413,10 +414,10 @@ const userErrors = `userErrors { __typename code message field
 	... on PriceChanged { currentTotal { amount currencyCode } lines { sku name quantity unitPrice { amount } subtotal { amount } available inStock } }
 	... on TooManyLines { limit } }`
 
-// outcome is what a mutation answered.
+// outcome is the result of a mutation.
 type outcome struct {
 	answer
-	// Value is the payload's record as JSON, null where there is none.
+	// Value is the payload's record as JSON, or null.
 	Value      json.RawMessage
 	UserErrors []userError
 }
@@ -434,16 +435,17 @@ type userError struct {
 	Lines            json.RawMessage
 }
 
-// String is the code and the field.
+// String returns the code and the field.
 func (e userError) String() string { return e.Code + " " + strings.Join(e.Field, ".") }
 
-// mutation is a request of one mutation; fields are those of the payload's record.
+// mutation returns a request of one mutation. fields are the selected fields of the payload's
+// record.
 func mutation(name, fields string) string {
 	return fmt.Sprintf(`mutation($input: %s%sInput!) { payload: %s(input: $input) { value: %s { %s } %s } }`,
 		strings.ToUpper(name[:1]), name[1:], name, shoptest.Yields[name], fields, userErrors)
 }
 
-// send sends a mutation, whatever comes of it. Without fields it asks for the details.
+// send sends a mutation. It does not check the result. Without fields it selects the details.
 func (s *shop) send(t testing.TB, name string, input in, fields ...string) answer {
 	t.Helper()
 	if len(fields) == 0 {
@@ -492,8 +494,8 @@ func (s *shop) do(t testing.TB, name string, input in, fields ...string) outcome
 	return got
 }
 
-// refuse sends a mutation that must be refused for these reasons, each code and field, with nothing
-// written.
+// refuse sends a mutation that must be refused for these reasons, each a code and a field. Nothing
+// may be written.
 func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) outcome {
 	t.Helper()
 	before := s.records(t)
@@ -501,8 +503,8 @@ func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) ou
 	if !slices.Equal(told(got), reasons) {
 		t.Fatalf("%s %.300s is refused for %q, want %q", name, fmt.Sprint(input), told(got), reasons)
 	}
-	// Who expected another version is shown the record as it is, unless there is none; nobody else
-	// is shown a record.
+	// The payload contains the current record only if the caller expected another version and the
+	// record exists.
 	at := slices.IndexFunc(got.UserErrors, func(e userError) bool { return e.Code == "VERSION_CONFLICT" })
 	if shown := string(got.Value) != "null"; shown && at < 0 || !shown && at >= 0 && got.UserErrors[at].CurrentVersion > 0 {
 		t.Errorf("%s %.300s is refused for %q, and the payload holds %s", name, fmt.Sprint(input), reasons, got.Value)
@@ -518,7 +520,7 @@ func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) ou
 	return got
 }
 
-// told are the reasons of a refusal, each code and field.
+// told returns the reasons of a refusal, each a code and a field.
 func told(o outcome) []string {
 	reasons := make([]string, len(o.UserErrors))
 	for i, e := range o.UserErrors {
@@ -527,7 +529,7 @@ func told(o outcome) []string {
 	return reasons
 }
 
-// orderView is an order as its fields show it.
+// orderView has the fields of an order.
 type orderView struct {
 	ID, Status         string
 	Version, ItemCount int
@@ -551,7 +553,7 @@ type orderView struct {
 	}
 }
 
-// order reads an order with everything.
+// order reads an order with all of its fields.
 func (s *shop) order(t testing.TB, id string) orderView {
 	t.Helper()
 	var data struct{ Order orderView }
@@ -560,7 +562,7 @@ func (s *shop) order(t testing.TB, id string) orderView {
 	return data.Order
 }
 
-// lines are the order's items in words.
+// lines returns the order's items as text.
 func (o orderView) lines() string {
 	texts := make([]string, len(o.Items.Nodes))
 	for i, item := range o.Items.Nodes {
@@ -569,7 +571,7 @@ func (o orderView) lines() string {
 	return strings.Join(texts, ", ")
 }
 
-// stock is what a product's fields tell of its stock, and what its levels are.
+// stock returns the stock fields of a product and its levels.
 func (s *shop) stock(t testing.TB, sku string) string {
 	t.Helper()
 	var data struct {
@@ -591,7 +593,7 @@ func (s *shop) stock(t testing.TB, sku string) string {
 	return words
 }
 
-// place places an order of one piece each of these products, and returns its id.
+// place places an order of one piece of each product, and returns its ID.
 func (s *shop) place(t testing.TB, customer string, skus ...string) string {
 	t.Helper()
 	var order struct{ ID string }
@@ -602,7 +604,7 @@ func (s *shop) place(t testing.TB, customer string, skus ...string) string {
 	return order.ID
 }
 
-// lines are order lines of one piece each.
+// lines returns order lines of one piece each.
 func lines(skus ...string) []in {
 	items := make([]in, len(skus))
 	for i, sku := range skus {
@@ -611,7 +613,7 @@ func lines(skus ...string) []in {
 	return items
 }
 
-// skus are the first n products of the shop's long range.
+// skus returns the first n products of longBook.
 func skus(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -620,9 +622,9 @@ func skus(n int) []string {
 	return all
 }
 
-// smallBook has two customers, ann with an account rep and bob without; two warehouses, north with
-// much of all products and south with little of a mug; mugs, plates, yen, which is sold in JPY, and
-// none, of which there are none.
+// smallBook has two customers: ann with an account rep, and bob without. It has two warehouses:
+// north with a large stock of all products, and south with a few mugs. Its products are mug, plate,
+// yen (sold in JPY) and none (without stock).
 func smallBook(t testing.TB) commerce.Book {
 	t.Helper()
 	price := func(amount string, c commerce.Currency) commerce.Money {
@@ -656,7 +658,7 @@ func smallBook(t testing.TB) commerce.Book {
 	}
 }
 
-// longBook is smallBook with products p00 to p59, of each of which ten lie in north.
+// longBook is smallBook with products p00 to p59, each with a stock of ten in north.
 func longBook(t testing.TB) commerce.Book {
 	t.Helper()
 	book := smallBook(t)

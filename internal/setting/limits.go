@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Limits returns a row for each field of the struct that limits points to. A field is an int, read
-// as a Limit, or a time.Duration, read as a Timeout. Its tag has the rest:
+// Limits returns a setting for each field of the struct that limits points to. An int field is read
+// as a Limit, and a time.Duration as a Timeout. The field's tag has the rest:
 //
 //	Body int `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 //
-// The code is the error code that a client gets beyond the limit, and the HTTP status if it has one
-// of its own. Where a client gets no error, the tag has Setting.Exceeded instead, as exceeded. Tags
-// cannot contain backquotes, so single quotes stand for them.
+// The code is the error code that a client gets beyond the limit. The error's HTTP status follows
+// the code if the error has a status of its own. If the client gets no error, the tag has the key
+// exceeded, with the text of Setting.Exceeded, instead of a code. Tags cannot contain backquotes,
+// so single quotes stand for them.
 //
 // Limits panics if a field has another type or an incomplete tag.
 func Limits(limits any) (rows []Setting) {
@@ -25,11 +26,11 @@ func Limits(limits any) (rows []Setting) {
 		if code, status, _ := strings.Cut(text("code"), " "); code != "" {
 			row.Exceeded = strings.TrimSpace("`" + code + "` " + status)
 		}
-		switch to := value.Addr().Interface().(type) {
+		switch target := value.Addr().Interface().(type) {
 		case *int:
-			row.Value = Limit(to, text("default"))
+			row.Value = Limit(target, text("default"))
 		case *time.Duration:
-			row.Value = Timeout(to, text("default"))
+			row.Value = Timeout(target, text("default"))
 		}
 		if slices.Contains([]string{row.Name, row.Default, row.Exceeded, row.Meaning}, "") {
 			panic(fmt.Sprintf("the limit %s %s needs the type int or time.Duration, and a tag with env, default, meaning, and code or exceeded", field.Name, field.Type))
@@ -39,7 +40,7 @@ func Limits(limits any) (rows []Setting) {
 	return rows
 }
 
-// OrDefaults returns limits with the default of each field that is zero. It panics if Limits does,
+// OrDefaults returns limits with the default in each field that is zero. It panics if Limits does,
 // or if a field does not accept its default.
 func OrDefaults[T any](limits T) T {
 	for i, row := range Limits(&limits) {
@@ -52,7 +53,8 @@ func OrDefaults[T any](limits T) T {
 	return limits
 }
 
-// Codes returns the error codes in the tags of limits, in a struct of strings that has these tags.
+// Codes returns the error codes in the tags of limits. T is a struct of strings that has these
+// tags.
 func Codes[T any]() (codes T) {
 	for field, value := range reflect.ValueOf(&codes).Elem().Fields() {
 		code, _, _ := strings.Cut(field.Tag.Get("code"), " ")

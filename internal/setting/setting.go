@@ -1,6 +1,6 @@
-// Package setting declares settings. A setting is one row in a table, a limit is a field of a
-// struct; reading, defaults, error messages, help and documentation derive from it. The package
-// imports only the standard library.
+// Package setting declares settings. A setting is one row in a table, and a limit is a field of a
+// struct. Reading, defaults, error messages, help and documentation derive from the declaration.
+// The package imports only the standard library.
 package setting
 
 import (
@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// Setting is one row: a setting's name, the Go variable that holds it, and its documentation.
+// Setting is one setting: its name, the Go variable that holds it, and its documentation.
 type Setting struct {
 	// Name is the name of the environment variable.
 	Name string
-	// Value has the Go variable, the default and the accepted texts.
+	// Value has the Go variable, the default and the parser.
 	Value
 	// Meaning describes the setting in Markdown.
 	Meaning string
-	// Exceeded says in Markdown what a client gets beyond a limit. It is empty for settings that
-	// are not limits.
+	// Exceeded describes in Markdown the response to a client that exceeds a limit. It is empty for a
+	// setting that is not a limit.
 	Exceeded string
 }
 
@@ -32,9 +32,8 @@ type Section struct {
 	Settings []Setting
 }
 
-// Read sets the variable to what text says, or to its default if text is empty.
-//
-// Errors: one that names the setting and says what to change.
+// Read parses text and sets the variable, or sets the default if text is empty. The error names the
+// setting and the accepted values.
 func (s Setting) Read(text string) error {
 	if text = cmp.Or(text, s.Default); text == "" {
 		return nil
@@ -47,76 +46,80 @@ func (s Setting) Read(text string) error {
 
 // Value is a Go variable that holds a setting, its default and its parser.
 type Value struct {
-	// Default is what an empty text stands for. It is empty if the variable then stays as it is.
+	// Default is the text that is read instead of an empty one. If Default is empty, the variable
+	// keeps its value.
 	Default string
 	parse   func(text string) error
 }
 
-// Parsed is a value that parse reports as good. The name of the setting, "set it to" and accepted
-// make up the error message for all others.
-func Parsed[T any](to *T, preset, accepted string, parse func(text string) (v T, ok bool)) Value {
+// Parsed returns a Value that parse accepts. The error message for every other text consists of the
+// setting's name, the text, "set it to" and accepted.
+func Parsed[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
-		Default: preset,
+		Default: defaultText,
 		parse: func(text string) error {
 			v, ok := parse(text)
 			if !ok {
 				return fmt.Errorf("is %q: set it to %s", text, accepted)
 			}
-			*to = v
+			*target = v
 			return nil
 		},
 	}
 }
 
-// Limit is a number of at least 1.
-func Limit(to *int, preset string) Value { return Number(to, preset, 1, math.MaxInt32) }
+// Limit returns a Value that is a number of at least 1.
+func Limit(target *int, defaultText string) Value {
+	return Number(target, defaultText, 1, math.MaxInt32)
+}
 
-// Number is a number within bounds, both included.
-func Number(to *int, preset string, least, most int) Value {
-	return Parsed(to, preset, fmt.Sprintf("a number from %d to %d", least, most), func(text string) (int, bool) {
+// Number returns a Value that is a number from minimum to maximum, both included.
+func Number(target *int, defaultText string, minimum, maximum int) Value {
+	return Parsed(target, defaultText, fmt.Sprintf("a number from %d to %d", minimum, maximum), func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)
-		return n, err == nil && n >= least && n <= most
+		return n, err == nil && n >= minimum && n <= maximum
 	})
 }
 
-// Timeout is a duration above zero.
-func Timeout(to *time.Duration, preset string) Value {
-	return Parsed(to, preset, "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
+// Timeout returns a Value that is a duration above zero.
+func Timeout(target *time.Duration, defaultText string) Value {
+	return Parsed(target, defaultText, "a duration such as 10s or 1m30s", func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d > 0
 	})
 }
 
-// Leeway is a duration from zero to a bound, which is included.
-func Leeway(to *time.Duration, preset, most time.Duration) Value {
-	return Parsed(to, preset.String(), fmt.Sprintf("a duration from 0s to %s, such as 30s", most), func(text string) (time.Duration, bool) {
+// Leeway returns a Value that is a duration from zero to maximum, both included.
+func Leeway(target *time.Duration, defaultValue, maximum time.Duration) Value {
+	return Parsed(target, defaultValue.String(), fmt.Sprintf("a duration from 0s to %s, such as 30s", maximum), func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
-		return d, err == nil && d >= 0 && d <= most
+		return d, err == nil && d >= 0 && d <= maximum
 	})
 }
 
-// Switch is on or off.
-func Switch(to *bool, preset string) Value {
-	return Parsed(to, preset, "on or off", func(text string) (bool, bool) { return text == "on", text == "on" || text == "off" })
+// Switch returns a Value that is on or off.
+func Switch(target *bool, defaultText string) Value {
+	return Parsed(target, defaultText, "on or off", func(text string) (bool, bool) { return text == "on", text == "on" || text == "off" })
 }
 
-// Choice is one of several words.
-func Choice(to *string, preset string, words ...string) Value {
-	return Matching(to, preset, strings.Join(words, " or "), func(text string) bool { return slices.Contains(words, text) })
+// Choice returns a Value that is one of several words.
+func Choice(target *string, defaultText string, words ...string) Value {
+	return Matching(target, defaultText, strings.Join(words, " or "), func(text string) bool { return slices.Contains(words, text) })
 }
 
-// Text is any text.
-func Text(to *string, preset string) Value {
-	return Matching(to, preset, "", func(string) bool { return true })
+// Text returns a Value that is any text.
+func Text(target *string, defaultText string) Value {
+	return Matching(target, defaultText, "", func(string) bool { return true })
 }
 
-// Matching is a text that matches reports as good.
-func Matching(to *string, preset, accepted string, matches func(text string) bool) Value {
-	return Parsed(to, preset, accepted, func(text string) (string, bool) { return text, matches(text) })
+// Matching returns a Value that is a text that matches accepts.
+func Matching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
+	return Parsed(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
 }
 
-// List is a list of items that are separated by commas and that matches reports as good.
-func List(to *[]string, accepted string, matches func(item string) bool) Value {
+// List returns a Value that is a list of items, separated by commas. The function matches must
+// accept each item.
+func List(target *[]string, accepted string, matches func(item string) bool) Value {
 	return Value{parse: func(text string) error {
 		for item := range strings.SplitSeq(text, ",") {
 			item = strings.TrimSpace(item)
@@ -125,20 +128,21 @@ func List(to *[]string, accepted string, matches func(item string) bool) Value {
 			case !matches(item):
 				return fmt.Errorf("has %q: set it to %s", item, accepted)
 			default:
-				*to = append(*to, item)
+				*target = append(*target, item)
 			}
 		}
 		return nil
 	}}
 }
 
-// Secret is a secret of at least so many characters. Error messages do not show it.
-func Secret(to *[]byte, least int) Value {
+// Secret returns a Value that is a secret of at least minimum characters. Error messages do
+// not contain the secret.
+func Secret(target *[]byte, minimum int) Value {
 	return Value{parse: func(text string) error {
-		if len(text) < least {
-			return fmt.Errorf("has %d characters: give it at least %d, such as `openssl rand -hex 32` makes", len(text), least)
+		if len(text) < minimum {
+			return fmt.Errorf("has %d characters: set it to at least %d, for example with `openssl rand -hex 32`", len(text), minimum)
 		}
-		*to = []byte(text)
+		*target = []byte(text)
 		return nil
 	}}
 }

@@ -69,8 +69,8 @@ func TestMalformedLimitsPanic(t *testing.T) {
 	}
 }
 
-func panics(f func()) (did bool) {
-	defer func() { did = recover() != nil }()
+func panics(f func()) (panicked bool) {
+	defer func() { panicked = recover() != nil }()
 	f()
 	return false
 }

@@ -601,6 +601,7 @@ var orderStatuses = []string{"pending", "confirmed", "shipped", "delivered", "ca
 func (a *audit) counters() {
 	levels, reserved, orders, categories := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	statuses, counts, incomplete, complete := map[string]int{}, map[string]int{}, []Key{}, 0
+	sold, ofRep, keptByRep := map[string]int{}, map[string]int{}, map[string]int{}
 	for k, r := range a.Records {
 		if strings.HasPrefix(k.PK, "PRODUCT#") && k.SK == metadata {
 			categories["CATEGORY#"+r.Text("category")]++
@@ -614,6 +615,9 @@ func (a *audit) counters() {
 			for _, status := range orderStatuses {
 				counts[status] += r.Int(status)
 			}
+		}
+		if strings.HasPrefix(k.SK, "ORDERS#") {
+			keptByRep[k.PK] += r.Int("orders")
 		}
 		if strings.HasPrefix(k.PK, "PRODUCT#") && strings.HasPrefix(k.SK, "WAREHOUSE#") {
 			levels[k.PK] += r.Int("quantity")
@@ -632,6 +636,10 @@ func (a *audit) counters() {
 			spent[k].Add(spent[k], o.own.Number("total"))
 		}
 		orders["CUSTOMER#"+o.own.Text("customerId")]++
+		ofRep["EMPLOYEE#"+o.own.Text("accountRepId")]++
+		for sku := range o.items {
+			sold["PRODUCT#"+sku]++
+		}
 		statuses[o.own.Text("status")]++
 		if s := o.own.Text("status"); s != "pending" && s != "confirmed" {
 			continue
@@ -654,12 +662,19 @@ func (a *audit) counters() {
 	}
 	for k, r := range a.Records {
 		switch {
+		case k.SK == "ORDERS#0":
+			if v, ok := r["complete"].(*types.AttributeValueMemberBOOL); ok && v.Value {
+				a.expect(k, "the number of the rep's orders", ofRep[k.PK], keptByRep[k.PK])
+			}
 		case k.PK == "CATEGORIES":
 			a.expect(k, "productCount", categories[k.SK], r.Int("productCount"))
 		case k.SK != metadata:
 		case strings.HasPrefix(k.PK, "PRODUCT#"):
 			a.expect(k, "totalInventory", levels[k.PK], r.Int("totalInventory"))
 			a.expect(k, "available", levels[k.PK]-reserved[k.PK], r.Int("available"))
+			if r.Has("orderCount") { // else nobody has counted the orders
+				a.expect(k, "orderCount", sold[k.PK], r.Int("orderCount"))
+			}
 		case strings.HasPrefix(k.PK, "CUSTOMER#"):
 			a.expect(k, "orderCount", orders[k.PK], r.Int("orderCount"))
 		}

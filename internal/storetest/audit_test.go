@@ -93,6 +93,8 @@ func damages() []damage {
 		{"level", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("1")), "totalInventory"},
 		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("-1")), "negative"},
 		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which is not there"},
+		{"orderCount of a product", "PRODUCT#p1", "#METADATA", set("orderCount", storetest.Num("5")), "orderCount"},
+		{"orders of a rep", "EMPLOYEE#e0", "ORDERS#0", set("orders", storetest.Num("77")), "the rep's orders"},
 		{"spending", "CUSTOMER#c1", "SPENDING#", set("spent", storetest.Num("1")), "the orders cost"},
 		{"missing spending", "CUSTOMER#c1", "SPENDING#", nil, "the orders cost"},
 		{"number of shipped orders", "ORDER_COUNTS", "PART#", set("shipped", storetest.Num("9")), "shipped"},

@@ -1,10 +1,9 @@
-// Command pack puts a built user interface into one zip file, the form in which
-// the repository carries it:
+// Command pack packs a built user interface into the zip file that the repository contains:
 //
 //	pack <build directory> <zip file>
 //
-// The same input gives the same bytes on every machine: names are sorted, times
-// and modes fixed. Only a new release of Go's compressor can change them.
+// The same input results in the same bytes on every machine: the names are sorted, and the times
+// and modes are fixed. Only a new release of Go's compressor can change the bytes.
 package main
 
 import (
@@ -41,8 +40,8 @@ func run(dir, target string) error {
 	return os.WriteFile(target, packed, 0o644)
 }
 
-// pack returns a zip of all regular files of a build. It works in memory, so a
-// build that cannot be packed leaves the previous zip file as it was.
+// pack returns a zip file of all regular files of a build. It works in memory, so an error leaves
+// the previous zip file unchanged.
 func pack(build fs.FS) ([]byte, error) {
 	if _, err := fs.Stat(build, "index.html"); err != nil {
 		return nil, fmt.Errorf("not a build: %w", err)
@@ -52,7 +51,7 @@ func pack(build fs.FS) ([]byte, error) {
 	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.BestCompression)
 	})
-	// WalkDir visits in lexical order, which is what sorts the entries.
+	// WalkDir visits files in lexical order, so the entries are sorted.
 	err := fs.WalkDir(build, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

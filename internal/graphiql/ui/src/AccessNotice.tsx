@@ -3,12 +3,12 @@ import { useEffect, useSyncExternalStore } from 'react'
 
 import { authorizationOf, type AccessStore } from './access'
 
-/** How long nobody has typed, in milliseconds, when headers are taken to be complete. */
+/** How many milliseconds after the last change the headers count as complete. */
 const PAUSE = 600
 
 /**
- * Says what to do where the server does not tell its schema to whoever asks,
- * and asks again as soon as there is another token in the headers editor.
+ * Explains what to do if the server refuses the schema query. It sends the query
+ * again when the headers editor contains another token.
  */
 export function AccessNotice({ store }: { store: AccessStore }) {
   const { refusal } = useSyncExternalStore(store.subscribe, store.snapshot)
@@ -19,20 +19,20 @@ export function AccessNotice({ store }: { store: AccessStore }) {
     if (!headerEditor) {
       return
     }
-    let pause: number | undefined
-    const listening = headerEditor.onDidChangeModelContent(() => {
-      window.clearTimeout(pause)
-      pause = window.setTimeout(() => {
+    let timer: number | undefined
+    const subscription = headerEditor.onDidChangeModelContent(() => {
+      window.clearTimeout(timer)
+      timer = window.setTimeout(() => {
         const authorization = authorizationIn(headerEditor.getValue())
-        // A tab without a token is no reason to forget the schema.
+        // A tab without a token must not discard the schema.
         if (authorization !== '' && authorization !== store.snapshot().authorization) {
           void actions.introspect()
         }
       }, PAUSE)
     })
     return () => {
-      window.clearTimeout(pause)
-      listening.dispose()
+      window.clearTimeout(timer)
+      subscription.dispose()
     }
   }, [headerEditor, actions, store])
 
@@ -42,22 +42,22 @@ export function AccessNotice({ store }: { store: AccessStore }) {
     case 'UNAUTHENTICATED':
       return (
         <p role="status" className="access-notice">
-          This server wants to know who asks. Put a token into <b>Headers</b>, below the query:{' '}
-          <code>{'{"Authorization": "Bearer ..."}'}</code>. It stays in this page only, and the
-          documentation appears as soon as the server takes it.
+          This server requires authentication. Put a token into <b>Headers</b>, below the query:{' '}
+          <code>{'{"Authorization": "Bearer ..."}'}</code>. The page does not store
+          the token. The documentation appears when the server accepts it.
         </p>
       )
     default:
       return (
         <p role="status" className="access-notice">
-          The server does not tell its schema (<code>{refusal}</code>), so there is no documentation
-          and no completion. Operations can be run.
+          The server refused the schema query (<code>{refusal}</code>), so there is no documentation
+          and no completion. You can still run operations.
         </p>
       )
   }
 }
 
-/** The Authorization header in the editor's text; empty while that is no JSON. */
+/** The Authorization header in the editor's text, or an empty string while the text is not JSON. */
 function authorizationIn(text: string): string {
   try {
     return authorizationOf(JSON.parse(text) as Record<string, unknown> | null)

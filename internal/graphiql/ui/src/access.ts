@@ -1,12 +1,12 @@
-/** How it went when the page last asked for the schema. */
+/** The result of the last schema query. */
 export interface SchemaAccess {
-  /** The Authorization header that it was asked with; empty for none. */
+  /** The Authorization header of the query, or an empty string. */
   authorization: string
-  /** The code of the server's refusal, null where it told the schema. */
+  /** The error code of the server's refusal, or null if the server returned the schema. */
   refusal: string | null
 }
 
-/** Carries that from the fetcher to the notice below the result. */
+/** Passes the result of the schema query from the fetcher to the notice. */
 export class AccessStore {
   #state: SchemaAccess = { authorization: '', refusal: null }
   readonly #listeners = new Set<() => void>()
@@ -20,7 +20,7 @@ export class AccessStore {
     }
   }
 
-  asked(state: SchemaAccess): void {
+  update(state: SchemaAccess): void {
     this.#state = state
     for (const listener of this.#listeners) {
       listener()
@@ -28,7 +28,7 @@ export class AccessStore {
   }
 }
 
-/** The Authorization header among headers, whatever its case; empty where there is none. */
+/** The Authorization header, found regardless of case, or an empty string. */
 export function authorizationOf(headers: Record<string, unknown> | null | undefined): string {
   for (const [name, value] of Object.entries(headers ?? {})) {
     if (name.toLowerCase() === 'authorization' && typeof value === 'string') {

@@ -2,7 +2,8 @@
  * The URL that queries go to, from the page's `graphql-endpoint` meta tag.
  *
  * The server's Content-Security-Policy allows only the page's own origin, so an
- * endpoint elsewhere could never work; saying so here beats a blocked request.
+ * endpoint on another origin cannot work. An error here is clearer than a blocked
+ * request.
  */
 export function readEndpoint(page: Document): URL {
   const written = page.querySelector<HTMLMetaElement>('meta[name="graphql-endpoint"]')?.content

@@ -26,7 +26,7 @@ query AlicesOrders {
   }
 }
 `,
-  `# Orders that wait to be handled.
+  `# Pending orders.
 query PendingOrders {
   ordersByStatus(status: PENDING, first: 10) {
     nodes {
@@ -48,7 +48,7 @@ query PendingOrders {
 }
 `,
   `# One order, its items and history.
-query WholeOrder {
+query OrderDetails {
   order(id: "01HVMK3P2Q0000000000000001") {
     status
     items {
@@ -86,7 +86,7 @@ query Stock {
   }
 }
 `,
-  `# Whom an account rep looks after.
+  `# An account rep's customers and orders.
 query AccountRep {
   employee(id: "rep_001") {
     name
@@ -108,7 +108,7 @@ query AccountRep {
   }
 }
 `,
-  `# An order. Run it again: with the same key there is still one order, and the same answer.
+  `# Places an order. Run it again: the same key returns the same order.
 mutation PlaceOrder {
   placeOrder(
     input: {
@@ -144,7 +144,7 @@ mutation PlaceOrder {
   }
 }
 `,
-  `# Orders as they change. Run it, and place an order from another window.
+  `# Changes of orders. Run it, then place an order in another window.
 subscription OrderChanges {
   orderStatusChanged {
     id

@@ -9,8 +9,8 @@ import { runSubscription } from './subscription'
 const EXPLAIN_HEADER = 'X-Ordergraph-Explain'
 
 /**
- * The function GraphiQL sends operations with. It also hands every response to
- * the explain store; the response itself goes to GraphiQL untouched.
+ * The function that sends GraphiQL's operations. It also passes every response to
+ * the explain store. GraphiQL gets the response unchanged.
  */
 export function createFetcher(
   endpoint: URL,
@@ -18,18 +18,18 @@ export function createFetcher(
   access: AccessStore,
 ): Fetcher {
   return (params, options) => {
-    // GraphiQL's own schema query is neither explained nor anybody's last run.
+    // GraphiQL's own schema query is not explained, and does not count as the last run.
     if (params.operationName === 'IntrospectionQuery') {
       return introspect(endpoint, params, options, access)
     }
-    const asked = explain.snapshot().enabled
-    const extra: Record<string, string> = asked ? { [EXPLAIN_HEADER]: 'true' } : {}
+    const requested = explain.snapshot().enabled
+    const extra: Record<string, string> = requested ? { [EXPLAIN_HEADER]: 'true' } : {}
     const operation = params.operationName ?? null
     if (isSubscription(params)) {
       return observable((observer) =>
         runSubscription(endpoint, params, options, extra, {
           next: (result) => {
-            explain.responded({ operation, asked, extensions: result.extensions })
+            explain.responded({ operation, requested, extensions: result.extensions })
             observer.next(result)
           },
           error: (reason) => {
@@ -44,7 +44,7 @@ export function createFetcher(
     return observe(async (signal) => {
       try {
         const result = await post(endpoint, params, options, extra, signal)
-        explain.responded({ operation, asked, extensions: result.extensions })
+        explain.responded({ operation, requested, extensions: result.extensions })
         return result
       } catch (error) {
         if (!signal.aborted) {
@@ -57,8 +57,8 @@ export function createFetcher(
 }
 
 /**
- * Asks for the schema, and notes whether the server told it. A refusal is
- * thrown, because GraphiQL would ask again without the subscriptions.
+ * Sends the schema query and stores whether the server refused it. A refusal is
+ * thrown, because GraphiQL would otherwise retry without the subscriptions.
  */
 async function introspect(
   endpoint: URL,
@@ -70,9 +70,9 @@ async function introspect(
   const result = await post(endpoint, params, options, {})
   const refusal = result.data ? null : result.errors?.[0]
   const code = refusal?.extensions['code']
-  access.asked({ authorization, refusal: refusal && typeof code === 'string' ? code : null })
+  access.update({ authorization, refusal: refusal && typeof code === 'string' ? code : null })
   if (refusal) {
-    throw new Error(`The server does not tell its schema: ${refusal.message}`)
+    throw new Error(`The server refused the schema query: ${refusal.message}`)
   }
   return result
 }
@@ -83,7 +83,7 @@ function isSubscription(params: FetcherParams): boolean {
     const operation = getOperationAST(parse(params.query), params.operationName)
     return operation?.operation === OperationTypeNode.SUBSCRIPTION
   } catch {
-    return false // the server says what is wrong with it
+    return false // the server reports the syntax error
   }
 }
 
@@ -115,7 +115,7 @@ async function post(
     return JSON.parse(body) as ExecutionResult
   } catch {
     throw new Error(
-      `${endpoint.pathname} answered ${response.status} ${response.statusText} with a body that is not JSON`,
+      `${endpoint.pathname} returned ${response.status} ${response.statusText} with a body that is not JSON`,
     )
   }
 }
@@ -127,9 +127,9 @@ export interface Observer {
 }
 
 /**
- * One request as the observable GraphiQL understands. A promise would do for
- * the result, but only an observable lets GraphiQL's stop button (and leaving
- * the tab) really abort the request.
+ * One request as an observable. A promise would suffice for the result, but only an
+ * observable lets GraphiQL abort the request when the user stops it or leaves the
+ * tab.
  */
 function observe(run: (signal: AbortSignal) => Promise<ExecutionResult>) {
   return observable((observer) => {
@@ -151,7 +151,7 @@ function observe(run: (signal: AbortSignal) => Promise<ExecutionResult>) {
   })
 }
 
-/** An observable of what start tells its observer, until what it returns is called. */
+/** An observable that calls start with each observer. Unsubscribing calls the function that start returned. */
 function observable(start: (observer: Observer) => () => void): Observable<ExecutionResult> {
   const subscribe = (observer: Observer) => ({ unsubscribe: start(observer) })
   // The type also has callbacks instead of an observer, which GraphiQL never uses.

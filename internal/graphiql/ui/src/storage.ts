@@ -1,4 +1,4 @@
-/** What GraphiQL needs of local storage. */
+/** The part of the Storage interface that GraphiQL uses. */
 interface Store {
   getItem: (key: string) => string | null
   setItem: (key: string, value: string) => void
@@ -16,8 +16,8 @@ const LISTS = [TABS, `${NAMESPACE}queries`, `${NAMESPACE}favorites`]
 /**
  * Local storage without headers, which can carry tokens. GraphiQL's
  * `shouldPersistHeaders` keeps them out of the tabs only: its history stores
- * the headers of every operation that ran. What an earlier version of the page
- * has stored is cleaned at once.
+ * the headers of every operation that ran. Headers that an earlier version
+ * of the page has stored are removed at once.
  */
 export function storageWithoutHeaders(local: Storage): Store {
   local.removeItem(HEADERS)
@@ -52,10 +52,10 @@ export function storageWithoutHeaders(local: Storage): Store {
 function withoutHeaders(key: string, text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), (name, value: unknown) =>
-      // GraphiQL takes no tab that has no member for them.
+      // GraphiQL rejects a tab without this member.
       name === 'headers' ? (key === TABS ? null : undefined) : value,
     )
   } catch {
-    return '' // what cannot be read cannot be cleaned
+    return '' // headers cannot be removed from malformed text
   }
 }

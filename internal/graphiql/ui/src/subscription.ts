@@ -5,19 +5,19 @@ import { createClient } from 'graphql-ws'
 import { authorizationOf } from './access'
 import type { Observer } from './fetcher'
 
-/** What closes a connection, in words for whoever typed the operation. */
+/** Explanations of close codes for the user. */
 const REASONS: Record<number, string> = {
-  1006: 'the server cannot be reached, or has gone away',
+  1006: 'the server cannot be reached, or the connection was lost',
   1012: 'the server is restarting: run the subscription again',
-  4401: 'the server wants to know who asks: put {"Authorization": "Bearer ..."} into Headers',
-  4403: 'there is no token that the server takes, or it has expired: put {"Authorization": "Bearer ..."} into Headers',
+  4401: 'the server requires a token: put {"Authorization": "Bearer ..."} into Headers',
+  4403: 'the token is missing, invalid or expired: put {"Authorization": "Bearer ..."} into Headers',
 }
 
 /**
- * Runs a subscription over WebSocket (graphql-transport-ws). Each has a
- * connection of its own, which is opened with the headers of that moment and
- * closed when the subscription is stopped or ends. A connection that breaks is
- * not opened again: updates would be missing, and nobody would know.
+ * Runs a subscription over WebSocket (graphql-transport-ws). Each subscription has
+ * its own connection, which uses the current headers and is closed when the
+ * subscription is stopped or ends. A lost connection is not opened again, because
+ * the user would not notice the missing updates.
  */
 export function runSubscription(
   endpoint: URL,
@@ -31,10 +31,10 @@ export function runSubscription(
   const authorization = authorizationOf(options?.headers)
   const client = createClient({
     url: url.href,
-    // Browsers send no headers of a page's own with WebSocket.
+    // Browsers cannot send a page's headers with a WebSocket.
     connectionParams: { ...extra, ...(authorization && { Authorization: authorization }) },
     retryAttempts: 0,
-    // What the observer is not told of goes nowhere else.
+    // Errors go only to the observer.
     onNonLazyError: () => undefined,
   })
   let stopped = false
@@ -71,7 +71,7 @@ export function runSubscription(
   return stop
 }
 
-/** GraphQL's errors as they are, and for a closed connection its code and reason. */
+/** Returns GraphQL errors unchanged, and the code and reason of a closed connection. */
 function readable(reason: unknown): unknown {
   if (reason instanceof CloseEvent) {
     const why = [reason.reason, REASONS[reason.code]].filter(Boolean).join('; ')

@@ -47,7 +47,7 @@ function LastRunView({ last, enabled }: { last: LastRun; enabled: boolean }) {
         <>
           <Operation name={last.operation} />
           <p className="explain-note">
-            The request got no GraphQL response, so there is nothing to explain.
+            The request had no GraphQL response, so there is nothing to explain.
           </p>
         </>
       )
@@ -56,8 +56,8 @@ function LastRunView({ last, enabled }: { last: LastRun; enabled: boolean }) {
         <>
           <Operation name={last.operation} />
           <p className="explain-note">
-            {last.asked
-              ? 'The server sent no explain with this response.'
+            {last.requested
+              ? 'The response contains no explain output.'
               : 'This query ran with explain off.'}
           </p>
         </>
@@ -70,7 +70,7 @@ function LastRunView({ last, enabled }: { last: LastRun; enabled: boolean }) {
           {last.explain.requests.length > 0 ? (
             <RequestTable requests={last.explain.requests} />
           ) : (
-            <p className="explain-note">This query needed nothing from DynamoDB.</p>
+            <p className="explain-note">This query made no requests to DynamoDB.</p>
           )}
         </>
       )

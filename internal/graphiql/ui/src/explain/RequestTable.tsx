@@ -27,7 +27,7 @@ export function RequestTable({ requests }: { requests: ExplainRequest[] }) {
         <tbody key={wave.number ?? 'none'}>
           {grouped && <WaveHeading wave={wave} />}
           {wave.requests.map((request, position) => (
-            // Two requests of one response can be alike in every field.
+            // Two requests of one response can be equal in every field.
             <RequestRow key={position} request={request} slowest={slowest} />
           ))}
         </tbody>
@@ -41,7 +41,7 @@ function WaveHeading({ wave }: { wave: Wave }) {
   return (
     <tr className="explain-wave">
       <th scope="rowgroup" colSpan={5}>
-        {wave.number === null ? 'Round trip not given: ' : `Round trip ${wave.number}: `}
+        {wave.number === null ? 'Unknown round trip: ' : `Round trip ${wave.number}: `}
         <span>{wave.requests.length > 1 ? `${size} at once` : size}</span>
       </th>
     </tr>

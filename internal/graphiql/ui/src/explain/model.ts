@@ -11,7 +11,7 @@ export interface ExplainRequest {
   readUnits: number
   writeUnits: number
   durationMs: number
-  /** Which round trip the request was part of, counted from 1. */
+  /** The number of the request's round trip, counted from 1. */
   wave: number | null
 }
 
@@ -27,7 +27,7 @@ export interface Explain {
   totals: ExplainTotals
 }
 
-/** Requests that travelled together. */
+/** The requests of one round trip. */
 export interface Wave {
   number: number | null
   requests: ExplainRequest[]
@@ -35,8 +35,8 @@ export interface Wave {
 
 /**
  * Reads `extensions.explain`. The value crosses the network, so its shape is
- * checked: anything that is not an explain gives null, and a field that is
- * missing or of the wrong type reads as its empty value.
+ * checked. The result is null if the value is malformed. A field that is missing or
+ * has the wrong type gets its zero value.
  */
 export function readExplain(extensions: unknown): Explain | null {
   const explain = record(extensions)?.['explain']

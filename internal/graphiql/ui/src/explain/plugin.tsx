@@ -4,7 +4,7 @@ import { ExplainIcon } from './ExplainIcon'
 import { ExplainPanel } from './ExplainPanel'
 import type { ExplainStore } from './store'
 
-/** The sidebar entry that shows what the last operation asked of DynamoDB. */
+/** The sidebar entry that shows the DynamoDB requests of the last operation. */
 export function createExplainPlugin(store: ExplainStore): GraphiQLPlugin {
   return {
     title: 'Explain',

@@ -1,28 +1,28 @@
 import { readExplain, type Explain } from './model'
 
-/** What is known about the last operation that ran. */
+/** The result of the last operation. */
 export type LastRun =
   | { outcome: 'none' }
   | { outcome: 'explained'; operation: string | null; explain: Explain }
-  | { outcome: 'unexplained'; operation: string | null; asked: boolean }
+  | { outcome: 'unexplained'; operation: string | null; requested: boolean }
   | { outcome: 'failed'; operation: string | null }
 
 export interface ExplainState {
-  /** Whether operations ask the server to explain itself. */
+  /** Whether operations request explain output. */
   enabled: boolean
   last: LastRun
 }
 
 interface Response {
   operation: string | null
-  asked: boolean
+  requested: boolean
   extensions: unknown
 }
 
 /**
- * Carries explains from the fetcher to the panel. It lives outside React
- * because the fetcher does, and because the panel is unmounted while closed and
- * must still know the last run when it opens.
+ * Passes explain output from the fetcher to the panel. It lives outside React,
+ * because the fetcher does, and because the panel is unmounted while it is closed
+ * and must show the last run when it opens.
  */
 export class ExplainStore {
   #state: ExplainState = { enabled: true, last: { outcome: 'none' } }
@@ -42,15 +42,15 @@ export class ExplainStore {
   }
 
   /**
-   * Takes an explain whenever there is one, asked for or not: the header can
-   * also be set by hand in GraphiQL's headers editor.
+   * Stores the explain output of a response. A response can have one even if the
+   * panel is off, because the user can set the header in GraphiQL's headers editor.
    */
-  responded({ operation, asked, extensions }: Response): void {
+  responded({ operation, requested, extensions }: Response): void {
     const explain = readExplain(extensions)
     this.#update({
       last: explain
         ? { outcome: 'explained', operation, explain }
-        : { outcome: 'unexplained', operation, asked },
+        : { outcome: 'unexplained', operation, requested },
     })
   }
 

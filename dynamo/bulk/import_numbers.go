@@ -1,0 +1,127 @@
+package bulk
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+)
+
+// importedNumbers prevents wrong order counts when records are imported into a table that has other
+// records. An existing product or employee keeps its own count. If one of its orders is imported,
+// the count is removed, and `ordergraph check -repair` counts the orders. It is safe for concurrent
+// use.
+type importedNumbers struct {
+	Transfers
+	mu sync.Mutex
+	// done contains two kinds of records: those that the import wrote with counts of the imported
+	// orders, and those whose counts were removed.
+	done map[model.Keys]bool
+}
+
+// hasRecords reports whether the table has records other than order counts of zero.
+func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
+	out, err := t.table.Client.Scan(ctx, &dynamodb.ScanInput{
+		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 1), ConsistentRead: aws.Bool(true),
+	}, t.table.Bulk)
+	if err != nil {
+		return false, table.Failed("Scan", "for records before the import", err)
+	}
+	for _, rec := range out.Items {
+		if e := model.EntityOf(model.KeyOf(rec)); e == nil || e.Name != model.EntityOrderCounts.Name {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// numberOf returns the key of the record whose order count depends on a record, or empty keys.
+func (n *importedNumbers) numberOf(rec model.Record) model.Keys {
+	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
+	e := model.EntityOf(k)
+	if e == nil {
+		return model.Keys{}
+	}
+	rep := commerce.EmployeeID(model.KeyValue(e.PK, k.PK))
+	switch e.Name {
+	case model.EntityOrderItem.Name:
+		return model.ProductBySKU.Key(b, commerce.SKU(model.KeyValue(e.SK, k.SK))).Primary()
+	case model.EntityCustomerOrder.Name:
+		rep = commerce.EmployeeID(model.KeyValue(e.IndexPK, model.TextOf(rec, model.AttrIndexPK)))
+	case model.EntityRepOrders.Name:
+	default:
+		return model.Keys{}
+	}
+	first := model.KeyOf(model.RepPartRecord(b, commerce.RepOrders{EmployeeID: rep, Part: model.FirstPart}))
+	if b.Err != nil || first == k {
+		return model.Keys{}
+	}
+	return first
+}
+
+// keptNumbers returns the counts that an existing record keeps when it is imported.
+func keptNumbers(k model.Keys) []string {
+	switch e := model.EntityOf(k); {
+	case e == nil:
+		return nil
+	case e.Name == model.EntityProduct.Name:
+		return []string{model.AttrOrderCount}
+	case e.Name == model.EntityRepOrders.Name:
+		return []string{model.AttrOrders, model.AttrComplete}
+	}
+	return nil
+}
+
+// adopted returns a record with the counts of the existing record in the table.
+func adopted(old, rec model.Record) model.Record {
+	rec = maps.Clone(rec)
+	for _, name := range keptNumbers(model.KeyOf(rec)) {
+		if delete(rec, name); old[name] != nil {
+			rec[name] = old[name]
+		}
+	}
+	return rec
+}
+
+// forget removes the counts that change when a record replaces old. old is nil if there was no
+// record.
+//
+// It returns the errors of table.Failed.
+func (n *importedNumbers) forget(ctx context.Context, old, rec model.Record) error {
+	before, after := n.numberOf(old), n.numberOf(rec)
+	if before == after {
+		return nil
+	}
+	for _, k := range []model.Keys{before, after} {
+		n.mu.Lock()
+		done := k.PK == "" || n.done[k]
+		n.mu.Unlock()
+		if done {
+			continue
+		}
+		name, value := model.AttrOrderCount, model.Record(nil)
+		if e := model.EntityOf(k); e.Name == model.EntityRepOrders.Name {
+			name, value = model.AttrComplete, model.Record{model.AttrComplete: model.Bool(false)}
+		}
+		if _, err := n.update(ctx, k, table.Has(name), func(e *table.Expression) string {
+			return e.Setting(model.Record{name: nil}, value)
+		}); err != nil {
+			return err
+		}
+		n.finished(k)
+	}
+	return nil
+}
+
+// finished registers a record that the import wrote, or whose count was removed.
+func (n *importedNumbers) finished(k model.Keys) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.done[k] = true
+}

@@ -1,0 +1,24 @@
+package scalar
+
+import "math"
+
+// Count converts a count to GraphQL's Int. Larger numbers become the largest Int.
+func Count(n int, err error) (int32, error) { return int32(min(n, math.MaxInt32)), err }
+
+// CountOrNull is Count for a count that can be nil.
+func CountOrNull(n *int, err error) (*int32, error) {
+	if n == nil {
+		return nil, err
+	}
+	count, err := Count(*n, err)
+	return &count, err
+}
+
+// OrNull returns a pointer to v, or nil if v is the zero value.
+func OrNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
