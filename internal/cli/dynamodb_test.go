@@ -190,7 +190,7 @@ func TestMismatchedTables(t *testing.T) {
 		{"index.of.another.name", key("pk", "sk"), index("byStatus", key("gsi1pk", "gsi1sk"), types.ProjectionTypeAll), "", []string{"index GSI1", "no such index"}},
 		{"index.of.other.keys", key("pk", "sk"), index("GSI1", key("status", "id"), types.ProjectionTypeAll), "", []string{"index GSI1 key", "gsi1pk (HASH), gsi1sk (RANGE)", "status (HASH), id (RANGE)"}},
 		{"index.of.keys.only", key("pk", "sk"), index("GSI1", key("gsi1pk", "gsi1sk"), types.ProjectionTypeKeysOnly), "", []string{"projection", "ALL", "KEYS_ONLY"}},
-		{"number.for.a.key", key("pk", "sk"), matching, "sk gsi1pk", []string{"type of sk", "type of gsi1pk", "S is wanted", "has N"}},
+		{"number.for.a.key", key("pk", "sk"), matching, "sk gsi1pk", []string{"type of sk", "type of gsi1pk", "expected S", "has N"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db, table, variables := local(t)

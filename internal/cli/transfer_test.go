@@ -133,13 +133,13 @@ func TestImportInvalidFile(t *testing.T) {
 			run(t, "import "+file, variables...).checkDone(t, "1 records written", "1 unchanged")
 			continue
 		}
-		if c := run(t, "import -dry-run "+file, variables...); c.status != 1 || !strings.Contains(c.stdout.String(), "unreadable  line 2: is no JSON") || !strings.Contains(c.stderr.String(), "1 lines of "+file) || !strings.Contains(c.stderr.String(), "-skip-unreadable") {
+		if c := run(t, "import -dry-run "+file, variables...); c.status != 1 || !strings.Contains(c.stdout.String(), "unreadable  line 2: is not JSON") || !strings.Contains(c.stderr.String(), "1 lines of "+file) || !strings.Contains(c.stderr.String(), "-skip-unreadable") {
 			t.Errorf("exit %d, %s%s", c.status, c.stdout.String(), c.stderr.String())
 		}
 		if records := contents(t, db, table); len(records) != 0 {
 			t.Errorf("the dry run left %d records", len(records))
 		}
-		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "no JSON", "all lines before it are imported, and some after it may be: fix the line")
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before it are imported, and some after it may be: fix the line")
 		if records := contents(t, db, table); len(records) != 1 {
 			t.Errorf("the table has %d records", len(records))
 		}
