@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -53,8 +54,9 @@ type Imported struct {
 	// 20.
 	Conflicts    int         `json:"conflicts"`
 	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
-	// Beside reports whether the table had records when the import began.
-	Beside bool `json:"beside,omitempty"`
+	// HadRecords reports whether the table had records when the import began. It is nil if the import
+	// has written nothing.
+	HadRecords *bool `json:"hadRecords,omitempty"`
 	// Unreadable counts lines that cannot be imported. BadLines are the first 20 of them.
 	Unreadable int       `json:"unreadable,omitempty"`
 	BadLines   []BadLine `json:"badLines,omitempty"`
@@ -115,18 +117,20 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Errors: LineError for a line that contains no record or that DynamoDB rejects; the errors of Done
 // and r; ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
 func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
-	if opts.From.Offset == 0 {
-		beside, err := t.hasRecords(ctx)
+	resumed := opts.From.HadRecords != nil
+	if !resumed {
+		hadRecords, err := t.hasRecords(ctx)
 		if err != nil {
 			return opts.From, err
 		}
-		opts.From.Beside = beside
+		opts.From.HadRecords = &hadRecords
 	}
 	i := &importer{
 		numbers: &importedNumbers{Transfers: t, done: map[model.Keys]bool{}},
 		table:   t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
 		slots: semaphore.NewWeighted(importBytes), busy: map[model.Keys]*importLine{},
 	}
+	i.begun.Store(resumed)
 	// Cancelling this context ends the reading of lines, but not the writing of lines that were read.
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -146,6 +150,8 @@ type importer struct {
 	// slots limits the bytes being written to importBytes.
 	slots   *semaphore.Weighted
 	numbers *importedNumbers
+	// begun reports whether the import, or the one that it resumes, has begun to write.
+	begun atomic.Bool
 
 	mu sync.Mutex
 	// busy maps a key to its last line, if the line is being written or has failed.
@@ -347,6 +353,7 @@ func checkKeys(r model.Record, names ...string) error {
 func (i *importer) start(ctx context.Context, line *importLine, rec model.Record, weight int64) {
 	key := model.KeyOf(rec)
 	line.key = key
+	i.begun.Store(true)
 	i.mu.Lock()
 	before := i.busy[key]
 	i.busy[key] = line
@@ -382,7 +389,7 @@ const putAttempts = 12
 //
 // It returns the errors of put.
 func (i *importer) putBeside(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
-	if i.opts.From.Beside && !i.opts.DryRun && i.numbers.numberOf(rec).PK != "" {
+	if *i.opts.From.HadRecords && !i.opts.DryRun && i.numbers.numberOf(rec).PK != "" {
 		old, err := i.current(ctx, key)
 		if err == nil && (old == nil || i.opts.Overwrite) {
 			err = i.numbers.forget(ctx, old, rec)
@@ -437,7 +444,7 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 
 // meet returns the outcome for a record whose key already exists.
 func (i *importer) meet(old, rec model.Record) outcome {
-	if i.opts.From.Beside {
+	if *i.opts.From.HadRecords {
 		rec = adopted(old, rec)
 	}
 	switch {
@@ -471,7 +478,7 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 // keep is another one by now.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
-	if names := keptNumbers(key); i.opts.From.Beside && len(names) > 0 {
+	if names := keptNumbers(key); *i.opts.From.HadRecords && len(names) > 0 {
 		var e table.Expression
 		in.Item, in.ConditionExpression = adopted(old, rec), aws.String(table.Still(old, names...)(&e))
 		in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.Names, e.Values
@@ -525,6 +532,9 @@ func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
 		if failure != nil {
 			stop(failure)
 		}
+	}
+	if !i.begun.Load() {
+		done.HadRecords = nil
 	}
 	return done, failure
 }

@@ -96,7 +96,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		text := strings.Join(lines, "")
 		first := storetest.Import(t, to, text, bulk.ImportOptions{})
-		if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Written: len(lines)}); !reflect.DeepEqual(first, want) {
+		if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Written: len(lines), HadRecords: aws.Bool(false)}); !reflect.DeepEqual(first, want) {
 			t.Errorf("the first import did %+v, want %+v", first, want)
 		}
 		if got := storetest.Export(t, to, 1); !slices.Equal(got, lines) {
@@ -116,7 +116,7 @@ func TestRoundTrip(t *testing.T) {
 		}), dynamo.Options{})
 		for _, overwrite := range []bool{false, true} {
 			again := storetest.Import(t, watching, text, bulk.ImportOptions{Overwrite: overwrite})
-			if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Unchanged: len(lines), Beside: true}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
+			if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Unchanged: len(lines), HadRecords: aws.Bool(true)}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
 				t.Errorf("the second import, overwrite %t, did %+v and replaced %d, want %+v", overwrite, again, writes.Load(), want)
 			}
 			if !reflect.DeepEqual(scanned(t, db, to), scanned(t, db, from)) {
@@ -248,7 +248,7 @@ func TestConflicts(t *testing.T) {
 		more := line("more", "new") + line("00", "old")
 		for _, dry := range []bool{true, false} {
 			got := storetest.Import(t, store, changed+more, bulk.ImportOptions{DryRun: dry})
-			if want := (bulk.Imported{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys, Beside: true}); !reflect.DeepEqual(got, want) {
+			if want := (bulk.Imported{Offset: int64(len(changed + more)), Lines: 32, Written: 1, Unchanged: 1, Conflicts: 30, ConflictKeys: keys, HadRecords: aws.Bool(true)}); !reflect.DeepEqual(got, want) {
 				t.Errorf("dry run %t: did %+v, want %+v", dry, got, want)
 			}
 			if dry && !slices.Equal(storetest.Export(t, store, 1), before) {
@@ -260,7 +260,7 @@ func TestConflicts(t *testing.T) {
 		}
 		dry := storetest.Import(t, store, changed, bulk.ImportOptions{Overwrite: true, DryRun: true})
 		got := storetest.Import(t, store, changed, bulk.ImportOptions{Overwrite: true})
-		if want := (bulk.Imported{Offset: int64(len(changed)), Lines: 30, Replaced: 30, Beside: true}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
+		if want := (bulk.Imported{Offset: int64(len(changed)), Lines: 30, Replaced: 30, HadRecords: aws.Bool(true)}); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(dry, want) {
 			t.Errorf("overwriting did %+v, the dry run %+v, want %+v", got, dry, want)
 		}
 		if got := strings.Join(storetest.Export(t, store, 1), ""); got != changed+line("more", "new") {
@@ -336,7 +336,7 @@ func TestImportStopsAtABadLine(t *testing.T) {
 			if !errors.As(err, &wrong) || wrong.Line != 4 || !strings.Contains(err.Error(), says) || !strings.HasPrefix(err.Error(), "line 4: ") {
 				t.Errorf("the error is %.200v, want one of line 4 that says %q", err, says)
 			}
-			if want := (bulk.Imported{Offset: int64(len(good)), Lines: 3, Written: 2}); !reflect.DeepEqual(done, want) {
+			if want := (bulk.Imported{Offset: int64(len(good)), Lines: 3, Written: 2, HadRecords: aws.Bool(false)}); !reflect.DeepEqual(done, want) {
 				t.Errorf("did %+v, want %+v", done, want)
 			}
 			if got := strings.Join(storetest.Export(t, store, 1), ""); got != line("1", "")+line("2", "") {

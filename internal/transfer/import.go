@@ -135,7 +135,7 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 		}
 		return nil
 	}))
-	if err != nil && done.Offset > 0 {
+	if err != nil && (done.Offset > 0 || done.HadRecords != nil) {
 		if !unsaved(err) {
 			err = errors.Join(err, saveProgress(done))
 		}
