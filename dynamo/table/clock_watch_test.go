@@ -134,7 +134,10 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 				return err
 			},
 			"through the SDK": func() error { _, err := store.DescribeTable(ctx); return err },
-			"a write":         func() error { _, err := store.Load(ctx, book); return err },
+			"a write": func() error {
+				_, err := store.CreateWarehouse(ctx, change.Caller{Name: "test"}, commerce.Warehouse{Name: "Eight"})
+				return err
+			},
 		} {
 			c.setAhead(-time.Hour)
 			if err := request(); err != nil {

@@ -97,7 +97,8 @@ func TestFirstSteps(t *testing.T) {
 	if len(once) != n {
 		t.Errorf("the table has %d records, want %d", len(once), n)
 	}
-	run(t, "seed", variables...).checkDone(t, fmt.Sprint(n, " records"))
+	// Counters that stay the same are not written again.
+	run(t, "seed", variables...).checkDone(t, fmt.Sprintf("%d orders, %d customers", len(dataset.Orders), len(dataset.Customers)))
 	if twice := contents(t, db, table); !reflect.DeepEqual(once, twice) {
 		t.Error("seeding twice gives another table than seeding once")
 	}

@@ -154,7 +154,7 @@ func TestGuessedIDs(t *testing.T) {
 			type answer struct{ said, heard string }
 			ask := func(targets ids) answer {
 				a := answer{s.says(t, asAnn, in(targets, query)), s.listener.heard()}
-				out := strings.NewReplacer(targets.order, "$O", fmt.Sprintf("%q", targets.customer), `"$C"`, "CUSTOMER#"+targets.customer+`"`, `CUSTOMER#$C"`, "k"+targets.customer, "k$C", "no customer "+targets.customer, "no customer $C")
+				out := strings.NewReplacer(targets.order, "$O", fmt.Sprintf("%q", targets.customer), `"$C"`, "CUSTOMER#"+targets.customer+`"`, `CUSTOMER#$C"`, "k"+targets.customer, "k$C", "customer "+targets.customer+" does not exist", "customer $C does not exist")
 				return answer{out.Replace(a.said), out.Replace(a.heard)}
 			}
 			guessed, unknown := ask(bob), ask(nobody)
