@@ -126,7 +126,7 @@ func operations() []operation {
 					"idempotencyKey": fmt.Sprintf("4dcb8ec3-5b3c-4b3c-8a6c-%012d", n),
 				}}
 			},
-			requests: 2, readUnits: 3, orders: 1, items: 2, allocations: 1390,
+			requests: 2, readUnits: 3, orders: 1, items: 2, allocations: 1530,
 		},
 		{
 			name:     "ConfirmOrder",
