@@ -12,8 +12,8 @@ import (
 func TestClassesOfDrift(t *testing.T) {
 	found := map[string]bool{}
 	for _, d := range damages() {
-		for class := range strings.SplitSeq(d.found, ", ") {
-			if name, _, ok := strings.Cut(class, " "); ok {
+		for kind := range strings.SplitSeq(d.found, ", ") {
+			if name, _, ok := strings.Cut(kind, " "); ok {
 				found[name] = true
 			}
 		}

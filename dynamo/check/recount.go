@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// recount sums what pending and confirmed orders hold of some products, in passes over the open
+// stockRecount sums what pending and confirmed orders hold of some products, in passes over the open
 // orders. One pass serves all of the products. It is safe for concurrent use.
 //
 // The index names the open orders, and it lags behind the table. An order that is being confirmed
@@ -34,22 +34,22 @@ import (
 //     in an order's life, so two passes together miss no order.
 //
 // A repair requires that the product's record is still the same.
-type recount struct {
+type stockRecount struct {
 	skus []commerce.SKU
-	// stock reports whether what orders hold is to be summed. Otherwise a pass only reads the
+	// sumStock reports whether what orders hold is to be summed. Otherwise a pass only reads the
 	// products, and waits for the index: then the products' orders can be counted in it.
-	stock bool
+	sumStock bool
 
 	// turn is held by the caller that makes a pass. It is a channel because the others may have to
 	// stop waiting.
 	turn    chan struct{}
-	tallies map[commerce.SKU]*tally
+	tallies map[commerce.SKU]*productTally
 	// passes are the sums after each pass.
 	passes []map[commerce.SKU]stockSum
 }
 
-// tally is what orders hold of a product, as counted by the passes since its record last changed.
-type tally struct {
+// productTally is what orders hold of a product, as counted by the passes since its record last changed.
+type productTally struct {
 	product model.Record
 	passes  int
 	held    map[commerce.OrderID]int
@@ -66,23 +66,23 @@ type stockSum struct {
 	orders *int
 }
 
-// newRecount returns a recount of those of the units whose suspicion asks for one.
-func newRecount(ks []unitKey, why map[unitKey]suspicion) *recount {
-	r := &recount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*tally{}}
+// newStockRecount returns a recount of those of the units whose suspicion asks for one.
+func newStockRecount(ks []target, why map[target]candidate) *stockRecount {
+	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
 	for _, k := range ks {
-		r.stock = r.stock || why[k].recount
-		if why[k].recount || why[k].orders {
+		r.sumStock = r.sumStock || why[k].recountStock
+		if why[k].recountStock || why[k].countOrders {
 			r.skus = append(r.skus, commerce.SKU(k.id))
 		}
 	}
 	return r
 }
 
-// sum returns the sum for a product after the n-th pass, from 0. It makes the pass unless another
+// afterPass returns the sum for a product after the n-th pass, from 0. It makes the pass unless another
 // caller already has.
 //
 // Errors: those of failed, and the context's.
-func (r *recount) sum(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
+func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
@@ -90,35 +90,35 @@ func (r *recount) sum(ctx context.Context, c *check, sku commerce.SKU, n int) (s
 		return stockSum{}, fmt.Errorf("recount products: %w", ctx.Err())
 	}
 	for len(r.passes) <= n {
-		if err := r.pass(ctx, c); err != nil {
+		if err := r.runPass(ctx, c); err != nil {
 			return stockSum{}, err
 		}
 	}
 	return r.passes[n][sku], nil
 }
 
-// pass reads all open orders once and adds what they hold to the tallies. The tally of a product
+// runPass reads all open orders once and adds what they hold to the tallies. The tally of a product
 // that has changed starts anew.
 //
 // Errors: those of failed, and the context's.
-func (r *recount) pass(ctx context.Context, c *check) error {
+func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	products, err := counting.Products(ctx, c.client, r.skus)
 	if err != nil {
 		return err
 	}
 	for _, sku := range r.skus {
 		if t := r.tallies[sku]; t == nil || !model.SameRecord(t.product, products[sku]) {
-			r.tallies[sku] = &tally{product: products[sku], held: map[commerce.OrderID]int{}}
+			r.tallies[sku] = &productTally{product: products[sku], held: map[commerce.OrderID]int{}}
 		}
 	}
 	if err := table.Wait(ctx, c.opts.IndexLag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	var mu sync.Mutex
-	if !r.stock {
-		return r.passed()
+	if !r.sumStock {
+		return r.finishPass()
 	}
-	err = c.openOrders(ctx, func(id commerce.OrderID, held counting.Holding) {
+	err = c.readOpenOrders(ctx, func(id commerce.OrderID, held counting.Holding) {
 		mu.Lock()
 		defer mu.Unlock()
 		for sku, quantity := range held {
@@ -130,11 +130,11 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	return r.passed()
+	return r.finishPass()
 }
 
-// passed ends a pass with the sums that it came to.
-func (r *recount) passed() error {
+// finishPass ends a pass with the sums that it came to.
+func (r *stockRecount) finishPass() error {
 	sums := make(map[commerce.SKU]stockSum, len(r.skus))
 	for sku, t := range r.tallies {
 		t.passes++
@@ -148,12 +148,12 @@ func (r *recount) passed() error {
 	return nil
 }
 
-// openOrders calls add with what each open order holds, more than once for an order that changes
+// readOpenOrders calls add with what each open order holds, more than once for an order that changes
 // its status meanwhile. The index names the orders; the orders themselves are read consistently.
 // Misleading orders are read as a whole.
 //
 // Errors: those of failed.
-func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
+func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
 	// An order moves from list to list as statuses follow each other, so the lists are read in that
 	// order.
 	for _, status := range commerce.Statuses() {
@@ -176,29 +176,29 @@ func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, count
 	}
 	misleading := c.misleadingOrders()
 	return table.Parallel(ctx, len(misleading), c.opts.Parallel, func(ctx context.Context, i int) error {
-		u := misleading[i]
-		if err := u.read(ctx, c); err != nil {
+		v := misleading[i]
+		if err := v.read(ctx, c); err != nil {
 			return err
 		}
-		held, known := u.holds(u.judge(c))
+		held, known := v.holding(v.verify(c))
 		if !known {
 			c.mu.Lock()
-			c.uncertainLocked(u)
+			c.markUncertainLocked(v)
 			c.mu.Unlock()
 		}
-		add(u.id, held)
+		add(v.id, held)
 		return nil
 	})
 }
 
 // misleadingOrders returns a unit for each order whose own record does not tell what the order
 // holds.
-func (c *check) misleadingOrders() []*orderUnit {
+func (c *check) misleadingOrders() []*orderVerifier {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	units := make([]*orderUnit, 0, len(c.misleading))
+	units := make([]*orderVerifier, 0, len(c.misleading))
 	for id, hints := range c.misleading {
-		units = append(units, &orderUnit{id: id, hints: hints})
+		units = append(units, &orderVerifier{id: id, extraCustomers: hints})
 	}
 	return units
 }

@@ -33,8 +33,8 @@ func (d difference) text() string {
 	}
 }
 
-// valueTextLength is how much of a text or list a drift's detail shows.
-const valueTextLength = 120
+// maxValueText is how much of a text or list a drift's detail shows.
+const maxValueText = 120
 
 // valueText shows a value to people.
 func valueText(v types.AttributeValue) string {
@@ -61,8 +61,8 @@ func valueText(v types.AttributeValue) string {
 	default:
 		text = fmt.Sprintf("a value of type %s", strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember"))
 	}
-	if len(text) > valueTextLength {
-		text = strings.ToValidUTF8(text[:valueTextLength], "") + "..."
+	if len(text) > maxValueText {
+		text = strings.ToValidUTF8(text[:maxValueText], "") + "..."
 	}
 	return text
 }
@@ -74,13 +74,13 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		switch v, there := have[name]; {
-		case !there && !mayBeAbsent(c, e, name, want):
+		case !there && !isOptional(c, e, name, want):
 			found = append(found, difference{name: name, want: want[name]})
 		case there && !sameAttribute(c, name, v, want[name], want):
 			found = append(found, difference{name: name, have: v, want: want[name]})
 		}
 	}
-	for _, name := range ownAttributes(e) {
+	for _, name := range presenceAttributes(e) {
 		if v, there := have[name]; there && want[name] == nil {
 			found = append(found, difference{name: name, have: v})
 		}
@@ -88,9 +88,9 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	return found
 }
 
-// ownAttributes are those that mean something by being there. Records of that kind that should not
+// presenceAttributes are those that mean something by being there. Records of that kind that should not
 // have them must not.
-func ownAttributes(e *model.Entity) []string {
+func presenceAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
 		return names
@@ -104,9 +104,9 @@ func ownAttributes(e *model.Entity) []string {
 	return names
 }
 
-// mayBeAbsent reports whether a record without one of the attributes that it should have says the
+// isOptional reports whether a record without one of the attributes that it should have says the
 // same, or belongs to other software that leaves it out.
-func mayBeAbsent(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
+func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
 	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
 		return true
@@ -121,11 +121,11 @@ func mayBeAbsent(c commerce.Currency, e *model.Entity, name string, want model.R
 	case "orderId", "customerId":
 		return e.Name == model.EntityOrderItem.Name
 	}
-	return isNothing(want[name])
+	return isZeroValue(want[name])
 }
 
-// isNothing reports whether a value reads like an absent one.
-func isNothing(v types.AttributeValue) bool {
+// isZeroValue reports whether a value reads like an absent one.
+func isZeroValue(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return v.Value == ""
@@ -137,7 +137,7 @@ func isNothing(v types.AttributeValue) bool {
 		return !v.Value
 	case *types.AttributeValueMemberM:
 		for _, member := range v.Value {
-			if !isNothing(member) {
+			if !isZeroValue(member) {
 				return false
 			}
 		}
@@ -164,7 +164,7 @@ func sameAttribute(c commerce.Currency, name string, have, want types.AttributeV
 		lines, err := DecodeLines(have, currency)
 		return err == nil && slices.EqualFunc(model.BySKU(lines), model.BySKU(wanted), sameLine)
 	}
-	return agree(have, want)
+	return equivalent(have, want)
 }
 
 func sameLine(a, b commerce.LineItem) bool {
@@ -199,9 +199,9 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 	return lines, nil
 }
 
-// agree reports whether two values mean the same: numbers and sets however they are spelled, and in
+// equivalent reports whether two values mean the same: numbers and sets however they are spelled, and in
 // maps only what want has.
-func agree(have, want types.AttributeValue) bool {
+func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
 		return model.IsText(have, w.Value)
@@ -217,14 +217,14 @@ func agree(have, want types.AttributeValue) bool {
 			return slices.Equal(slices.Sorted(slices.Values(set.Value)), slices.Sorted(slices.Values(at.Texts(""))))
 		}
 		h, ok := have.(*types.AttributeValueMemberL)
-		return ok && slices.EqualFunc(h.Value, w.Value, agree)
+		return ok && slices.EqualFunc(h.Value, w.Value, equivalent)
 	case *types.AttributeValueMemberM:
 		h, ok := have.(*types.AttributeValueMemberM)
 		if !ok {
 			return false
 		}
 		for name, v := range w.Value {
-			if got, there := h.Value[name]; !there && !isNothing(v) || there && !agree(got, v) {
+			if got, there := h.Value[name]; !there && !isZeroValue(v) || there && !equivalent(got, v) {
 				return false
 			}
 		}
@@ -233,9 +233,9 @@ func agree(have, want types.AttributeValue) bool {
 	return false
 }
 
-// overlaid returns want with the members that only have has, in maps and in the lines of an order's
+// withUnknownMembers returns want with the members that only have has, in maps and in the lines of an order's
 // list. Other software may have added them.
-func overlaid(have, want types.AttributeValue) types.AttributeValue {
+func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:
 		h, ok := have.(*types.AttributeValueMemberM)
@@ -244,7 +244,7 @@ func overlaid(have, want types.AttributeValue) types.AttributeValue {
 		}
 		merged := maps.Clone(h.Value)
 		for name, v := range w.Value {
-			merged[name] = overlaid(merged[name], v)
+			merged[name] = withUnknownMembers(merged[name], v)
 		}
 		return &types.AttributeValueMemberM{Value: merged}
 	case *types.AttributeValueMemberL:
@@ -260,7 +260,7 @@ func overlaid(have, want types.AttributeValue) types.AttributeValue {
 		for i, v := range w.Value {
 			merged[i] = v
 			if sku := lineSKU(v); sku != "" {
-				merged[i] = overlaid(lines[sku], v)
+				merged[i] = withUnknownMembers(lines[sku], v)
 			}
 		}
 		return &types.AttributeValueMemberL{Value: merged}

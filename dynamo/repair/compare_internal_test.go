@@ -61,7 +61,7 @@ func TestValuesThatAgree(t *testing.T) {
 		"a map of maps that is deeper":  {m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), true},
 		"a map of maps that is another": {m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), m(model.Record{"a": m(model.Record{"b": model.Num(2)})}), false},
 	} {
-		if got := agree(c.have, c.want); got != c.agree {
+		if got := equivalent(c.have, c.want); got != c.agree {
 			t.Errorf("%s: %v, want %v", name, got, c.agree)
 		}
 	}

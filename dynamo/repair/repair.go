@@ -32,13 +32,13 @@ func (e *RefusedError) Error() string { return e.Reason }
 // dates are written at once.
 //
 // Errors: RefusedError, and those of failed.
-func (c *Client) Repair(ctx context.Context, v *Verdict) error {
-	fixes := slices.Clone(v.Fixes)
-	rank := func(w Fix) int {
+func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
+	fixes := slices.Clone(diag.Fixes)
+	rank := func(fix Fix) int {
 		switch {
-		case w.Event == nil && w.Key == v.Basis:
+		case fix.Event == nil && fix.Key == diag.TrustedKey:
 			return 2
-		case w.Event != nil || w.Dated:
+		case fix.Event != nil || fix.SetsUpdatedAt:
 			return 1
 		}
 		return 0
@@ -46,14 +46,14 @@ func (c *Client) Repair(ctx context.Context, v *Verdict) error {
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
 	// One action is the condition on the believed record, and one that on each other record that
 	// was relied on. A unit has no more than one event, which takes two.
-	most := table.MaxActions - 2 - len(v.Relied)
+	most := table.MaxActions - 2 - len(diag.Dependencies)
 	// With an event: the event and both records of its order, of which one is believed.
-	last := slices.IndexFunc(fixes, func(w Fix) bool { return rank(w) > 0 })
-	if v.AtOnce && len(fixes) > most { // lines of a list are small
+	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
+	if diag.SingleTransaction && len(fixes) > most { // lines of a list are small
 		return &RefusedError{Reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
 	}
 	for len(fixes) > 0 {
-		n, bytes := 0, model.SizeOf(v.Believed)
+		n, bytes := 0, model.SizeOf(diag.Trusted)
 		for n < min(len(fixes), most) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
 			bytes += fixes[n].size()
 			n++
@@ -61,7 +61,7 @@ func (c *Client) Repair(ctx context.Context, v *Verdict) error {
 		if n < len(fixes) && last > 0 && last < n {
 			n = last
 		}
-		if err := c.transact(ctx, v, fixes[:n]); err != nil {
+		if err := client.transact(ctx, diag, fixes[:n]); err != nil {
 			return err
 		}
 		fixes, last = fixes[n:], last-n
@@ -69,52 +69,52 @@ func (c *Client) Repair(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-func (c *Client) transact(ctx context.Context, v *Verdict, fixes []Fix) error {
+func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix) error {
 	var actions []types.TransactWriteItem
 	written := map[model.Keys]bool{}
 	var at time.Time
-	for _, w := range fixes {
-		if w.Event == nil {
+	for _, fix := range fixes {
+		if fix.Event == nil {
 			continue
 		}
-		both, happened, err := c.nextEvent(ctx, w)
+		both, happened, err := client.eventFixes(ctx, fix)
 		if err != nil {
 			return err
 		}
-		for _, w := range both {
-			actions = append(actions, c.action(w))
+		for _, fix := range both {
+			actions = append(actions, client.transactionItem(fix))
 		}
 		at = happened
 	}
-	for _, w := range fixes {
-		if w.Event != nil {
+	for _, fix := range fixes {
+		if fix.Event != nil {
 			continue
 		}
-		written[w.Key] = true
-		if w.Dated {
-			w.Attribute("updatedAt", model.Str(model.Timestamp(at)))
+		written[fix.Key] = true
+		if fix.SetsUpdatedAt {
+			fix.SetAttribute("updatedAt", model.Str(model.Timestamp(at)))
 		}
-		actions = append(actions, c.action(w))
+		actions = append(actions, client.transactionItem(fix))
 	}
-	for _, r := range append([]Relied{{v.Basis, v.Believed}}, v.Relied...) {
+	for _, r := range append([]Dependency{{diag.TrustedKey, diag.Trusted}}, diag.Dependencies...) {
 		if written[r.Key] || r.Key.PK == "" {
 			continue
 		}
 		written[r.Key] = true
 		e := &table.Expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &c.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(asRead(r.Have, nil)(e)),
+			TableName: &client.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(unchangedSince(r.AsRead, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
-	_, err := c.Table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.Table.Bulk)
+	_, err := client.Table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, client.Table.Bulk)
 	if err == nil {
 		return nil
 	}
 	if refused := refusal(err); refused != nil {
 		return refused
 	}
-	return table.Failed("TransactWriteItems", "to repair "+v.Basis.PK, err)
+	return table.Failed("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
 }
 
 // refusal is why a transaction was turned away for good, nil where it was not.
@@ -151,63 +151,63 @@ func refusal(err error) error {
 	return &RefusedError{Reason: "the records keep changing"}
 }
 
-// action is a write with its conditions.
-func (c *Client) action(w Fix) types.TransactWriteItem {
+// transactionItem is a write with its conditions.
+func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	e := &table.Expression{}
 	switch {
-	case w.put != nil:
+	case fix.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &c.Table.Name, Item: w.put, ConditionExpression: aws.String(table.Absent(e)),
+			TableName: &client.Table.Name, Item: fix.put, ConditionExpression: aws.String(table.Absent(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
-	case w.deletes:
+	case fix.isDelete:
 		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &c.Table.Name, Key: w.Key.Attributes(), ConditionExpression: aws.String(asRead(w.Have, nil)(e)),
+			TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: aws.String(unchangedSince(fix.AsRead, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	}
-	condition := asRead(w.Have, append(table.AttributeNames(w.Set), w.remove...))(e)
+	condition := unchangedSince(fix.AsRead, append(table.AttributeNames(fix.Set), fix.remove...))(e)
 	var sets, removes []string
-	for _, name := range table.AttributeNames(w.Set) {
-		if w.Have[name] == nil {
+	for _, name := range table.AttributeNames(fix.Set) {
+		if fix.AsRead[name] == nil {
 			condition += " AND attribute_not_exists(" + e.Foreign(name) + ")"
 		}
-		sets = append(sets, e.Foreign(name)+" = "+e.Value(w.Set[name]))
+		sets = append(sets, e.Foreign(name)+" = "+e.Value(fix.Set[name]))
 	}
-	for _, name := range w.remove {
+	for _, name := range fix.remove {
 		removes = append(removes, e.Foreign(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &c.Table.Name, Key: w.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.Clauses(sets, removes)),
+		TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.Clauses(sets, removes)),
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 	}}
 }
 
-// nextEvent are the fixes that write an event behind the one whose id and time it bears, and behind
+// eventFixes are the fixes that write an event behind the one whose id and time it bears, and behind
 // its customer's last one, whose place it takes, and when it happened.
 //
 // Errors: RefusedError where the customer's id can be in no key, and those of failed.
-func (c *Client) nextEvent(ctx context.Context, w Fix) ([]Fix, time.Time, error) {
-	b := c.Table.KeyBuilder()
-	k := model.LastEvent.Key(b, w.Customer)
+func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time, error) {
+	b := client.Table.KeyBuilder()
+	k := model.LastEvent.Key(b, fix.Customer)
 	if b.Err != nil {
 		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
 	}
-	found, err := c.Get(ctx, Consistent, k)
+	found, err := client.Get(ctx, Consistent, k)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	last := found[k]
-	e := *w.Event
+	e := *fix.Event
 	own, _ := e.ID.Time()
 	customers, _ := model.LastEventID(last).Time()
-	at := c.Table.After(e.At, own, customers)
-	id, err := c.Table.NewULID(at)
+	at := client.Table.After(e.At, own, customers)
+	id, err := client.Table.NewULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	e.ID, e.At = commerce.EventID(id), at
-	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, w.Customer, e)
+	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, fix.Customer, e)
 	if b.Err != nil {
 		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
 	}
@@ -215,7 +215,7 @@ func (c *Client) nextEvent(ctx context.Context, w Fix) ([]Fix, time.Time, error)
 	if last == nil {
 		return append(fixes, Fix{Key: k, put: next}), at, nil
 	}
-	return append(fixes, Replacement(last, next)), at, nil
+	return append(fixes, NewReplacement(last, next)), at, nil
 }
 
 // maxRepairBytes is how large a transaction of a repair is. DynamoDB takes 4 MB; the keys of
@@ -223,18 +223,20 @@ func (c *Client) nextEvent(ctx context.Context, w Fix) ([]Fix, time.Time, error)
 const maxRepairBytes = 3 << 20
 
 // size is about how many bytes of a transaction a fix takes: what is written, and what is compared.
-func (w *Fix) size() int { return model.SizeOf(w.Have) + model.SizeOf(w.put) + model.SizeOf(w.Set) }
+func (fix *Fix) size() int {
+	return model.SizeOf(fix.AsRead) + model.SizeOf(fix.put) + model.SizeOf(fix.Set)
+}
 
 // maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300
 // operators and 4 KiB of text.
 const maxConditions = 120
 
-// asRead is the condition that a record is as it was read; that there is none, where have is nil.
+// unchangedSince is the condition that a record is as it was read; that there is none, where have is nil.
 //
 // The first attributes to be compared are those that Ordergraph changes with every write, and then
 // those that the repair changes. Only a record of more than maxConditions attributes has some that
 // are not compared. It has them of other software.
-func asRead(have model.Record, changed []string) table.Condition {
+func unchangedSince(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.Absent
 	}

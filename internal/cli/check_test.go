@@ -122,9 +122,9 @@ func TestCheckAsJSON(t *testing.T) {
 	db, table, variables := seeded(t)
 	damageSample(t, db, table)
 	type line struct {
-		Class, PK, SK, Detail string
-		Repaired              bool
-		Summary               *struct {
+		Kind, PK, SK, Detail string
+		Repaired             bool
+		Summary              *struct {
 			Clean     bool
 			Records   int
 			Orders    int
@@ -157,7 +157,7 @@ func TestCheckAsJSON(t *testing.T) {
 			t.Errorf("%s: %d drifts, %+v", c.line, len(drifts), last)
 		}
 		for _, d := range drifts {
-			if d.Class == "" || d.PK == "" || d.SK == "" || d.Detail == "" || d.Repaired != (c.fixed > 0) {
+			if d.Kind == "" || d.PK == "" || d.SK == "" || d.Detail == "" || d.Repaired != (c.fixed > 0) {
 				t.Errorf("%s: %+v", c.line, d)
 			}
 		}

@@ -54,9 +54,9 @@ type DriftClass struct {
 	Name string
 	// What says what is wrong.
 	What string
-	// Repair says what a repair does, or what a person has to do if ByHand is set.
+	// Repair says what a repair does, or what a person has to do if RemedyManual is set.
 	Repair string
-	// ByHand reports whether no repair is made.
+	// RemedyManual reports whether no repair is made.
 	ByHand bool
 }
 

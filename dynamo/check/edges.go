@@ -1,0 +1,132 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
+)
+
+// recordWithEdges holds a record and its edges, as they were read.
+type recordWithEdges struct {
+	// entity is the entity of the record, and primary the primary key of the record.
+	entity     *model.Entity
+	primaryKey model.Keys
+	// records are the record and its edges, by their keys.
+	records map[model.Keys]model.Record
+}
+
+// newRecordWithEdges returns an edged for which nothing has been read. values are the values in the record's
+// primary key, by name.
+func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdges {
+	return recordWithEdges{entity: e, primaryKey: e.KeyWith(values), records: map[model.Keys]model.Record{}}
+}
+
+// record returns the record, or nil if it was not found.
+func (r *recordWithEdges) record() model.Record { return r.records[r.primaryKey] }
+
+// edge returns the edge of an entity, or nil if it was not found.
+func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
+
+// edgeKey returns the primary key of the edge of an entity.
+func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
+	return e.KeyWith(r.entity.KeyValues(r.primaryKey))
+}
+
+// put remembers a record that was read: the record itself, or one of its edges.
+func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
+
+// keys returns the primary keys of the record and of all its possible edges, in the order of trust.
+func (r *recordWithEdges) keys() []model.Keys {
+	ks := []model.Keys{r.primaryKey}
+	for _, e := range r.entity.Edges() {
+		ks = append(ks, r.edgeKey(e))
+	}
+	return ks
+}
+
+// firstRecord returns the first record found, in the order of keys, or nil.
+func (r *recordWithEdges) firstRecord() model.Record {
+	for _, k := range r.keys() {
+		if rec := r.records[k]; rec != nil {
+			return rec
+		}
+	}
+	return nil
+}
+
+// decoder decodes a record or an edge of it.
+type decoder[V any] func(model.Reader) (*V, error)
+
+// decode decodes the record or an edge, without the attributes that cannot be read.
+func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, with decoder[V]) (*V, error) {
+	e := model.EntityOf(k)
+	return with(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
+}
+
+// decodeFirst decodes the record, or the first readable edge if the record is missing or cannot be
+// decoded. It returns the value and the record it came from, or nil if nothing can be decoded.
+func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, with decoder[V]) (*V, model.Record) {
+	for _, k := range r.keys() {
+		if r.records[k] == nil {
+			continue
+		}
+		if value, err := decode(diag, r, k, with); err == nil {
+			return value, r.records[k]
+		}
+	}
+	return nil, nil
+}
+
+// isLost reports whether the record is missing and its edges hold no more than keys.
+func (r *recordWithEdges) isLost() bool {
+	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
+		edge := r.edge(e)
+		return edge != nil && !repair.HasOnlyKeys(e, edge)
+	})
+}
+
+// verifyUndecodable reports a record that cannot be decoded, or the edges of a missing record.
+func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, with decoder[V]) {
+	if r.record() != nil {
+		_, err := decode(diag, r, r.primaryKey, with)
+		diag.AddUnreadable(r.primaryKey, err)
+		return // the edges may be right
+	}
+	for _, k := range r.keys() {
+		if rec := r.records[k]; rec != nil {
+			if _, err := decode(diag, r, k, with); err != nil && !repair.HasOnlyKeys(model.EntityOf(k), rec) {
+				diag.AddUnreadable(k, err)
+			} else {
+				diag.AddOrphan(repair.DriftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.What))
+			}
+		}
+	}
+}
+
+// verifyEdges reports edges that are missing, that differ from the record, or that the record should
+// not have. wanted are the records that should exist; nil if the record itself does not exist.
+func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, wanted []model.Record) {
+	want := map[model.Keys]model.Record{}
+	for _, rec := range wanted {
+		want[model.KeyOf(rec)] = rec
+	}
+	for _, e := range r.entity.Edges() {
+		k, by := r.edgeKey(e), strings.Join(e.ListedBy(), ", ")
+		left := func(name string) bool { return diag.LeavesUnchanged(e, k, name) }
+		switch have, want := r.records[k], want[k]; {
+		case have != nil && want != nil:
+			diag.Compare(e, have, want, repair.DriftEdgeDiffers)
+		case want != nil:
+			diag.AddMissing(repair.DriftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.What, by))
+		case have != nil && wanted == nil:
+			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.What))
+		case have != nil && slices.ContainsFunc(e.ListedBy(), left):
+			diag.Readable(e, have) // nobody knows whether it should be there
+		case have != nil:
+			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.What, by))
+		}
+	}
+}
