@@ -11,13 +11,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// categoryVerifier is a category's record, and how many products the category's list has.
+// categoryVerifier verifies the record of a category and its product count.
 type categoryVerifier struct {
 	baseVerifier
 	name   string
 	record model.Record
-	// products is the number of products, as counted while the record stood still. changed reports
-	// that the record changed meanwhile.
+	// products is the number of products in the category's list. changed reports whether the record
+	// changed during the count.
 	products int
 	changed  bool
 }
@@ -28,9 +28,9 @@ func (v *categoryVerifier) key(*table.Table) model.Keys {
 
 func (v *categoryVerifier) add(_ *model.Entity, rec model.Record) { v.record = rec }
 
-// read counts the products. Each mutation that changes which products a category has changes the
-// category's record. So the number is right if the record is the same before and after, and the
-// index has caught up in between with what was written before.
+// read counts the products. Each mutation that moves a product into or out of a category also
+// writes the category's record. So the count is exact if the record is unchanged and the index had
+// time to catch up.
 func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	before, err := c.client.Record(ctx, v.key(c.table))
 	if err != nil {
@@ -47,7 +47,7 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// uncertainty requires that the record stood still.
+// uncertainty requires that the record did not change during the count.
 func (v *categoryVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.changed {
 		return "the category changed each time that its products were counted"
@@ -72,7 +72,7 @@ func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// noteCategory notes the number in a category's record, if nothing else is wrong with the record.
+// noteCategory notes the product count of a category's record that has no other drift.
 func (c *check) noteCategory(rec model.Record) {
 	name := model.KeyValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
@@ -89,12 +89,12 @@ func (c *check) countInCategory(v *productVerifier) {
 	if v.decoded != nil {
 		name = v.decoded.Category
 	}
-	if k := (&categoryVerifier{name: name}).key(c.table); k.PK != "" { // else it is in no category
+	if k := (&categoryVerifier{name: name}).key(c.table); k.PK != "" { // else it has no category
 		c.categories.Increment(k)
 	}
 }
 
-// addCategoryCandidates suspects those whose number of products is another one than was seen.
+// addCategoryCandidates adds the categories whose product count differs from the scanned products.
 func (c *check) addCategoryCandidates() {
 	for _, k := range c.categories.Candidates(true) {
 		c.addCandidate(target{targetCategory, model.KeyValue(model.EntityCategory.SK, k.SK)}, candidate{})

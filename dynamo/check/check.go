@@ -19,101 +19,96 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Checks are the checks of the records of a table.
+// Checks verifies and repairs the records of a table.
 type Checks struct{ table *table.Table }
 
-// NewChecks returns the checks of a table.
+// NewChecks returns the checker of a table.
 func NewChecks(t *table.Table) Checks { return Checks{t} }
 
-// Options say how CheckRecords works.
+// Options configures CheckRecords.
 type Options struct {
-	// Segments is in how many parts the table is read at once, 1 where it is 0.
+	// Segments is the number of segments that are scanned in parallel; 0 means 1.
 	Segments int
-	// Parallel is how many suspicious units are verified at once, 1 where it is 0.
+	// Parallel is the number of candidates that are verified in parallel; 0 means 1.
 	Parallel int
-	// Repair puts right what is found.
+	// Repair reports whether drifts are repaired.
 	Repair bool
-	// IndexLag is how long the index may lag behind the table, a second where it is 0; it usually
-	// is some milliseconds. Sums over it wait that long. NoIndexLag is for engines whose index does
-	// not lag.
+	// IndexLag is the longest time by which the index lags behind the table; 0 means a second. The
+	// index usually lags by milliseconds. Counts over the index wait that long. NoIndexLag is for
+	// engines whose index does not lag.
 	IndexLag time.Duration
-	// Suspects is how many suspicious units are remembered while the table is read, 10,000 where it
-	// is 0. When there are more they are verified first, so that a table that is wrong from end to
-	// end does not fill the memory. As many again are remembered of those that cannot be verified
-	// before the table is read to its end.
+	// Suspects is the maximum number of candidates in memory during the scan; 0 means 10,000. At the
+	// maximum, the scan pauses until they are verified. The same maximum applies to the candidates
+	// that cannot be verified before the scan ends.
 	Suspects int
-	// Found, where it is set, is told each drift, Unsettled each record of which the check could
-	// not tell, and Progress how far the check is. They are called one at a time, and the check
-	// waits for them.
-	Found     func(Drift)
+	// Found receives each drift. This and the next two may be nil. CheckRecords calls one at a time
+	// and waits for the call.
+	Found func(Drift)
+	// Unsettled receives each record that could not be verified.
 	Unsettled func(Unsettled)
-	Progress  func(CheckProgress)
+	// Progress receives the progress.
+	Progress func(CheckProgress)
 }
 
 // NoIndexLag is the IndexLag of an index that does not lag.
 const NoIndexLag time.Duration = -1
 
-// defaultIndexLag is the IndexLag where nothing is said.
+// defaultIndexLag is the IndexLag if none is set.
 const defaultIndexLag = time.Second
 
-// Drift is a record that disagrees with others or with the model.
+// Drift is a record that contradicts another record or the model.
 type Drift struct {
-	// Class is the name of one of DriftClasses.
+	// Class is the Name of a repair.DriftClass.
 	Class string `json:"kind"`
-	// PK and SK are the record's key, also of one that is missing.
+	// PK and SK are the primary key of the record, which may be missing.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
-	// Detail says what is, and what should be.
+	// Detail states the stored values and the expected values.
 	Detail string `json:"detail"`
-	// Repaired reports whether it has been put right.
+	// Repaired reports whether the drift has been repaired.
 	Repaired bool `json:"repaired"`
-	// ByHand reports whether no repair is made for it.
+	// ByHand reports whether CheckRecords cannot repair the drift.
 	ByHand bool `json:"byHand,omitempty"`
-	// StandIn reports whether the missing record is replaced with one that says nothing but its id.
+	// StandIn reports whether the repair of a missing record writes a stand-in that has only an ID.
 	StandIn bool `json:"standIn,omitempty"`
 }
 
-// Unsettled is a record of which a check could not tell whether it, and what follows from it,
-// agrees with others.
+// Unsettled is a record that could not be verified.
 type Unsettled struct {
-	// PK and SK are the record's key.
+	// PK and SK are the primary key of the record.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
-	// Reason tells why.
+	// Reason says why the record could not be verified.
 	Reason string `json:"reason"`
 }
 
-// CheckProgress is how far a check is.
+// CheckProgress is the progress of a check.
 type CheckProgress struct {
-	// Records is how many records were read, Found how many drifts were found.
+	// Records is the number of records read, Found the number of drifts found.
 	Records, Found int
-	// Settling is how many suspicious units have to be verified, 0 while the table is still being
-	// read.
+	// Settling is the number of candidates that remain to be verified. It is 0 during the scan.
 	Settling int
 }
 
-// Summary is what came of a check.
+// Summary is the result of a check.
 type Summary struct {
-	// Records is how many records the table has, Foreign how many of them are of kinds that the
-	// model does not know.
+	// Records counts all records, including external records, which are no entity of the model.
 	Records, Foreign int
-	// Orders, Customers, Products, Employees and Warehouses are how many of each were verified.
+	// Orders, Customers, Products, Employees and Warehouses count the verified records.
 	Orders, Customers, Products, Employees, Warehouses int
-	// Found is how many drifts there are of each class, Repaired how many of them have been put
-	// right.
+	// Found and Repaired count the drifts by kind.
 	Found, Repaired map[string]int
-	// ByHand is how many of those that are left no repair is made for.
+	// ByHand counts the remaining drifts that CheckRecords cannot repair.
 	ByHand int
-	// Unsettled is how many units changed so often, or depend on a record that cannot be read, that
-	// nothing can be said about them.
+	// Unsettled counts the records that could not be verified. They changed during each attempt, or
+	// they depend on an unreadable record.
 	Unsettled int
-	// Requests is how many reads were made, ReadUnits what DynamoDB says that they took; 0 where it
-	// says nothing.
+	// Requests counts the reads. ReadUnits is their capacity as DynamoDB reports it, or 0.
 	Requests  int
 	ReadUnits float64
 }
 
-// Left is how many drifts have not been put right.
+// Left returns the number of drifts that have not been repaired.
 func (s Summary) Left() int {
 	n := 0
 	for kind, found := range s.Found {
@@ -122,13 +117,12 @@ func (s Summary) Left() int {
 	return n
 }
 
-// targetKind is what a unit is of.
+// targetKind is the kind of a target.
 type targetKind int
 
-// The kinds, in the order in which suspicious units are verified: what orders need before
-// customers, what customers claim before claims, the stock when all orders are right, and
-// categories when all products are. Warehouses come behind all that refer to them, and the numbers
-// of orders last.
+// The kinds in the order of verification. A kind comes after the kinds on which its verification
+// depends: customers after orders, claims after customers, stock after orders, categories after
+// products, warehouses after everything that refers to them, and counts of orders last.
 const (
 	targetOrder targetKind = iota
 	targetCustomer
@@ -142,39 +136,37 @@ const (
 	targetKinds
 )
 
-// target names a unit.
+// target identifies what a verifier verifies.
 type target struct {
 	kind targetKind
 	id   string
 }
 
-// verifier is a record with all that follows from it, which is verified and repaired as a whole. Other
-// units do not need to be read for that.
+// verifier verifies and repairs a record and the records that derive from it. It reads all records
+// that it needs, so verifiers are independent of each other.
 type verifier interface {
-	// add takes a record of the unit's item collection.
+	// add adds a record of the item collection.
 	add(e *model.Entity, rec model.Record)
-	// read reads the unit anew, consistently.
+	// read discards the records and reads them again consistently.
 	read(ctx context.Context, c *check) error
-	// verify tells what is wrong with what was read.
+	// verify compares the records that were read.
 	verify(c *check) *repair.Diagnosis
-	// propagate tells the check what follows from the unit for others. v is what was wrong, and last
-	// what still is.
+	// propagate passes the consequences for other targets to the check. diag is the first confirmed
+	// diagnosis, last the diagnosis after the repair.
 	propagate(c *check, diag, last *repair.Diagnosis)
-	// key is the key of the record that names the unit.
+	// key returns the key of the record that identifies the target.
 	key(t *table.Table) model.Keys
-	// uncertainty returns why v, which was made of what was read last, is not certain; empty if nothing
-	// speaks against it.
+	// uncertainty returns why a diagnosis of the last read is not certain, or an empty string.
 	uncertainty(diag *repair.Diagnosis) string
-	// markRepaired tells the unit that it has been repaired.
+	// markRepaired is called after a repair.
 	markRepaired()
-	// hasRoot reports whether the record was read from which the others of the unit follow. A unit
-	// without it is not repaired before the scan has ended: a record that the scan has yet to read
-	// may tell what it was.
+	// hasRoot reports whether the record was read from which the others derive. Without that record,
+	// the repair waits for the end of the scan, which may still find evidence.
 	hasRoot() bool
 }
 
-// baseVerifier has the methods of units all of whose records are read at once: no reading is in
-// doubt, and nothing follows from the result.
+// baseVerifier has the methods of a verifier whose reads are always certain and which has nothing
+// to propagate.
 type baseVerifier struct{}
 
 func (baseVerifier) uncertainty(*repair.Diagnosis) string { return "" }
@@ -185,93 +177,89 @@ func (baseVerifier) hasRoot() bool { return true }
 
 func (baseVerifier) propagate(*check, *repair.Diagnosis, *repair.Diagnosis) {}
 
-// candidate is why a unit is to be verified, and what its verification has to know.
+// candidate is the reason to verify a target, and the evidence from other records.
 type candidate struct {
-	// findings are what the scan found.
+	// findings are the findings of the scan.
 	findings []repair.Finding
 	// extraCustomers may have copies of an order.
 	extraCustomers []commerce.CustomerID
-	// referenced reports whether another record refers to a customer or warehouse.
+	// referenced reports whether another record refers to the customer or warehouse.
 	referenced bool
-	// recountStock requires that the stock of a product is counted from its levels and orders.
+	// recountStock reports whether the stock of the product is recounted from levels and orders.
 	recountStock bool
-	// countOrders requires that the orders of a product are counted.
+	// countOrders reports whether the orders of the product are counted.
 	countOrders bool
-	// newerCopies and newerEvents are orders of a customer with which the customer's last event is to be
-	// compared.
+	// newerCopies and newerEvents are orders that may have a newer event than the customer's last
+	// event.
 	newerCopies, newerEvents newerOrders
-	// claimedAddress is an e-mail address whose claim names a customer.
+	// claimedAddress is an email address whose claim names the customer.
 	claimedAddress string
 }
 
-// defaultMaxCandidates is how many suspicious units are remembered where nothing is said.
+// defaultMaxCandidates is the maximum number of candidates if none is set.
 const defaultMaxCandidates = 10_000
 
-// check is one check of a table. Its memory is a page a segment, the suspects, and some hundred
-// bytes for each product, for each misleading order, and for each order that is not delivered or
-// cancelled.
+// check is one check of a table. It keeps in memory a page per segment, the candidates, and some
+// hundred bytes for each product, each misleading order and each open order.
 type check struct {
 	table  *table.Table
 	client *repair.Client
 	opts   Options
 
-	// verifying is held while suspects are verified before the table is read to its end.
+	// verifying is held while candidates are verified during the scan.
 	verifying sync.Mutex
 
 	mu         sync.Mutex
 	summary    Summary
 	candidates map[target]candidate
-	// postponed are suspects that were found not to be rooted during the scan.
+	// postponed are the candidates that must wait for the end of the scan; see hasRoot.
 	postponed map[target]candidate
 	scanDone  bool
-	// toVerify is how many suspects are being verified.
+	// toVerify is the number of candidates that remain to be verified.
 	toVerify int
 	reported repair.RecentSet
 
-	// heldStock is what pending and confirmed orders hold of each product, as they were when they were
-	// read.
+	// heldStock is the stock that pending and confirmed orders hold, as read by the scan.
 	heldStock map[commerce.SKU]int
-	// misleading are orders that are left with inconsistencies because of which their own record
-	// does not tell what they hold, or the index does not list them, with the customers who may
-	// have copies.
+	// misleading are orders with an unrepaired drift that falsifies a recount: their own record has
+	// wrong items or status, or the index omits them. The values are the customers who may have
+	// copies.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
-	// uncertainProducts are products of which an order that cannot be read may hold something, with that
-	// order.
+	// uncertainProducts maps a product to an unreadable order that may hold stock of it.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
-	// driftedCustomers are the customers of orders that are left with inconsistencies.
+	// driftedCustomers are the customers of orders with an unrepaired drift.
 	driftedCustomers map[commerce.CustomerID]bool
-	// unreadableCustomers are the customers whom orders name that cannot be read.
+	// unreadableCustomers are the customers of unreadable orders.
 	unreadableCustomers map[commerce.CustomerID]bool
-	// abandonedOrder is an order of which nothing was read that tells what it holds; empty if there is
+	// abandonedOrder is an order that was not verified and may hold any product; empty if there is
 	// none.
 	abandonedOrder commerce.OrderID
-	// recordedStock is what the products' records said, to be compared with held when all orders have been
-	// read.
+	// recordedStock is the stock in the products' records. It is compared with heldStock after the
+	// scan.
 	recordedStock map[commerce.SKU]productStock
-	// categories are the numbers of products in categories, and lists those of orders in the lists of
-	// products and account reps.
+	// categories compares the product counts of categories, orderLists the order counts of products
+	// and account reps.
 	categories counting.Counters
 	orderLists *counting.ListCounts
-	// seenWarehouses are those that were read, referred those that levels and employees refer to.
+	// seenWarehouses were read. referencedWarehouses are named by inventory levels and employees.
 	seenWarehouses       map[commerce.WarehouseID]bool
 	referencedWarehouses map[commerce.WarehouseID]bool
 	// orderCounter counts the orders by status.
 	orderCounter *counting.OrderCounter
-	// missingCopies is how many orders a customer's partition lacks that were not put there; it is
-	// less than zero where it has too many.
+	// missingCopies is the number of copies of orders that a customer's partition lacks after the
+	// repair. It is negative if there are too many copies.
 	missingCopies map[commerce.CustomerID]int
 }
 
-// productStock is what a product's records said when they were read.
+// productStock is the stock in a product's record.
 type productStock struct{ inventory, available int }
 
-// CheckRecords reads the whole table and verifies that records that say the same thing agree: see
-// DriftClasses. With opts.Repair it puts right what can be. It may run while the table is in use:
-// what is found was found in two readings, and a repair is made only as long as the records are as
-// they were read.
+// CheckRecords scans the table and verifies that its records are consistent. repair.DriftClasses
+// lists the kinds of drifts. With opts.Repair, it repairs them. The table may be in use: a drift is
+// reported only if two reads agree, and a repair requires that the records are unchanged.
 //
-// Errors: ClockError where it is to repair and the clocks differ; ErrUnavailable, ErrNoTable,
-// ErrAccessDenied, the context's. The summary is that of what was done until then.
+// It returns ClockError if it should repair and the clocks differ, ErrUnavailable, ErrNoTable,
+// ErrAccessDenied or the context's error. The summary includes what was done before the error.
 func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
 	if err := checks.table.ClockErr(); err != nil && opts.Repair {
 		return Summary{}, err
@@ -333,7 +321,7 @@ func (c *check) run(ctx context.Context) error {
 	return nil
 }
 
-// addCandidate remembers a unit to be verified.
+// addCandidate adds a candidate, or merges it with the candidate of the same target.
 func (c *check) addCandidate(k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -342,7 +330,7 @@ func (c *check) addCandidate(k target, s candidate) {
 
 func (c *check) addCandidateLocked(k target, s candidate) { c.candidates[k] = c.candidates[k].merge(s) }
 
-// merge returns what both suspicions of a unit say.
+// merge returns a candidate with the evidence of both.
 func (s candidate) merge(other candidate) candidate {
 	if s.findings == nil {
 		s.findings = other.findings
@@ -355,14 +343,14 @@ func (s candidate) merge(other candidate) candidate {
 	s.referenced = s.referenced || other.referenced
 	s.recountStock, s.countOrders = s.recountStock || other.recountStock, s.countOrders || other.countOrders
 	if s.claimedAddress == "" || other.claimedAddress != "" && other.claimedAddress < s.claimedAddress {
-		s.claimedAddress = other.claimedAddress // the same one in every check
+		s.claimedAddress = other.claimedAddress // the smallest, so that every check chooses the same
 	}
 	s.newerCopies, s.newerEvents = s.newerCopies.latest(other.newerCopies), s.newerEvents.latest(other.newerEvents)
 	return s
 }
 
-// addStockCandidates suspects the products whose available stock is not what the orders left, as they
-// were read one after the other, or whose number of orders differs.
+// addStockCandidates adds the products whose available stock or number of orders differs from the
+// scanned orders.
 func (c *check) addStockCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -378,7 +366,7 @@ func (c *check) addStockCandidates() {
 	}
 }
 
-// addWarehouseCandidates suspects those that others refer to and that were not seen.
+// addWarehouseCandidates adds the warehouses that are referenced and were not scanned.
 func (c *check) addWarehouseCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -389,14 +377,14 @@ func (c *check) addWarehouseCandidates() {
 	}
 }
 
-// addReferencedWarehouse remembers that a record refers to a warehouse.
+// addReferencedWarehouse records that a level or an employee refers to a warehouse.
 func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.referencedWarehouses[id] = true
 }
 
-// verifyIfFull verifies the suspects when there are too many to remember.
+// verifyIfFull verifies the candidates if their number has reached the maximum.
 func (c *check) verifyIfFull(ctx context.Context) error {
 	if !c.isFull() {
 		return nil
@@ -420,7 +408,7 @@ func (c *check) isFull() bool {
 	return len(c.candidates) >= c.opts.Suspects
 }
 
-// verifyCandidates verifies the suspicious units of a kind.
+// verifyCandidates verifies all candidates of a kind.
 func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	c.mu.Lock()
 	taken := map[target]candidate{}
@@ -455,7 +443,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	return nil
 }
 
-// newVerifier returns a unit of which nothing has been read. r recounts the stock of products.
+// newVerifier returns a verifier that has read nothing. r recounts the stock of products.
 func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	switch k.kind {
 	case targetOrder:
@@ -463,7 +451,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		for _, id := range s.extraCustomers {
 			hints[id] = true
 		}
-		// Without findings it may have been found to be right, and only its copy not.
+		// Without findings, the scan may have verified the order and only its copy is suspect.
 		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: hints, mayBeCounted: s.findings == nil}
 	case targetCustomer:
 		v := newCustomerVerifier(c.table, k.id)
@@ -492,15 +480,14 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	}
 }
 
-// maxAttempts is how often a unit is read to find out what is wrong with it, and repaired.
+// maxAttempts is the maximum number of times that a target is read before its repair.
 const maxAttempts = 4
 
-// verifyAndRepair verifies a unit, reports what is wrong with it, and repairs it where that is asked for. r
-// recounts the stock of products.
+// verifyAndRepair verifies a target, repairs it if opts.Repair is set, and reports the drifts.
 func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *stockRecount) error {
 	v := c.newVerifier(k, s, r)
 	attempts := attempts{remaining: maxAttempts, previous: s.findings}
-	// found is what was certain at any time, and last the last reading.
+	// found has every confirmed finding, last is the latest diagnosis.
 	var found, last *repair.Diagnosis
 	for {
 		diag, ok, err := c.readConfirmed(ctx, v, &attempts)
@@ -525,7 +512,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		if found.RefusalReason == "" && !hasNewFindings(diag, last) {
 			break
 		}
-		// Somebody was quicker, or the repair showed what could not be seen before it.
+		// The records changed before the repair, or the repair revealed another drift.
 		attempts.previous = last.Findings
 	}
 	if found == nil {
@@ -533,7 +520,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		defer c.mu.Unlock()
 		c.reportUnverifiedLocked(v.key(c.table), attempts.uncertainty)
 		if order, ok := v.(*orderVerifier); ok && order.orderRecord == nil {
-			c.markUncertainLocked(order) // a recount finds those in the index
+			c.markUncertainLocked(order) // a recount finds the orders in the index
 		}
 		return nil
 	}
@@ -542,7 +529,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 	return nil
 }
 
-// postpone leaves a unit to be verified when the scan has ended.
+// postpone keeps a candidate until the end of the scan.
 func (c *check) postpone(v verifier, k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -558,19 +545,17 @@ func (c *check) postpone(v verifier, k target, s candidate) {
 	c.postponed[k] = s
 }
 
-// attempts are those to verify a unit.
+// attempts limits the reads of a target.
 type attempts struct {
-	// remaining is how many more there may be.
 	remaining int
-	// previous is what the reading before found.
+	// previous are the findings of the previous read.
 	previous []repair.Finding
-	// uncertainty is why the last reading was not enough.
+	// uncertainty is why the last read was not sufficient.
 	uncertainty string
 }
 
-// readConfirmed reads a unit until two readings in a row find the same, as a mutation is atomic and
-// several reads are not. One that finds nothing is enough. It tells false where there was no such
-// reading.
+// readConfirmed reads a target until two consecutive reads have the same findings. A single read is
+// not atomic, a mutation is. A read without findings is sufficient. ok is false if no reads agreed.
 func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (diag *repair.Diagnosis, ok bool, err error) {
 	for a.remaining > 0 {
 		a.remaining--
@@ -590,8 +575,8 @@ func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (dia
 	return nil, false, nil
 }
 
-// repairAndReread repairs what is wrong with a unit, and reads it again. Where the repair was refused it
-// tells why, and what is wrong is what was.
+// repairAndReread repairs a target and reads it again. If the repair is refused, it returns the
+// reason and the same diagnosis.
 func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Diagnosis) (after *repair.Diagnosis, refused string, err error) {
 	err = c.client.Repair(ctx, diag)
 	if refused := (*repair.RefusedError)(nil); errors.As(err, &refused) {
@@ -607,7 +592,7 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Di
 	return v.verify(c), "", nil
 }
 
-// reportUnverifiedLocked tells of a unit of which nothing can be told.
+// reportUnverifiedLocked reports a target that could not be verified.
 func (c *check) reportUnverifiedLocked(k model.Keys, why string) {
 	c.summary.Unsettled++
 	if c.opts.Unsettled != nil {
@@ -615,7 +600,7 @@ func (c *check) reportUnverifiedLocked(k model.Keys, why string) {
 	}
 }
 
-// hasNewFindings reports whether after has what before has not.
+// hasNewFindings reports whether after has a finding that before lacks.
 func hasNewFindings(before, after *repair.Diagnosis) bool {
 	for _, f := range after.Findings {
 		if !before.HasFinding(f.Kind, f.Key) {
@@ -625,8 +610,7 @@ func hasNewFindings(before, after *repair.Diagnosis) bool {
 	return false
 }
 
-// report tells of drifts that are certain. Those that the last reading does not have were put
-// right.
+// report reports confirmed drifts. A drift without a finding in last has been repaired.
 func (c *check) report(found, last *repair.Diagnosis) {
 	if found == nil {
 		return
@@ -657,7 +641,7 @@ func (c *check) report(found, last *repair.Diagnosis) {
 	}
 }
 
-// hasReported reports whether something was found about a record, as far as is remembered.
+// hasReported reports whether a drift of the record was reported recently.
 func (c *check) hasReported(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -675,30 +659,29 @@ func (c *check) reportProgressLocked() {
 	c.opts.Progress(CheckProgress{Records: c.summary.Records, Found: found, Settling: c.toVerify})
 }
 
-// uncertainOrder returns an order that may hold some of a product, and cannot be read; empty where
-// there is none.
+// uncertainOrder returns an unreadable order that may hold stock of the product; empty if there is
+// none.
 func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return cmp.Or(c.uncertainProducts[sku], c.abandonedOrder)
 }
 
-// isUnreadableCustomer reports whether an order names the customer that cannot be read.
+// isUnreadableCustomer reports whether an unreadable order names the customer.
 func (c *check) isUnreadableCustomer(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unreadableCustomers[id]
 }
 
-// markUncertainLocked notes the products of an order that cannot be read.
+// markUncertainLocked records that an unreadable order may hold stock of its products.
 func (c *check) markUncertainLocked(v *orderVerifier) {
 	for _, sku := range v.skus() {
 		c.uncertainProducts[sku] = v.id
 	}
 }
 
-// missingCopiesOf is how many orders a customer's partition lacks, as far as that was found and not put
-// right.
+// missingCopiesOf returns the number of copies of orders that the customer's partition lacks.
 func (c *check) missingCopiesOf(id commerce.CustomerID) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

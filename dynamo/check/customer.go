@@ -11,38 +11,37 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// customerVerifier is a customer's record and edges, the claim of the e-mail address, the last order
-// event, and how many orders stand in the customer's partition.
+// customerVerifier verifies a customer's record and edges, the claim of the email address, the last
+// event, the monthly spending and the order count.
 type customerVerifier struct {
 	baseVerifier
 	id commerce.CustomerID
 	recordWithEdges
 	claim     model.Record
 	lastEvent model.Record
-	// lastEventBefore is the last event as it was read before the orders were counted.
+	// lastEventBefore is the last event as read before the orders were counted.
 	lastEventBefore model.Record
-	// claimOwner is the record of the customer whom the claim names, where that is another.
+	// claimOwner is the record of another customer whom the claim names.
 	claimOwner model.Record
 	copyCount  int
-	// lastUpdated are the orders whose copies were updated last. newerCopies and newerEvents are orders with
-	// which the last event is compared, and later is the last event that they have.
+	// lastUpdated are the orders whose copies were updated last. newerCopies and newerEvents are the
+	// orders to compare with the last event. newestEvent is the newest event of these orders.
 	lastUpdated, newerCopies, newerEvents newerOrders
 	newestEvent                           *commerce.Event
-	// copiedBytes is the size of the copies, as far as they were gathered.
+	// copiedBytes is the size of the copies of orders that the scan has read.
 	copiedBytes int
-	// uncountable reports that the server cannot count the orders when a client asks for their
-	// number.
+	// uncountable reports whether the customer has too many orders for the server to count on request.
 	uncountable bool
-	// sums are what the orders cost by month, and spending the records that say so. unsummed
-	// reports that an order cannot be read.
+	// spendingSums has the amounts by month according to the orders, spendingRecords the stored
+	// amounts. hasUnreadableOrder reports whether the sums lack an order.
 	table              *table.Table
 	spendingSums       commerce.Spendings
 	spendingRecords    map[model.Keys]model.Record
 	hasUnreadableOrder bool
 	// referenced reports whether an order refers to the customer.
 	referenced bool
-	// claimedAddress is an e-mail address whose claim names the customer; empty where none is known. A
-	// customer of whom nothing else is left gets it.
+	// claimedAddress is an email address whose claim names the customer; empty if none is known. It
+	// becomes the address of a stand-in.
 	claimedAddress string
 }
 
@@ -66,7 +65,7 @@ func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
 		v.addSpending(rec)
 		v.lastUpdated = v.lastUpdated.latest(newerOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
-		// It takes a Query for each megabyte or somewhat less. The next reading counts them.
+		// A Query returns at most a megabyte. The next read counts the Queries.
 		v.uncountable = v.copiedBytes > (table.MaxCountedPages-1)*table.PageBytes
 	}
 }
@@ -113,8 +112,8 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// readClaim reads the claim of the customer's e-mail address. A claim that no longer names the
-// customer does not tell the address.
+// readClaim reads the claim of the customer's email address. It discards claimedAddress if that
+// claim no longer names the customer.
 func (v *customerVerifier) readClaim(ctx context.Context, c *check) error {
 	for {
 		k := v.claimKey(c.table)
@@ -130,7 +129,7 @@ func (v *customerVerifier) readClaim(ctx context.Context, c *check) error {
 	}
 }
 
-// standIn is a customer of whom nothing but the ID is known, and perhaps the address.
+// standIn returns a customer that has only an ID and an email address.
 func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	at, email := t.Now(), v.claimedAddress
 	if email == "" {
@@ -139,7 +138,8 @@ func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	return &commerce.Customer{ID: v.id, Name: string(v.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
-// claimKey is the key of the claim that the customer should have; empty where the address is none.
+// claimKey returns the key of the claim that the customer should have; empty if the address is
+// invalid.
 func (v *customerVerifier) claimKey(t *table.Table) model.Keys {
 	truth, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
 	if truth == nil {
@@ -186,18 +186,16 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	if customer.AccountRepID == "" {
 		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, v.edge(&model.EntityCustomerRep)))
 	}
-	if v.record() != nil { // an edge does not tell
+	if v.record() != nil { // an edge has no such attribute
 		customer.SpendingComplete = (&model.Reader{Record: v.record()}).Flag(model.AttrSpendingComplete)
 	}
-	// Mutations only raise orderCount, and remove no order. So a count is right if the record that
-	// was read before it is still the same when it is repaired: orderCount cannot have changed and
-	// changed back.
+	// Mutations only increase orderCount. So a count is exact if the record is unchanged between a
+	// read before the count and the repair.
 	if v.record() == nil || !v.lacksOrderCount() || v.uncountable {
 		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
 		if v.lacksOrderCount() {
-			// Placing an order does not touch such a customer's record, but it writes the last
-			// event.
+			// Placing an order does not write a record without orderCount, but it writes the last event.
 			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
@@ -223,7 +221,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyLastEvent finds a last event that is not whole, of nobody, or not the last one.
+// verifyLastEvent reports a last event that is incomplete, outdated or has no customer.
 func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) {
 	if v.lastEvent == nil {
 		return
@@ -250,7 +248,7 @@ func (v *customerVerifier) verifyClaim(diag *repair.Diagnosis, want model.Record
 	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && v.firstRecord() == nil:
-		// It comes with the stand-in.
+		// The claim belongs to the stand-in, which has its own finding.
 		diag.AddPut(want, nil)
 	case have == nil:
 		diag.AddMissing(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", v.id))
@@ -267,13 +265,12 @@ func (v *customerVerifier) verifyClaim(diag *repair.Diagnosis, want model.Record
 	}
 }
 
-// lacksOrderCount reports whether the customer's record keeps no number of orders.
+// lacksOrderCount reports whether the customer's record has no orderCount.
 func (v *customerVerifier) lacksOrderCount() bool {
 	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
 
-// uncertainty requires of a customer whose orders are counted for the first time that none was placed
-// meanwhile.
+// uncertainty requires that no order was placed while the orders were counted for the first time.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.uncountable && v.lacksOrderCount() && !model.SameRecord(v.lastEventBefore, v.lastEvent) {
 		return "orders were placed each time that they were counted"
@@ -290,15 +287,14 @@ func hasValidEmail(customer model.Record) bool {
 	return err == nil
 }
 
-// hasEmail reports whether a customer's record has that address, which is in the form of
+// hasEmail reports whether a customer's record has the address, as normalized by
 // commerce.ParseEmail.
 func hasEmail(customer model.Record, email string) bool {
 	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil && parsed == email
 }
 
-// propagate tells the check that the claim belongs to a customer who is missing, also if that is not
-// repaired.
+// propagate marks the claim of a missing customer as reported, so that it is not an orphan.
 func (v *customerVerifier) propagate(c *check, diag, _ *repair.Diagnosis) {
 	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
@@ -307,7 +303,7 @@ func (v *customerVerifier) propagate(c *check, diag, _ *repair.Diagnosis) {
 	}
 }
 
-// claimVerifier is the claim of an e-mail address, and the records of the customer whom it names.
+// claimVerifier verifies the claim of an email address against the customer whom it names.
 type claimVerifier struct {
 	baseVerifier
 	email    string
@@ -338,13 +334,13 @@ func (v *claimVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// newNamedCustomer is the customer whom the claim names, of whom nothing has been read.
+// newNamedCustomer returns the customer whom the claim names, without records.
 func (v *claimVerifier) newNamedCustomer() recordWithEdges {
 	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
 
-// verify finds a claim that nobody has a right to. What else is wrong with a claim, its customer's
-// unit finds.
+// verify reports a claim whose customer is missing or has another address. customerVerifier reports
+// the other drifts of a claim.
 func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	if v.claim == nil {
@@ -353,16 +349,16 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	if diag.Readable(&model.EntityEmailClaim, v.claim); diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
-	// A customer who is missing may yet be restored, with the address of the edge.
+	// A missing customer may be restored from an edge that has the address.
 	of := v.customer.firstRecord()
 	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")
 	switch {
 	case hasEmail(of, v.email), c.hasReported(model.KeyOf(v.claim)):
 	case of == nil && c.isUnreadableCustomer(commerce.CustomerID(id)):
-		// Once the order can be read, the customer may be restored with this address.
+		// The customer may be restored with this address once the order is readable.
 	case of != nil && !hasValidEmail(of):
-		// The customer's record lacks a valid address, and this may be it.
+		// The customer's record has no valid address, so this claim may have the right one.
 	case of == nil:
 		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:

@@ -9,17 +9,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// recordWithEdges holds a record and its edges, as they were read.
+// recordWithEdges is a record and its edges, as they were read.
 type recordWithEdges struct {
-	// entity is the entity of the record, and primary the primary key of the record.
+	// entity is the entity of the record, primaryKey its primary key.
 	entity     *model.Entity
 	primaryKey model.Keys
-	// records are the record and its edges, by their keys.
+	// records has the record and its edges by primary key.
 	records map[model.Keys]model.Record
 }
 
-// newRecordWithEdges returns an edged for which nothing has been read. values are the values in the record's
-// primary key, by name.
+// newRecordWithEdges returns a recordWithEdges without records. values are the values in the
+// record's primary key, by name.
 func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdges {
 	return recordWithEdges{entity: e, primaryKey: e.KeyWith(values), records: map[model.Keys]model.Record{}}
 }
@@ -35,10 +35,11 @@ func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyWith(r.entity.KeyValues(r.primaryKey))
 }
 
-// put remembers a record that was read: the record itself, or one of its edges.
+// put adds the record itself or one of its edges.
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys returns the primary keys of the record and of all its possible edges, in the order of trust.
+// keys returns the primary keys of the record and of all its possible edges. The first existing
+// record is the most trusted.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
@@ -47,7 +48,7 @@ func (r *recordWithEdges) keys() []model.Keys {
 	return ks
 }
 
-// firstRecord returns the first record found, in the order of keys, or nil.
+// firstRecord returns the first existing record in the order of keys, or nil.
 func (r *recordWithEdges) firstRecord() model.Record {
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
@@ -57,17 +58,17 @@ func (r *recordWithEdges) firstRecord() model.Record {
 	return nil
 }
 
-// decoder decodes a record or an edge of it.
+// decoder decodes a record or one of its edges.
 type decoder[V any] func(model.Reader) (*V, error)
 
-// decode decodes the record or an edge, without the attributes that cannot be read.
+// decode decodes the record or an edge without its unreadable attributes.
 func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, with decoder[V]) (*V, error) {
 	e := model.EntityOf(k)
 	return with(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
 }
 
-// decodeFirst decodes the record, or the first readable edge if the record is missing or cannot be
-// decoded. It returns the value and the record it came from, or nil if nothing can be decoded.
+// decodeFirst decodes the record. If the record is missing or cannot be decoded, it decodes the
+// first edge that can. It returns the value and the decoded record, or nil.
 func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, with decoder[V]) (*V, model.Record) {
 	for _, k := range r.keys() {
 		if r.records[k] == nil {
@@ -80,7 +81,7 @@ func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, with decoder
 	return nil, nil
 }
 
-// isLost reports whether the record is missing and its edges hold no more than keys.
+// isLost reports whether the record is missing and its edges have no attributes but keys.
 func (r *recordWithEdges) isLost() bool {
 	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)
@@ -106,8 +107,8 @@ func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, with d
 	}
 }
 
-// verifyEdges reports edges that are missing, that differ from the record, or that the record should
-// not have. wanted are the records that should exist; nil if the record itself does not exist.
+// verifyEdges reports edges that are missing, differ from the record, or should not exist. wanted
+// are the records that should exist; nil if the record itself should not.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, wanted []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range wanted {
@@ -124,7 +125,7 @@ func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, wanted []model.Rec
 		case have != nil && wanted == nil:
 			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.What))
 		case have != nil && slices.ContainsFunc(e.ListedBy(), left):
-			diag.Readable(e, have) // nobody knows whether it should be there
+			diag.Readable(e, have) // the record's attribute is unreadable, so the edge may be right
 		case have != nil:
 			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.What, by))
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// employeeVerifier is an employee's record and edges.
+// employeeVerifier verifies an employee's record and edges.
 type employeeVerifier struct {
 	baseVerifier
 	id commerce.EmployeeID

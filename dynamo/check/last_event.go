@@ -11,17 +11,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// newerOrders are orders of a customer that changed at one moment, later than the last event tells,
-// as far as they were read.
+// newerOrders are orders of a customer with one time of change, later than the customer's last
+// event.
 type newerOrders struct {
 	ids []commerce.OrderID
 	at  time.Time
 }
 
-// maxNewerOrders is how many orders of one moment are remembered.
+// maxNewerOrders is the maximum number of orders in newerOrders.
 const maxNewerOrders = 8
 
-// latest returns those that changed later, all of them where they changed at the same moment.
+// latest returns the orders that changed later, or both if they changed at the same time.
 func (o newerOrders) latest(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
@@ -36,15 +36,15 @@ func (o newerOrders) latest(other newerOrders) newerOrders {
 	return o
 }
 
-// findNewerCopies is the customer's order that was updated last, where the last event is older than
-// that. Every change that writes an event updates the copy of its order.
+// findNewerCopies returns the copies that were updated last, if that was after the last event. A
+// mutation that writes an event also updates the copy of the order.
 func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 	last, ok := t.Position(model.LastEventID(v.lastEvent)).Time()
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
-// findNewerEvents is the order, where one of its two records is older than its last event. An import
-// that puts an older order over it puts the customer's older last event there, too.
+// findNewerEvents returns the order if one of its two records is older than its last event. The
+// cause is an import of an older version, which also writes the customer's older last event.
 func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false
@@ -53,14 +53,14 @@ func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, own.Before(v.lastEventAt) || theirs.Before(v.lastEventAt)
 }
 
-// updatedAt is when a record was updated; the zero time where it does not say.
+// updatedAt returns the time of a record's last update, or the zero time if the record has none.
 func updatedAt(rec model.Record) time.Time {
 	at := model.Reader{Record: rec}
 	return at.UpdatedOr(time.Time{})
 }
 
-// readNewestEvent reads the last events of the orders to compare with, and then the customer's last event
-// again. A sound record includes everything that was committed before it was read.
+// readNewestEvent reads the last events of the orders to compare with, then the customer's last
+// event. So a correct last event is not older than those of the orders.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil
 	if v.lastEvent == nil {
@@ -84,7 +84,7 @@ func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error 
 	return err
 }
 
-// lastEventOutdated reports whether one of the orders that were read has an event after the last one.
+// lastEventOutdated reports whether an order has a newer event than the customer's last event.
 func (v *customerVerifier) lastEventOutdated(t *table.Table) bool {
 	last := t.Position(model.LastEventID(v.lastEvent))
 	return v.newestEvent != nil && last != "" && v.newestEvent.ID > last

@@ -15,25 +15,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// orderVerifier is an order's item collection, and the copies of the order in customers' partitions.
+// orderVerifier verifies an order item collection and the copies of the order.
 type orderVerifier struct {
 	baseVerifier
 	id            commerce.OrderID
 	orderRecord   model.Record
 	items, events []model.Record
-	// copies are those that were found, by customer.
+	// copies are the copies of the order by customer.
 	copies map[commerce.CustomerID]model.Record
-	// extraCustomers are customers who may have a copy besides the one whom the order names.
+	// extraCustomers may have a copy although the order does not name them.
 	extraCustomers map[commerce.CustomerID]bool
 
-	// decoded is what judge came to: the order with its customer, and lines with all items where they
-	// are known; nil where there is no order or it cannot be read.
+	// decoded is the order with its customer, nil if the order is missing or unreadable. lines are all
+	// of its line items if linesKnown is set. verify sets the three.
 	decoded    *commerce.Order
 	lines      []commerce.LineItem
 	linesKnown bool
-	// lastEventAt is when the last event with a position happened.
+	// lastEventAt is the time of the last event whose ID has a position.
 	lastEventAt time.Time
-	// mayBeCounted reports that what the order holds may have been summed before.
+	// mayBeCounted reports whether heldStock may already include the order.
 	mayBeCounted bool
 }
 
@@ -74,15 +74,15 @@ func (v *orderVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// addCopies takes the copies of this order out of what was found.
+// addCopies adds the copies of the order.
 func (v *orderVerifier) addCopies(found map[model.Keys]model.Record) {
 	for k, rec := range found {
 		v.copies[commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, k.PK))] = rec
 	}
 }
 
-// possibleCustomers are the customers in whose partitions a copy may be, the one whom the order names
-// first.
+// possibleCustomers returns the customers who may have a copy. The customer in the order's own
+// record is first.
 func (v *orderVerifier) possibleCustomers() []commerce.CustomerID {
 	ids := []commerce.CustomerID{v.namedCustomer()}
 	ids = append(ids, slices.Sorted(maps.Keys(v.extraCustomers))...)
@@ -93,13 +93,13 @@ func (v *orderVerifier) possibleCustomers() []commerce.CustomerID {
 	return ids
 }
 
-// namedCustomer is the customer whom the order's own record names; empty where it names none.
+// namedCustomer returns the customer in the order's own record, or an empty ID.
 func (v *orderVerifier) namedCustomer() commerce.CustomerID {
 	at := model.Reader{Record: v.orderRecord}
 	return commerce.CustomerID(at.Text("customerId"))
 }
 
-// copyKey is the key of a customer's copy; empty where there can be none.
+// copyKey returns the key of a customer's copy; empty if the IDs are invalid.
 func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
 	b := t.KeyBuilder()
 	k := model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: id, Order: v.id})
@@ -109,8 +109,8 @@ func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Ke
 	return k
 }
 
-// orderHeader is what one of the records of an order says, without the items, and the items that it
-// carries.
+// orderHeader is a decoded order record, which is the order's own record or a copy, with its
+// embedded item list. hasList reports whether the list is readable.
 type orderHeader struct {
 	record      model.Record
 	order       *commerce.Order
@@ -119,7 +119,7 @@ type orderHeader struct {
 	hasList     bool
 }
 
-// decodeHeader reads what can be read of one of the records of an order, taking the ids from its key.
+// decodeHeader decodes the readable attributes of an order record. The IDs come from the key.
 func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
@@ -128,7 +128,7 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 	plain := repair.WithKeyAttributes(read, map[string]string{"orderId": string(v.id), "customerId": string(customer)})
 	delete(plain, "items")
 	if at := (model.Reader{Record: read}); !at.Has("currency") && len(v.items) > 0 {
-		// Whoever left it out on the order may have written it on the items.
+		// External records may have the currency on the items only.
 		item := model.Reader{Record: v.items[0]}
 		plain["currency"] = model.Str(string(item.Currency(diag.Table.Currency)))
 	}
@@ -149,10 +149,9 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// owner tells whose the order is. An order's customer never changes, so where the customer whom
-// the order names has no copy and no item names that customer either, another who has a copy is the
-// right one. A copy that is older than the order's own record, or names the same customer as that,
-// is none: it was left behind.
+// owner returns the customer of the order. An order never changes its customer. If the named
+// customer has no copy and no item, another customer with a copy is the right one. Copies that are
+// older than the order's own record, or that name the same customer, are leftovers.
 func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	named := v.namedCustomer()
 	if v.copies[named] != nil {
@@ -163,7 +162,7 @@ func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 		return named
 	}
 	own := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, named)
-	// The items decide between copies of one version.
+	// The items decide between copies of the same version.
 	best, version, onBest := commerce.CustomerID(""), -1, false
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
 		n := 0
@@ -231,7 +230,7 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyItems finds what is wrong with the order's two records and its items.
+// verifyItems verifies the order's own record, its copy and its items.
 func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, truth, other orderHeader) {
 	v.lines, v.linesKnown = v.trustedLines(diag, o, truth, other)
 	if v.linesKnown {
@@ -248,7 +247,7 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	}
 	main, copied, items := wanted[0], wanted[1], wanted[2:]
 	if !v.linesKnown {
-		// What follows from the items is left as it is.
+		// The items are unknown, so the attributes that derive from them stay unchanged.
 		copyAttributes(main, v.orderRecord, "items", "itemCount")
 		copyAttributes(copied, v.copies[o.CustomerID], "items", "itemCount")
 	}
@@ -285,7 +284,7 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	}
 }
 
-// copyAttributes makes attributes of want those of have.
+// copyAttributes gives want the attributes of have.
 func copyAttributes(want, have model.Record, names ...string) {
 	for _, name := range names {
 		if delete(want, name); have[name] != nil {
@@ -294,9 +293,9 @@ func copyAttributes(want, have model.Record, names ...string) {
 	}
 }
 
-// trustedLines are all items of an order. The items' records are believed, except where the total
-// adds up with the list on the order and not with them, or where there are none. It tells false,
-// after it found what cannot be read, where nothing tells what the items are.
+// trustedLines returns the line items of the order. It trusts the item records, unless they are
+// missing or only the embedded list adds up to the total. It returns false if both are unreadable
+// or the items are unknown, and reports the unreadable records.
 func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, truth, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
@@ -319,10 +318,10 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 		if !h.hasList || len(h.listedLines) == 0 || h.listedLines[0].UnitPrice.Currency != o.Total.Currency {
 			continue
 		}
-		// Something free of charge changes no total, but the number of items tells.
+		// A free item does not change the total, but it changes the number of items.
 		counted := o.ItemCount != nil && len(h.listedLines) == *o.ItemCount && len(lines) != *o.ItemCount
 		if addsUp(h.listedLines) && (!whole || !addsUp(lines) || counted) || len(v.items) == 0 {
-			// With some of the items' records, nothing would tell that the list was right.
+			// After a partial repair, the list could not be trusted any more.
 			diag.SingleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
 			return model.BySKU(h.listedLines), true
 		}
@@ -336,7 +335,7 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 		}
 		return nil, false
 	case (diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(truth.record), "items") || diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
-		return nil, false // the list that cannot be read may tell
+		return nil, false // the unreadable list may have the items
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
 		diag.AddFinding(repair.DriftUnreadable, model.OrderByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), repair.RemedyManual)
 		return nil, false
@@ -344,9 +343,9 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 	return lines, true
 }
 
-// verifyTimeline finds events that are wrong, and timelines that do not lead to the order's status.
-// An event without a position may have happened at any time, so one that leads to the status is
-// enough.
+// verifyTimeline reports invalid events, and a timeline whose last status differs from the order's.
+// An event without a position may have happened at any time, so one that leads to the status
+// suffices.
 func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
 	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
@@ -397,8 +396,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	v.dateWithEvent(diag, o)
 }
 
-// verifyUpdatedAt finds an order that was updated before its last event, and dates both of its
-// records.
+// verifyUpdatedAt reports an order that was updated before its last event, and fixes both records.
 func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order) {
 	updated := updatedAt(diag.Trusted)
 	if updated.IsZero() || !updated.Before(v.lastEventAt) {
@@ -415,7 +413,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 	}
 }
 
-// headerRecord is one of the two records of an order, as it was read; nil where there is none.
+// headerRecord is one of an order's two records. record is nil if it is missing.
 type headerRecord struct {
 	entity *model.Entity
 	key    model.Keys
@@ -429,8 +427,8 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 	}
 }
 
-// fixOf returns the fix of a record, a new one where there is none yet; nil where there is no
-// record and none is written.
+// fixOf returns the fix of a record. It adds a fix if the record exists and has none. It returns
+// nil if the record neither exists nor is created.
 func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
 	switch {
@@ -443,9 +441,8 @@ func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// dateWithEvent makes both records of the order tell of the event that is appended, as every change
-// does that writes one: who comes back to a customer's orders reads the timelines of those that
-// were changed since.
+// dateWithEvent sets updatedAt and version of both records for the appended event. Resumed
+// subscriptions read the timelines of the orders that were updated since.
 func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) {
 	for _, r := range v.headerRecords(diag.Table, o) {
 		dated, versioned := !diag.LeavesUnchanged(r.entity, r.key, "updatedAt"), !diag.LeavesUnchanged(r.entity, r.key, model.AttrVersion)
@@ -463,8 +460,8 @@ func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) 
 	}
 }
 
-// hasRoot reports whether the order's own record was read, and the copy of the customer whom it
-// names or an item that names the same customer. Otherwise the copy may be in any partition.
+// hasRoot reports whether the order's own record was read, and the copy or an item of the customer
+// whom it names. Otherwise the copy may be in any partition.
 func (v *orderVerifier) hasRoot() bool {
 	named := v.namedCustomer()
 	return named != "" && (v.copies[named] != nil || v.itemCustomers()[named])
@@ -479,8 +476,8 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// propagate tells the check what else follows from the order: what it holds of the stock, and whose
-// number of orders may have changed.
+// propagate passes on what the order holds of the stock, and the customers whose order count may
+// have changed.
 func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	v.reportStatus(c, diag, last)
 	if !diag.Clean() {
@@ -489,7 +486,7 @@ func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !diag.Clean() && c.opts.Repair && v.namedCustomer() != "" {
-		c.addCandidateLocked(target{targetCustomer, string(v.namedCustomer())}, candidate{}) // what the order costs may have changed
+		c.addCandidateLocked(target{targetCustomer, string(v.namedCustomer())}, candidate{}) // the spending may have changed
 	}
 	if !last.Clean() {
 		c.driftedCustomers[v.namedCustomer()] = true
@@ -524,7 +521,7 @@ func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 				continue
 			}
 			id := commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, f.Key.PK))
-			if last.HasFinding(f.Kind, f.Key) { // whatever else is left of the order
+			if last.HasFinding(f.Kind, f.Key) { // this drift was not repaired
 				c.missingCopies[id] += class.more
 			}
 			c.addCandidateLocked(target{targetCustomer, string(id)}, candidate{referenced: class.more > 0})
@@ -532,8 +529,8 @@ func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	}
 }
 
-// reportStatus tells the check of an order that the scan has not counted by its status, and of one
-// whose own record does not tell the status.
+// reportStatus reports the order to the counter if the scan did not count it, or if its own record
+// has a wrong status.
 func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
 	if diag.HasKind(repair.DriftOrderMissing) {
 		c.orderCounter.Add(v.id, nil, false)
@@ -553,8 +550,8 @@ func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
 	})
 }
 
-// holding returns what the order holds, as judge found with verdict v. known is false if the order
-// may hold something, and cannot be read.
+// holding returns the stock that the order holds. diag is the result of verify. known is false if
+// the order is unreadable and may hold stock.
 func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, known bool) {
 	switch {
 	case v.decoded != nil && !v.decoded.Status.Reserves():
@@ -565,8 +562,8 @@ func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, 
 	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
-// isMisleading reports whether a recount, which believes the index and the order's own record, would
-// not come to held. v is what is wrong with the order.
+// isMisleading reports whether a recount would compute something else than held. A recount trusts
+// the index and the order's own record.
 func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag *repair.Diagnosis) bool {
 	own, listed := counting.ListedHolding(t, v.orderRecord)
 	if !listed {
@@ -575,7 +572,7 @@ func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag
 	return !maps.Equal(own, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
 }
 
-// skus are the products of the order, as far as anything tells.
+// skus returns the products that any record of the order names.
 func (v *orderVerifier) skus() []commerce.SKU {
 	var all []commerce.SKU
 	for _, item := range v.items {

@@ -13,24 +13,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// segmentScan makes units of the records of a segment, and suspects those that look wrong. What it
-// reads is eventually consistent and of different moments; that is cheap, and a suspicion is no
-// more than that.
+// segmentScan groups the scanned records of a segment by item collection and verifies each
+// collection. The reads are eventually consistent, which halves their cost, so a finding only makes
+// a candidate.
 type segmentScan struct {
 	check *check
 
-	// current is the unit whose item collection goes on, and partition its partition key.
+	// current is the verifier of the item collection that is being scanned, and partition is its
+	// partition key.
 	current       verifier
 	currentTarget target
 	partition     string
 
-	// completed are the units of the page whose collections have been read to the end.
+	// completed are the verifiers of the page whose item collections were read completely.
 	completed map[target]verifier
-	// copies are customers' copies of orders on the page.
+	// copies are the keys of the customers' copies of orders on the page.
 	copies []model.CustomerOrderKey
 }
 
-// addPage takes a page.
+// addPage adds a page of records.
 func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.AttributeValue, last bool) error {
 	c := g.check
 	g.completed, g.copies = map[target]verifier{}, nil
@@ -85,8 +86,8 @@ func (g *segmentScan) finishCollection() {
 	g.current, g.partition = nil, ""
 }
 
-// beginCollection begins the unit of an item collection. Idempotency records belong to none: they follow from
-// nothing and expire.
+// beginCollection starts the verifier of an item collection. Idempotency records need none: they
+// expire and have no derived records.
 func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	g.partition = partition
 	id := model.KeyValue(e.PK, partition)
@@ -109,8 +110,8 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	}
 }
 
-// readRelated reads what the units of the page need and other partitions have, a hundred records a
-// request: orders' copies, copies' orders, customers' claims and claims' customers.
+// readRelated reads related records of other partitions, a hundred per request: copies of orders,
+// orders of copies, claims of customers and customers of claims.
 func (g *segmentScan) readRelated(ctx context.Context) error {
 	c := g.check
 	var ks []model.Keys
@@ -157,7 +158,7 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	return nil
 }
 
-// verifyCompleted suspects units of the page, and learns from the others.
+// verifyCompleted verifies the completed item collections and adds candidates.
 func (g *segmentScan) verifyCompleted() {
 	c := g.check
 	for k, v := range maps.All(g.completed) {
@@ -174,8 +175,7 @@ func (g *segmentScan) verifyCompleted() {
 	}
 }
 
-// noteScanned counts a unit that was gathered, and keeps what is needed of it when the table has been
-// read.
+// noteScanned counts a scanned record and keeps the values that are compared after the scan.
 func (c *check) noteScanned(v verifier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,33 +9,32 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// statusCountsVerifier is the record of how many orders of one part are in each status.
+// statusCountsVerifier verifies the record that counts the orders of one part by status.
 type statusCountsVerifier struct {
 	baseVerifier
 	part    string
 	counter *counting.OrderCounter
-	// pass is the number of the next pass, and counted the result of the last one.
+	// pass is the number of the next pass, counted the result of the last pass.
 	pass    int
 	counted counting.PartCounts
-	// isRepaired reports whether the record has been repaired.
 	isRepaired bool
 }
 
-// addStatusCountCandidates suspects the parts whose counts are not those of the orders. Orders that nobody has
-// counted are counted by a repair.
+// addStatusCountCandidates adds the parts whose counts differ from the scanned orders. With
+// opts.Repair, it adds parts that were never counted.
 func (c *check) addStatusCountCandidates() {
 	for _, part := range c.orderCounter.Candidates(c.opts.Repair) {
 		c.addCandidate(target{targetStatusCounts, part}, candidate{})
 	}
 }
 
-// repOrdersVerifier is how many orders an account rep has.
+// repOrdersVerifier verifies the order count of an account rep.
 type repOrdersVerifier struct {
 	baseVerifier
 	*counting.RepOrderCounter
 }
 
-// addRepOrderCandidates suspects the account reps whose number of orders differs.
+// addRepOrderCandidates adds the account reps whose order count differs from the scanned orders.
 func (c *check) addRepOrderCandidates() {
 	for _, k := range c.orderLists.Reps.Candidates(false) {
 		c.addCandidate(target{targetRepOrders, model.KeyValue(model.EntityEmployee.PK, k.PK)}, candidate{})
@@ -62,8 +61,7 @@ func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
 	return counting.StatusCountsKey(t, v.part)
 }
 
-// maxPasses is how often the orders of a part are counted until nobody changes one of them
-// meanwhile.
+// maxPasses is the maximum number of passes over a part whose orders change.
 const maxPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
@@ -91,9 +89,9 @@ func (v *statusCountsVerifier) propagate(*check, *repair.Diagnosis, *repair.Diag
 	v.counter.Done(v.part)
 }
 
-// uncertainty requires that no order of the part changed while they were counted.
+// uncertainty requires that no order of the part changed during the count.
 func (v *statusCountsVerifier) uncertainty(*repair.Diagnosis) string { return v.counted.Uncertainty }
 
-// markRepaired ends the count: the numbers were set on condition that the record was the one that was
-// read when they were counted.
+// markRepaired ends the counting. The repair required that the record was the same as during the
+// count.
 func (v *statusCountsVerifier) markRepaired() { v.isRepaired = true }
