@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// addSpending adds what an order costs, as its copy in the customer's partition says.
+// addSpending adds the total of an order to the sums. rec is the customer's copy of the order.
 func (v *customerVerifier) addSpending(rec model.Record) {
 	o, err := v.table.DecodeOrder(model.Reader{Record: rec})
 	if err == nil {
@@ -23,9 +23,9 @@ func (v *customerVerifier) addSpending(rec model.Record) {
 	v.hasUnreadableOrder = v.hasUnreadableOrder || err != nil
 }
 
-// readSpending reads the records of what the customer has spent.
+// readSpending reads the records of the customer's spending.
 //
-// Errors: those of failed.
+// It returns errors as table.Failed does.
 func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	v.spendingRecords = map[model.Keys]model.Record{}
 	p := &model.CustomerSpending.AccessPattern
@@ -41,9 +41,9 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	})
 }
 
-// verifySpending finds records of spending that are not what the orders cost. Where the orders have
-// not been added up before, only a repair does. It leaves a customer alone one of whose orders
-// cannot be read, or has an inconsistency that is not repaired.
+// verifySpending reports spending records that differ from the sums of the orders. Without
+// opts.Repair, it skips customers whose orders were never summed. It always skips customers with an
+// unreadable order or an order with an unrepaired drift.
 func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
 	if v.hasUnreadableOrder || c.isUnreadableCustomer(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return
@@ -78,7 +78,7 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 	customer.SpendingComplete = true
 }
 
-// hasDriftedOrders reports whether an order of the customer has an inconsistency that is left.
+// hasDriftedOrders reports whether an order of the customer has an unrepaired drift.
 func (c *check) hasDriftedOrders(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,8 +15,8 @@ type statusCountsVerifier struct {
 	part    string
 	counter *counting.OrderCounter
 	// pass is the number of the next pass, counted the result of the last pass.
-	pass    int
-	counted counting.PartCounts
+	pass       int
+	counted    counting.PartCounts
 	isRepaired bool
 }
 

@@ -14,27 +14,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// productVerifier is a product with its inventory levels, and what orders hold of it.
+// productVerifier verifies a product item collection, and what orders hold of the product.
 type productVerifier struct {
 	sku commerce.SKU
 	recordWithEdges
-	// levels are the product's inventory levels, by their keys.
+	// levels are the product's inventory levels by primary key.
 	levels map[model.Keys]*recordWithEdges
-	// fromScan reports whether the unit was read by the scan.
+	// fromScan reports whether the scan read the records.
 	fromScan bool
-	// recount, where it is set, sums what orders hold. readings is how often the product was read
-	// with it, and sum what it came to, nil if the product changed meanwhile.
+	// recount sums what orders hold; nil if no recount is needed. readings is the number of reads with
+	// it. sum is its result, nil if the product changed during the recount.
 	recount  *stockRecount
 	readings int
-	// countOrders reports whether the recount counts the orders that have the product.
+	// countOrders reports whether the orders that have the product are counted.
 	countOrders bool
 	sum         *stockSum
-	// unreadableOrder is an order that may hold some of the product, and cannot be read; empty where
-	// there is none.
+	// unreadableOrder is an unreadable order that may hold stock of the product; empty if there is
+	// none.
 	unreadableOrder commerce.OrderID
 
-	// decoded is the product, nil where there is none or it cannot be read; inventory is the levels'
-	// sum where they can be read.
+	// decoded is the product, nil if it is missing or unreadable. levelSum is the sum of the inventory
+	// levels, nil if a level is unreadable.
 	decoded    *commerce.Product
 	levelSum   *int
 	warehouses []commerce.WarehouseID
@@ -46,7 +46,7 @@ func newProductVerifier(sku string) *productVerifier {
 	return v
 }
 
-// clear forgets what was read.
+// clear discards the records.
 func (v *productVerifier) clear() {
 	v.recordWithEdges = newRecordWithEdges(&model.EntityProduct, map[string]string{"sku": string(v.sku)})
 	v.levels = map[model.Keys]*recordWithEdges{}
@@ -67,13 +67,12 @@ func (v *productVerifier) add(e *model.Entity, rec model.Record) {
 
 func (v *productVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-// read reads the product and its levels after what orders hold was summed. The sum counts only if
-// the product has not changed since before the first of its passes.
+// read waits for the recount, then reads the product and its levels. The sum is valid only if the
+// product is unchanged since before the first pass of the recount.
 //
-// The same holds for the sum over the levels. A mutation that changes a level raises the product's
-// stock revision in the same transaction, and the wait of the pass leaves time for all of a
-// transaction's records to become visible. The same holds for the length of the list of orders that
-// have the product.
+// The same condition makes the sum of the levels valid. A mutation that changes a level raises the
+// product's stock revision in the same transaction, and the pass waits until all records of a
+// transaction are visible. The condition also makes the count of the product's orders valid.
 func (v *productVerifier) read(ctx context.Context, c *check) error {
 	v.sum = nil
 	if v.recount == nil {
@@ -87,7 +86,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 		return err
 	}
 	v.readings++
-	// An order that could be read when it was verified may be unreadable now.
+	// The pass may have found an order that has become unreadable since its verification.
 	v.unreadableOrder = c.uncertainOrder(v.sku)
 	if v.countOrders {
 		n, err := counting.ListLength(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(v.sku))
@@ -115,8 +114,8 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 	return c.client.Collection(ctx, &model.ProductInventory.AccessPattern, partition, v.add)
 }
 
-// uncertainty requires of a recount that the product stood still, and of one that finds something that it
-// took two passes.
+// uncertainty requires that the product did not change during the recount. A finding requires two
+// passes.
 func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:
@@ -129,8 +128,8 @@ func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	return ""
 }
 
-// markRepaired ends the recount: the numbers were set on condition that the product was the one that
-// was counted.
+// markRepaired ends the recount. The repair required that the product was the same as during the
+// recount.
 func (v *productVerifier) markRepaired() { v.recount = nil }
 
 // hasRoot reports whether the product's record was read.
@@ -165,7 +164,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	}
 	v.decoded = product
 	want := *product
-	// A difference in the scan is a suspicion. Only a recount makes it certain.
+	// A difference that the scan finds makes a candidate. The recount makes it certain.
 	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
 		want.TotalInventory = *v.levelSum
 	}
@@ -176,7 +175,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		want.Available = *v.levelSum - v.sum.held
 	}
 	if want.Category == "" {
-		// Other software may know no categories: such a product is in no list.
+		// An external product without a category is in no list.
 		b = &model.KeyBuilder{Shards: b.Shards}
 	}
 	wanted, kind := model.Records(b, &want), repair.DriftIndexKeys
@@ -190,8 +189,8 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		return diag
 	}
 	diag.Compare(&model.EntityProduct, v.record(), wanted[0], kind)
-	// A repair of the stock is a change of it, and depends on the revision that was read, also on
-	// its absence.
+	// A repair of the stock raises the stock revision, on condition that it is unchanged or still
+	// missing.
 	if diag.HasKind(repair.DriftStockTotal) || diag.HasKind(repair.DriftStockAvailable) {
 		diag.Fixes[len(diag.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}
@@ -200,7 +199,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// sortedLevels are the levels in the order of their keys.
+// sortedLevels returns the levels in the order of their sort keys.
 func (v *productVerifier) sortedLevels() []*recordWithEdges {
 	return slices.SortedFunc(maps.Values(v.levels), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
 }
@@ -235,12 +234,12 @@ func (v *productVerifier) propagate(c *check, _, _ *repair.Diagnosis) {
 	}
 }
 
-// warehouseVerifier is a warehouse.
+// warehouseVerifier verifies a warehouse.
 type warehouseVerifier struct {
 	baseVerifier
 	id commerce.WarehouseID
 	recordWithEdges
-	// referenced reports whether a level or an employee refers to it.
+	// referenced reports whether an inventory level or an employee refers to the warehouse.
 	referenced bool
 }
 

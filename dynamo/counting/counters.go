@@ -13,21 +13,22 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// Counters compares numbers that records keep with what a scan counts. A number that differs is a
-// candidate: it may have changed during the scan. It is safe for concurrent use.
+// Counters compares the counts in records with the records that a scan counts. A count that differs
+// is only a candidate, because it may have changed during the scan. Counters is safe for concurrent
+// use.
 type Counters struct {
 	mu       sync.Mutex
 	counters map[model.Keys]*counter
 }
 
-// counter is what the scan has read of one number.
+// counter is one recorded count and the number of scanned records.
 type counter struct {
 	recorded, counted int
 	hasRecorded       bool
 	changed, ignored  bool
 }
 
-// update runs f with the number of a record.
+// update calls f with the counter of a key.
 func (n *Counters) update(k model.Keys, f func(*counter)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -40,25 +41,25 @@ func (n *Counters) update(k model.Keys, f func(*counter)) {
 	f(n.counters[k])
 }
 
-// MissingCount is the number of a record that keeps none yet, and should.
+// MissingCount is the recorded count of a record that should have a count and has none.
 const MissingCount = -1
 
-// SetRecorded takes a number that the record with a key keeps.
+// SetRecorded sets the count in the record with a key.
 func (n *Counters) SetRecorded(k model.Keys, kept int) {
 	n.update(k, func(c *counter) { c.recorded, c.hasRecorded = kept, true })
 }
 
-// Increment takes one record that the record with a key should count.
+// Increment counts one record for a key.
 func (n *Counters) Increment(k model.Keys) { n.update(k, func(c *counter) { c.counted++ }) }
 
-// MarkChanged takes a key whose number may be wrong because a record was repaired that it counts. left
-// reports that a record that it counts is left with an inconsistency: such a number is no candidate.
+// MarkChanged marks a key whose count may be wrong because a counted record was repaired. left
+// reports whether the counted record still has a drift; then the key is no candidate.
 func (n *Counters) MarkChanged(k model.Keys, left bool) {
 	n.update(k, func(c *counter) { c.changed, c.ignored = true, c.ignored || left })
 }
 
-// Candidates returns the keys whose numbers differ, or may be wrong. With missing, these include
-// keys for which no record keeps a number.
+// Candidates returns the keys whose counts differ or were marked. With missing, it includes keys
+// without a recorded count.
 func (n *Counters) Candidates(missing bool) []model.Keys {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,12 +73,12 @@ func (n *Counters) Candidates(missing bool) []model.Keys {
 	return ks
 }
 
-// ListLength returns the number of records in a list of an index. of is the value in the list's
+// ListLength returns the number of records in a list of an index. value is the value in the list's
 // partition key.
 //
-// Errors: those of repair.Client, and of a value that can be in no key.
-func ListLength(ctx context.Context, client *repair.Client, p *model.AccessPattern, of string) (n int, err error) {
-	partition, err := p.PK.Key(of)
+// It returns errors as repair.Client.Query does, or an error if no key can have the value.
+func ListLength(ctx context.Context, client *repair.Client, p *model.AccessPattern, value string) (n int, err error) {
+	partition, err := p.PK.Key(value)
 	if err != nil {
 		return 0, err
 	}

@@ -7,23 +7,24 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// ListCounts compares the numbers of orders that products and employees keep with the orders in their
-// lists, as a scan reads them. It is safe for concurrent use.
+// ListCounts compares the order counts of products and account reps with the orders in their lists,
+// as a scan reads both. It is safe for concurrent use.
 type ListCounts struct {
 	table *table.Table
-	// countNow reports whether orders are to be counted that nobody has counted.
+	// countNow reports whether orders are counted if their product or account rep has no count yet.
 	countNow bool
-	// Products and Reps are the numbers of orders by the key of the product or the employee.
+	// Products and Reps have the order counts by the key of the product or the employee.
 	Products, Reps Counters
 }
 
-// NewListCounts returns Lists for a scan that begins now. countNow reports whether orders are to be
-// counted that nobody has counted.
+// NewListCounts returns ListCounts for a scan that begins now. With countNow, a missing count makes
+// a candidate.
 func NewListCounts(t *table.Table, countNow bool) *ListCounts {
 	return &ListCounts{table: t, countNow: countNow}
 }
 
-// AddRecord takes a record. It counts a line item for its product, and an order for its account rep.
+// AddRecord counts an order item for its product, and a customer's copy of an order for its account
+// rep.
 func (l *ListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrderItem.Name:
@@ -35,8 +36,7 @@ func (l *ListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	}
 }
 
-// accountRepOf returns the account rep in whose list a customer's copy of an order is; empty if there
-// is none.
+// accountRepOf returns the account rep in a copy's index key, or an empty ID.
 func accountRepOf(order model.Record) commerce.EmployeeID {
 	return commerce.EmployeeID(model.KeyValue(model.EntityCustomerOrder.IndexPK, model.TextOf(order, model.AttrIndexPK)))
 }
@@ -49,7 +49,7 @@ func (l *ListCounts) employeeKey(id commerce.EmployeeID) model.Keys {
 	return model.EmployeeByID.Key(l.table.KeyBuilder(), id)
 }
 
-// AddProduct takes the number that a product's record keeps; nil for none.
+// AddProduct adds the order count in a product's record; nil if the record has none.
 func (l *ListCounts) AddProduct(k model.Keys, orders *int) {
 	switch {
 	case orders != nil:
@@ -59,7 +59,7 @@ func (l *ListCounts) AddProduct(k model.Keys, orders *int) {
 	}
 }
 
-// AddEmployee takes the records in an employee's partition.
+// AddEmployee adds the order counts in an employee's partition.
 func (l *ListCounts) AddEmployee(k model.Keys, records map[model.Keys]model.Record) {
 	diag := &repair.Diagnosis{Table: l.table}
 	parts, orders, complete := 0, 0, false
@@ -78,8 +78,8 @@ func (l *ListCounts) AddEmployee(k model.Keys, records map[model.Keys]model.Reco
 	}
 }
 
-// MarkChanged takes the products and the records of an order that had an inconsistency. left reports
-// whether one is left.
+// MarkChanged marks the products and account reps of an order that had a drift. left reports
+// whether the order still has one.
 func (l *ListCounts) MarkChanged(products []commerce.SKU, records []model.Record, left bool) {
 	for _, sku := range products {
 		l.Products.MarkChanged(l.productKey(sku), left)

@@ -18,39 +18,37 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderCounter counts the orders of a table by status: first as a scan reads them, one after the other,
-// then, for parts whose record says something else, in passes that serve all of these parts. It
-// takes about a hundred bytes for each order that is not delivered or cancelled. It is safe for
-// concurrent use.
+// OrderCounter counts the orders of a table by status. It first counts the scanned orders. Then it
+// recounts the parts whose record differs, in passes that serve all of these parts. It takes about
+// a hundred bytes for each open order. It is safe for concurrent use.
 //
-// An order that has ended does not change, so the scan has counted it. A pass reads the others, and
-// those that are new, between two readings of the part's record. If these are the same, no order of
-// the part changed its status meanwhile, as every such change writes the record in its transaction.
-// The index, which tells of new orders, lags behind. The pass asks it after the lag, and if it
-// tells of one more order of the part, the next pass counts anew.
+// A delivered or cancelled order does not change, so the scan has counted it. A pass reads the
+// other orders and the new orders, between two reads of the part's record. If both reads agree, no
+// order of the part changed its status meanwhile, because each such change writes the record in its
+// transaction. The index lists new orders with a lag. The pass queries it after the lag. If the
+// index has another order of the part, the next pass counts the part again.
 type OrderCounter struct {
 	client *repair.Client
-	// lag is how long the index may lag behind the table.
+	// lag is the longest time by which the index lags behind the table.
 	lag time.Duration
 	// since is a little before the scan began. Orders with an ID of this time or later are new: the
 	// scan may have missed them.
 	since time.Time
 
 	mu sync.Mutex
-	// final counts the orders of each part that are in a status that no order leaves. They need not
-	// be read again.
+	// final counts the orders of each part whose status cannot change any more.
 	final map[string]commerce.StatusCounts
-	// open are the other orders of each part, with the status that was read, 0 for none.
+	// open are the other orders of each part, with the status that was read, or 0.
 	open map[string]map[commerce.OrderID]commerce.Status
-	// statusReaders are orders whose own record does not tell the status, with what does.
+	// statusReaders are for orders whose own record has a wrong or unreadable status.
 	statusReaders map[commerce.OrderID]StatusReader
-	// countsRecords are the records of the counts, as the scan read them, by part.
+	// countsRecords are the scanned records of the counts, by part.
 	countsRecords map[string]model.Record
-	// discoveredUntil is when the index was last asked for new orders.
+	// discoveredUntil is the time of the last query for new orders.
 	discoveredUntil time.Time
 
-	// turn is held by the caller that makes a pass. It is a channel because the others may have to
-	// stop waiting.
+	// turn is held by the caller that makes a pass. It is a channel so that a waiting caller can stop
+	// when its context ends.
 	turn chan struct{}
 	// parts are the parts to count in passes.
 	parts map[string]bool
@@ -58,24 +56,25 @@ type OrderCounter struct {
 	passes []map[string]PartCounts
 }
 
-// StatusReader reads the status of an order whose own record does not tell it; 0 if nothing does.
+// StatusReader reads the status of an order whose own record has a wrong status. It returns 0 if
+// the status is unknown.
 type StatusReader func(context.Context) (commerce.Status, error)
 
-// PartCounts is what a pass counted in a part.
+// PartCounts is the result of a pass for one part.
 type PartCounts struct {
-	// Record is the record that the part must still have for the numbers to be right.
+	// Record is the part's record. The counts are valid while the record is the same.
 	Record   model.Record
 	ByStatus commerce.StatusCounts
-	// Uncertainty is why the numbers are not certain, empty if they are.
+	// Uncertainty is why the counts are not certain; empty if they are.
 	Uncertainty string
 }
 
-// scanMargin is how much older than the scan an order can be whose ID is new: it is made before the
-// order is written, by a server whose clock may differ.
+// scanMargin is the longest time from the creation of an order's ID to the visible record. It
+// includes the difference between the clocks of servers.
 const scanMargin = time.Minute
 
-// NewOrderCounter returns an Orders for a scan that begins now. lag is how long the index may lag behind
-// the table.
+// NewOrderCounter returns an OrderCounter for a scan that begins now. lag is the longest time by
+// which the index lags behind the table.
 func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	now := client.Table.Now()
 	return &OrderCounter{
@@ -86,8 +85,8 @@ func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	}
 }
 
-// Add takes an order that the scan has read; record is nil if it is missing. clean reports whether
-// nothing is wrong with the order, so that no repair changes its status.
+// Add adds a scanned order. record is nil if it is missing. clean reports whether the order has no
+// drift, so that no repair changes its status.
 func (o *OrderCounter) Add(id commerce.OrderID, record model.Record, clean bool) {
 	status, _ := StatusOf(record)
 	o.add(id, status, clean)
@@ -114,30 +113,29 @@ func (o *OrderCounter) isNew(id commerce.OrderID) bool {
 	return ok && !placed.Before(o.since)
 }
 
-// SetStatusReader takes an order whose own record does not tell the status, and how to read it.
+// SetStatusReader sets the StatusReader of an order whose own record has a wrong status.
 func (o *OrderCounter) SetStatusReader(id commerce.OrderID, read StatusReader) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.statusReaders[id] = read
 }
 
-// AddCounts takes the record of the counts of a part, as the scan read it.
+// AddCounts adds the scanned record of a part's counts.
 func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.countsRecords[model.KeyValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// ordersToRead returns the orders of a part that have to be read again, and how many need not.
+// ordersToRead returns the orders of a part that must be read again, and the counts of the others.
 func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(maps.Keys(o.open[part])), o.final[part]
 }
 
-// Candidates returns the parts whose record does not say what the scan counted. A table none of
-// whose parts is complete does not count its orders: its parts are suspicious only if it has orders
-// and they are to be counted now.
+// Candidates returns the parts whose record differs from the scanned orders. If no part has
+// complete counts, the parts are candidates only with countNow and if the table has orders.
 func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -166,7 +164,7 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 	return slices.Sorted(maps.Keys(o.parts))
 }
 
-// VerifyStatusCounts finds a record of counts that does not say how many orders there are.
+// VerifyStatusCounts reports a record whose counts are wrong.
 func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, counts commerce.StatusCounts) {
 	want := model.OrderCountsRecord(diag.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
 	n, err := strconv.Atoi(part)
@@ -180,25 +178,25 @@ func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, 
 	}
 }
 
-// StatusCountsKey returns the key of the record of the counts of a part.
+// StatusCountsKey returns the key of the record that has a part's counts.
 func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// Record reads the record of the counts of a part.
+// Record reads the record that has a part's counts.
 //
-// Errors: those of repair.Client.Get.
+// It returns errors as repair.Client.Get does.
 func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, error) {
 	return o.client.Record(ctx, StatusCountsKey(o.client.Table, part))
 }
 
-// ReasonChanged is the Doubt of a part that another pass can count.
+// ReasonChanged is the Uncertainty of a part that another pass may count.
 const ReasonChanged = "orders changed each time that they were counted"
 
-// Count returns what the n-th pass counted in a suspicious part, from 0. It makes the pass unless
+// Count returns the result of the n-th pass, from 0, for a candidate. It makes the pass unless
 // another caller already has.
 //
-// Errors: those of repair.Client, and the context's.
+// It returns errors as repair.Client does, or the context's error.
 func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {
 	select {
 	case o.turn <- struct{}{}:
@@ -214,7 +212,7 @@ func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCount
 	return o.passes[n][part], nil
 }
 
-// Done says that a part need not be counted any more.
+// Done removes a part from the following passes.
 func (o *OrderCounter) Done(part string) {
 	o.turn <- struct{}{}
 	defer func() { <-o.turn }()
@@ -259,8 +257,8 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 	return nil
 }
 
-// countByStatus adds orders to counts by their statuses. It returns the ID of an order whose status cannot
-// be read, or an empty ID.
+// countByStatus adds orders to counts by their statuses. It returns the ID of an order whose status
+// cannot be read, or an empty ID.
 func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
 	for some := range slices.Chunk(ids, table.BatchSize) {
 		b := o.client.Table.KeyBuilder()
@@ -294,15 +292,14 @@ func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID
 	return "", nil
 }
 
-// StatusOf returns the status that an order's own record tells, 0 if it cannot be read. exists is
-// false if there is no record.
+// StatusOf returns the status in an order's own record, or 0 if it cannot be read. exists is false
+// if there is no record.
 func StatusOf(order model.Record) (status commerce.Status, exists bool) {
 	status, _ = commerce.ParseStatus(model.TextOf(order, "status"))
 	return status, order != nil
 }
 
-// addNewOrders waits until the index has caught up, and adds the orders that have been placed since it
-// was last asked.
+// addNewOrders waits until the index has caught up, and adds the orders placed since its last call.
 func (o *OrderCounter) addNewOrders(ctx context.Context) error {
 	if err := table.Wait(ctx, o.lag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)

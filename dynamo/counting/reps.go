@@ -16,31 +16,31 @@ import (
 
 // RepOrderCounter recounts the orders of one account rep in passes over the rep's list (AP22).
 //
-// The account rep of an order never changes, and no order is removed. So the orders from before the
-// scan are counted once, and a pass counts those that were placed since. The number of a part is
-// certain if the part's record was the same before and after a pass: placing an order writes the
-// record in its transaction. The pass waits until the index has caught up with the first reading.
-// A number that is right stays right, whatever is placed later.
+// The account rep of an order never changes, and orders are never removed. So the orders from
+// before the scan are counted once, and each pass counts the orders placed since. The count of a
+// part is certain if the part's record is the same before and after a pass: placing an order writes
+// the record in its transaction. The pass waits until the index has caught up with the first read.
+// A certain count stays certain, because a repair requires that the record is unchanged.
 type RepOrderCounter struct {
 	orders *OrderCounter
 	id     commerce.EmployeeID
 
 	employee model.Record
-	// countsBefore are the numbers of orders from before the scan, by part, nil if not counted yet.
+	// countsBefore are the counts of orders from before the scan, by part, nil if not counted yet.
 	countsBefore map[string]int
-	// parts are the parts whose numbers are certain.
+	// parts are the parts whose counts are certain.
 	parts map[string]repPart
 	// unknownParts are records of parts that do not exist.
 	unknownParts []model.Record
 }
 
-// repPart is the record of a part, nil if there is none, and the number that it should have.
+// repPart is the record of a part, nil if there is none, and the count that it should have.
 type repPart struct {
 	record model.Record
 	orders int
 }
 
-// ForRep returns a recount of an account rep's orders.
+// ForRep returns a RepOrderCounter for an account rep.
 func (o *OrderCounter) ForRep(id commerce.EmployeeID) *RepOrderCounter {
 	return &RepOrderCounter{orders: o, id: id}
 }
@@ -52,13 +52,12 @@ func (r *RepOrderCounter) record(part string, orders int) model.Record {
 	return model.RepPartRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrders{EmployeeID: r.id, Part: part, Complete: part == model.FirstPart, Orders: orders})
 }
 
-// maxPasses is how often the orders of a rep are counted until the numbers of all parts are
-// certain.
+// maxPasses is the maximum number of passes until the counts of all parts are certain.
 const maxPasses = 20
 
-// Read counts the orders until the numbers of all parts are certain.
+// Read counts the orders until the counts of all parts are certain.
 //
-// Errors: those of repair.Client, and the context's.
+// It returns errors as repair.Client does, or the context's error.
 func (r *RepOrderCounter) Read(ctx context.Context) error {
 	r.parts = map[string]repPart{}
 	for pass := 0; pass < maxPasses && r.Uncertainty() != ""; pass++ {
@@ -69,7 +68,7 @@ func (r *RepOrderCounter) Read(ctx context.Context) error {
 	return nil
 }
 
-// Uncertainty returns why the numbers are not certain; empty if they are.
+// Uncertainty returns why the counts are not certain; empty if they are.
 func (r *RepOrderCounter) Uncertainty() string {
 	if len(r.parts) < model.RepOrderParts {
 		return ReasonChanged
@@ -108,7 +107,7 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	return nil
 }
 
-// readRecords reads the records of the parts, and the employee's.
+// readRecords reads the records of the parts and the employee's record.
 func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Record, error) {
 	r.employee, r.unknownParts = nil, nil
 	parts := map[string]model.Record{}
@@ -127,7 +126,7 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 	return parts, err
 }
 
-// countList counts the orders of a part of the rep's list, by the part that should count each.
+// countList counts a range of the rep's list by part.
 func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Key(string(r.id))
@@ -145,8 +144,8 @@ func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (ma
 	return counts, err
 }
 
-// Verify finds records that do not say how many orders the rep has. Without countNow, it leaves a rep
-// alone whose orders nobody has counted.
+// Verify reports records whose counts are wrong. Without countNow, it skips a rep whose orders were
+// never counted.
 func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	sum := 0
 	for _, part := range r.parts {
@@ -178,7 +177,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	}
 }
 
-// verifyPartAlone finds what is wrong with the record of a part, whatever its number should be.
+// verifyPartAlone verifies the record of a part without its count.
 func verifyPartAlone(diag *repair.Diagnosis, rec model.Record) {
 	at, k := model.Reader{Record: diag.Readable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
 	part := model.KeyValue(model.EntityRepOrders.SK, k.SK)
