@@ -78,7 +78,7 @@ type Unsettled struct {
 	// PK and SK are the primary key of the record.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
-	// Reason says why the record could not be verified.
+	// Reason is the reason why the record could not be verified.
 	Reason string `json:"reason"`
 }
 
@@ -160,8 +160,8 @@ type verifier interface {
 	uncertainty(diag *repair.Diagnosis) string
 	// markRepaired is called after a repair.
 	markRepaired()
-	// hasRoot reports whether the record was read from which the others derive. Without that record,
-	// the repair waits for the end of the scan, which may still find evidence.
+	// hasRoot reports whether the record was read that determines the others. Without that record, the
+	// repair waits for the end of the scan, which may still find evidence.
 	hasRoot() bool
 }
 

@@ -53,14 +53,14 @@ func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, own.Before(v.lastEventAt) || theirs.Before(v.lastEventAt)
 }
 
-// updatedAt returns the time of a record's last update, or the zero time if the record has none.
+// updatedAt returns the time of a record's last update, or the zero time without one.
 func updatedAt(rec model.Record) time.Time {
 	at := model.Reader{Record: rec}
 	return at.UpdatedOr(time.Time{})
 }
 
 // readNewestEvent reads the last events of the orders to compare with, then the customer's last
-// event. So a correct last event is not older than those of the orders.
+// event. So a correct last event is not older than the orders' events.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil
 	if v.lastEvent == nil {

@@ -427,8 +427,8 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 	}
 }
 
-// fixOf returns the fix of a record. It adds a fix if the record exists and has none. It returns
-// nil if the record neither exists nor is created.
+// fixOf returns the fix of a record. It adds a fix if an existing record lacks one. It returns nil
+// if the record neither exists nor is created.
 func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
 	switch {

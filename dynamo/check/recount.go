@@ -97,8 +97,8 @@ func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU
 	return r.passes[n][sku], nil
 }
 
-// runPass reads all open orders once and adds what they hold to the tallies. The tally of a product
-// that has changed starts anew.
+// runPass reads all open orders once and adds what they hold to the tallies. The tally of a changed
+// product starts from zero.
 //
 // It returns errors as table.Failed does, or the context's error.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {

@@ -41,7 +41,7 @@ func (n *Counters) update(k model.Keys, f func(*counter)) {
 	f(n.counters[k])
 }
 
-// MissingCount is the recorded count of a record that should have a count and has none.
+// MissingCount is the recorded count of a record that lacks a required count.
 const MissingCount = -1
 
 // SetRecorded sets the count in the record with a key.

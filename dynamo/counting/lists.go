@@ -49,7 +49,7 @@ func (l *ListCounts) employeeKey(id commerce.EmployeeID) model.Keys {
 	return model.EmployeeByID.Key(l.table.KeyBuilder(), id)
 }
 
-// AddProduct adds the order count in a product's record; nil if the record has none.
+// AddProduct adds the order count in a product's record; nil if the record has no count.
 func (l *ListCounts) AddProduct(k model.Keys, orders *int) {
 	switch {
 	case orders != nil:

@@ -20,7 +20,7 @@ import (
 // before the scan are counted once, and each pass counts the orders placed since. The count of a
 // part is certain if the part's record is the same before and after a pass: placing an order writes
 // the record in its transaction. The pass waits until the index has caught up with the first read.
-// A certain count stays certain, because a repair requires that the record is unchanged.
+// A certain count needs no later pass, because a repair requires that the record is unchanged.
 type RepOrderCounter struct {
 	orders *OrderCounter
 	id     commerce.EmployeeID

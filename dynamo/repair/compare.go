@@ -14,14 +14,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// difference is an attribute that is not what it should be. want is nil for one that should not be
-// there.
+// difference is an attribute with a wrong value. want is nil if the attribute should not exist.
 type difference struct {
 	name       string
 	have, want types.AttributeValue
 }
 
-// text says what is and what should be.
+// text describes the stored and the expected value.
 func (d difference) text() string {
 	switch {
 	case d.want == nil:
@@ -33,10 +32,10 @@ func (d difference) text() string {
 	}
 }
 
-// maxValueText is how much of a text or list a drift's detail shows.
+// maxValueText is the maximum number of bytes of a value in the detail of a finding.
 const maxValueText = 120
 
-// valueText shows a value to people.
+// valueText formats a value for a message.
 func valueText(v types.AttributeValue) string {
 	var text string
 	switch v := v.(type) {
@@ -67,9 +66,8 @@ func valueText(v types.AttributeValue) string {
 	return text
 }
 
-// differences are the attributes in which a record is not the one that is wanted, by name.
-// Attributes that the model does not know are nobody's business. c is the currency of records that
-// name none.
+// differences returns the attributes in which have differs from want, by name. It ignores
+// attributes that the model does not define. c is the currency of records without one.
 func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -88,15 +86,15 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	return found
 }
 
-// presenceAttributes are those that mean something by being there. Records of that kind that should not
-// have them must not.
+// presenceAttributes returns the attributes whose presence has a meaning. A record that should not
+// have them must not have them.
 func presenceAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
 		return names
 	}
 	for _, a := range model.AttributesOf(e) {
-		// An order may keep the count of its items or not.
+		// An order may have an item count or not.
 		if a.Optional && a.Name != "itemCount" && !slices.Contains(e.Lacks, a.Name) {
 			names = append(names, a.Name)
 		}
@@ -104,8 +102,8 @@ func presenceAttributes(e *model.Entity) []string {
 	return names
 }
 
-// isOptional reports whether a record without one of the attributes that it should have says the
-// same, or belongs to other software that leaves it out.
+// isOptional reports whether a missing attribute is no difference: it has a default value, or
+// external records may omit it.
 func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
 	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
@@ -113,7 +111,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	case "currency":
 		return model.IsText(want[name], string(c))
 	case "createdAt":
-		// Most orders bear the time in their ids.
+		// Most order IDs contain the time.
 		if e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name {
 			_, told := commerce.OrderID(model.TextOf(want, "orderId")).Time()
 			return told
@@ -124,7 +122,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	return isZeroValue(want[name])
 }
 
-// isZeroValue reports whether a value reads like an absent one.
+// isZeroValue reports whether a value is read like a missing one.
 func isZeroValue(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -146,8 +144,8 @@ func isZeroValue(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is agree with what is peculiar to single attributes of whole, the record that is
-// wanted.
+// sameAttribute is like equivalent, with special cases for single attributes. whole is the expected
+// record.
 func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, whole model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
@@ -171,14 +169,14 @@ func sameLine(a, b commerce.LineItem) bool {
 	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && SameMoney(a.UnitPrice, b.UnitPrice)
 }
 
-// SameMoney reports whether two amounts are equal, in one currency.
+// SameMoney reports whether two amounts and their currencies are equal.
 func SameMoney(a, b commerce.Money) bool {
 	return a.Currency == b.Currency && a.Amount.Cmp(b.Amount) == 0
 }
 
-// DecodeLines reads the list of items that an order carries.
+// DecodeLines decodes the item list of an order record.
 //
-// Errors: ErrCorrupt.
+// It returns ErrCorrupt if the list is malformed.
 func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
 	l, ok := v.(*types.AttributeValueMemberL)
 	if !ok {
@@ -199,8 +197,8 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 	return lines, nil
 }
 
-// equivalent reports whether two values mean the same: numbers and sets however they are spelled, and in
-// maps only what want has.
+// equivalent reports whether two values mean the same. It ignores the notation of numbers, the
+// order of sets, and members of maps that want lacks.
 func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
@@ -233,8 +231,8 @@ func equivalent(have, want types.AttributeValue) bool {
 	return false
 }
 
-// withUnknownMembers returns want with the members that only have has, in maps and in the lines of an order's
-// list. Other software may have added them.
+// withUnknownMembers returns want with the members of maps that only have contains, also in the
+// lines of an item list. Other software may have added them.
 func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:
@@ -268,7 +266,7 @@ func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	return want
 }
 
-// lineSKU is the product of a line in an order's list; empty for another value.
+// lineSKU returns the product in a line of an item list, or an empty string for another value.
 func lineSKU(v types.AttributeValue) string {
 	if line, ok := v.(*types.AttributeValueMemberM); ok {
 		return model.TextOf(line.Value, "productId")
@@ -276,7 +274,7 @@ func lineSKU(v types.AttributeValue) string {
 	return ""
 }
 
-// sameTime compares to the millisecond, which is all that the store keeps.
+// sameTime compares two times in milliseconds, the precision of stored times.
 func sameTime(have, want types.AttributeValue) bool {
 	h, ok := have.(*types.AttributeValueMemberS)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Finding is a drift before it is certain.
+// Finding is a drift that may not be confirmed yet.
 type Finding struct {
 	Kind   string
 	Key    model.Keys
@@ -22,73 +22,73 @@ type Finding struct {
 	Remedy remedy
 }
 
-// remedy is how a finding is put right.
+// remedy is how a finding is repaired.
 type remedy int
 
 // The remedies.
 const (
-	// RemedyRepair is a repair that restores what is known.
+	// RemedyRepair restores the expected state.
 	RemedyRepair remedy = iota
-	// RemedyStandIn is a repair that writes a record of which nothing but the id is known.
+	// RemedyStandIn writes a stand-in that has only an ID.
 	RemedyStandIn
-	// RemedyManual is none: nothing tells what is right.
+	// RemedyManual leaves the repair to the operator, because the expected state is unknown.
 	RemedyManual
 )
 
-// FindingKey is what findings are compared by.
+// FindingKey returns the value by which findings are compared.
 func FindingKey(f Finding) Finding { return f }
 
-// Diagnosis is what is wrong with a unit, and the fixes that put it right.
+// Diagnosis has the findings about a group of related records, and the fixes that repair them.
 type Diagnosis struct {
 	Table    *table.Table
 	Findings []Finding
 	Fixes    []Fix
-	// TrustedKey is the key of the record that was believed, and believed that record as it was read;
-	// nil where there is none. The fixes are made only as long as that is so.
+	// Trusted is the record that determines the expected state, as it was read; nil if there is none.
+	// TrustedKey is its key. The fixes require that the record is unchanged.
 	TrustedKey model.Keys
 	Trusted    model.Record
-	// Dependencies are other records on which the fixes depend, as they were read.
+	// Dependencies are other records that must be unchanged for the fixes to be right.
 	Dependencies []Dependency
-	// Source is the key of the record whose values the other records of the unit should have.
+	// Source is the key of the record whose values the other records repeat.
 	Source model.Keys
-	// readable are the records of the unit without what cannot be read of them, and unread is what
-	// cannot, as Store.unreadable has it.
+	// readable has the records without their unreadable attributes. UnreadableAttributes has the
+	// reasons by record and attribute, as Table.Unreadable returns them.
 	readable             map[model.Keys]model.Record
 	UnreadableAttributes map[model.Keys]map[string]string
-	// SingleTransaction requires that the fixes are made in one transaction or not at all: half of them would
-	// mislead the next reading.
+	// SingleTransaction requires that all fixes are written in one transaction. A partial repair would
+	// falsify the next diagnosis.
 	SingleTransaction bool
-	// RefusalReason is why the fixes were not made.
+	// RefusalReason is why the fixes were not written.
 	RefusalReason string
 }
 
-// Dependency is a record on which fixes depend, as it was read; nil where there was none.
+// Dependency is a record that must be unchanged, as it was read; nil if it must not exist.
 type Dependency struct {
 	Key    model.Keys
 	AsRead model.Record
 }
 
-// Fix leads one record from what was read to what it should be.
+// Fix changes one record from its state as read to its expected state.
 type Fix struct {
 	Key model.Keys
-	// AsRead is the record as it was read, nil where there was none.
+	// AsRead is the record as it was read, nil if there was none.
 	AsRead model.Record
-	// put is the record to write where there is none.
+	// put is the record to write if there is none.
 	put model.Record
-	// Set and remove are changes of have.
+	// Set and remove are the changes of attributes.
 	Set    model.Record
 	remove []string
-	// isDelete reports whether have is deleted.
+	// isDelete reports whether the record is deleted.
 	isDelete bool
-	// Event is the event to write where there is no record, as the last one of customer, too; its
-	// id is made at that time, behind this one.
+	// Event is appended to its order's timeline and becomes the last event of Customer. The repair
+	// gives it a new ID that is later than this one.
 	Event    *commerce.Event
 	Customer commerce.CustomerID
-	// SetsUpdatedAt reports whether updatedAt becomes the time of the event that is written with it.
+	// SetsUpdatedAt reports whether updatedAt is set to the time of the event in the transaction.
 	SetsUpdatedAt bool
 }
 
-// SetAttribute makes an attribute that of the record as the fix leaves it.
+// SetAttribute sets an attribute of the record.
 func (fix *Fix) SetAttribute(name string, v types.AttributeValue) {
 	if fix.put != nil {
 		fix.put[name] = v
@@ -97,10 +97,10 @@ func (fix *Fix) SetAttribute(name string, v types.AttributeValue) {
 	fix.Set[name] = v
 }
 
-// Clean reports whether nothing is wrong.
+// Clean reports whether there are no findings.
 func (diag *Diagnosis) Clean() bool { return len(diag.Findings) == 0 }
 
-// Merge returns what is wrong in either verdict; either may be nil.
+// Merge returns a diagnosis with the findings of both; either may be nil.
 func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
 	if diag == nil {
 		return other
@@ -116,7 +116,7 @@ func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
 	return &both
 }
 
-// HasKind reports whether something of a class is wrong.
+// HasKind reports whether there is a finding of a kind.
 func (diag *Diagnosis) HasKind(kind string) bool {
 	for _, f := range diag.Findings {
 		if f.Kind == kind {
@@ -126,7 +126,7 @@ func (diag *Diagnosis) HasKind(kind string) bool {
 	return false
 }
 
-// HasFinding reports whether something of a class is wrong with a record.
+// HasFinding reports whether there is a finding of a kind about a record.
 func (diag *Diagnosis) HasFinding(kind string, key model.Keys) bool {
 	for _, f := range diag.Findings {
 		if f.Kind == kind && f.Key == (model.Keys{PK: key.PK, SK: key.SK}) {
@@ -141,8 +141,7 @@ func (diag *Diagnosis) AddFinding(kind string, key model.Keys, detail string, by
 	diag.Findings = append(diag.Findings, Finding{Kind: kind, Key: model.Keys{PK: key.PK, SK: key.SK}, Detail: detail, Remedy: by})
 }
 
-// Readable returns a record without the attributes that are there and cannot be read. It finds
-// these.
+// Readable returns a record without its unreadable attributes. It adds a finding if there are any.
 func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record {
 	if rec == nil {
 		return nil
@@ -169,8 +168,8 @@ func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record 
 	return read
 }
 
-// LeavesUnchanged reports whether a repair leaves an attribute of a record as it is, because it cannot be
-// read, or what it should be cannot. That holds for the keys of the index, too.
+// LeavesUnchanged reports whether a repair leaves an attribute unchanged, because its value or the
+// expected value is unreadable. That includes index keys that derive from such an attribute.
 func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
@@ -182,7 +181,7 @@ func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name strin
 	return false
 }
 
-// unreadableInSource are the attributes of the source that cannot be read and that other records repeat.
+// unreadableInSource returns the unreadable attributes of the source that other records repeat.
 func (diag *Diagnosis) unreadableInSource() map[string]string {
 	problems := diag.UnreadableAttributes[diag.Source]
 	if problems == nil {
@@ -193,15 +192,15 @@ func (diag *Diagnosis) unreadableInSource() map[string]string {
 	return repeated
 }
 
-// AddUnreadable finds a record that lacks what it must have and that nothing tells how to restore.
+// AddUnreadable adds a finding about a record that cannot be decoded and cannot be repaired.
 func (diag *Diagnosis) AddUnreadable(key model.Keys, err error) {
 	if diag.HasFinding(DriftUnreadable, key) {
-		return // its values that cannot be read have been found
+		return // Readable has added a finding
 	}
 	diag.AddFinding(DriftUnreadable, key, strings.TrimPrefix(ReasonOf(err), model.ErrCorrupt.Error()+": "), RemedyManual)
 }
 
-// ReasonOf is what an error of decoding says of the record, without the key.
+// ReasonOf returns the text of a decoding error without the key of the record.
 func ReasonOf(err error) string {
 	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
 		return strings.Replace(invalid.Error(), "argument", "attribute", 1)
@@ -213,22 +212,22 @@ func ReasonOf(err error) string {
 	return text
 }
 
-// AddMissing finds a record that should be there. from is the record that it is made of, whose unknown
-// attributes it inherits; nil for none.
+// AddMissing adds a finding about a missing record, and the fix that writes want. want derives from
+// the record from, and inherits its unknown attributes. from may be nil.
 func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
 	diag.AddPut(want, from)
 }
 
-// AddStandIn finds a record that should be there, and of which nothing but the id is known. standIn is
-// written in its place.
+// AddStandIn adds a finding about a missing record, and the fix that writes standIn. Only the ID of
+// the record is known.
 func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(standIn), detail, RemedyStandIn)
 	diag.AddPut(standIn, nil)
 }
 
-// AddPut writes a record that follows from a finding of another. What cannot be read of the source
-// goes along as it stands, where the record is made of it, and is left out elsewhere.
+// AddPut adds a fix that writes want, without a finding. from is as in AddMissing. Unreadable
+// attributes of the source are copied from it, or omitted.
 func (diag *Diagnosis) AddPut(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -248,7 +247,8 @@ func (diag *Diagnosis) AddPut(want, from model.Record) {
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(want), put: put})
 }
 
-// HasOnlyKeys reports whether a record consists of keys alone, so that nothing is lost with it.
+// HasOnlyKeys reports whether a record has no attributes but keys, so that deleting it loses
+// nothing.
 func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	for name := range rec {
 		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && name != "entity" && !model.RepeatsKey(e, name) {
@@ -258,8 +258,8 @@ func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	return true
 }
 
-// AddOrphan finds a record that should not be there. One that holds what cannot be read is not
-// deleted, and is found for that.
+// AddOrphan adds a finding about a record that should not exist, and the fix that deletes it. A
+// record with unreadable attributes has a finding about those instead, and is not deleted.
 func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) {
 	k := model.KeyOf(have)
 	if diag.Readable(model.EntityOf(k), have); diag.UnreadableAttributes[k] != nil {
@@ -269,8 +269,8 @@ func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) 
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(have), AsRead: have, isDelete: true})
 }
 
-// Compare finds what is wrong with a record that is there, a finding for each class. class is that
-// of attributes that are in no class of their own.
+// Compare adds a finding for each kind of difference between have and want, and the fix. kind is
+// the kind of attributes that have no kind of their own.
 func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind string) {
 	diag.Readable(e, have)
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
@@ -299,7 +299,7 @@ func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind st
 	}
 }
 
-// kindOf is the class of drift of an attribute that is not what it should be.
+// kindOf returns the kind of drift of a wrong attribute.
 func kindOf(e *model.Entity, name, otherwise string) string {
 	switch name {
 	case model.AttrIndexPK, model.AttrIndexSK:
@@ -329,8 +329,8 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	return otherwise
 }
 
-// WithKeyAttributes returns a copy of a record that says what its key says. named are the values in the key,
-// by attribute.
+// WithKeyAttributes returns a copy of a record whose attributes agree with its key. named are the
+// values in the key, by attribute.
 func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	if rec == nil {
 		return nil
@@ -342,7 +342,7 @@ func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 	return out
 }
 
-// NewReplacement is the fix that makes have the record want, which has the same key.
+// NewReplacement returns the fix that replaces have with want. Both have the same key.
 func NewReplacement(have, want model.Record) Fix {
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
 	for name, v := range want {

@@ -1,11 +1,11 @@
 package repair
 
-// RecentSet remembers the last texts that were added, at least 100,000 of them.
+// RecentSet holds the strings that were added last, at least 100,000.
 type RecentSet struct{ current, previous map[string]bool }
 
 const maxRecent = 100_000
 
-// Add reports whether the text is new.
+// Add adds a string and reports whether it was missing.
 func (r *RecentSet) Add(s string) bool {
 	if r.Has(s) {
 		return false
@@ -17,5 +17,5 @@ func (r *RecentSet) Add(s string) bool {
 	return true
 }
 
-// Has reports whether the text was added lately.
+// Has reports whether a string was added recently.
 func (r *RecentSet) Has(s string) bool { return r.current[s] || r.previous[s] }

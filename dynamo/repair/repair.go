@@ -19,19 +19,18 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RefusedError tells that nothing was written, because a record is not what it was when it was
-// read, or because DynamoDB does not take what it would become.
+// RefusedError reports that nothing was written, because a record has changed since it was read, or
+// because DynamoDB rejects the repaired record.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Repair writes the fixes of a verdict, each transaction on condition that the record that was
-// believed and all records that it writes are as they were read. Where there are more fixes than
-// one transaction takes, the believed record is written with the last of them, so that the
-// condition holds until then and a repair that ends half way is found again. An event and what it
-// dates are written at once.
+// Repair writes the fixes of a diagnosis. Each transaction requires that the trusted record and the
+// records that it writes are unchanged. If the fixes need several transactions, the last one writes
+// the trusted record. So the condition holds until then, and the next check finds a partial repair.
+// An event and the fixes with SetsUpdatedAt are in one transaction.
 //
-// Errors: RefusedError, and those of failed.
+// It returns RefusedError, or errors as table.Failed does.
 func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	fixes := slices.Clone(diag.Fixes)
 	rank := func(fix Fix) int {
@@ -44,12 +43,12 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// One action is the condition on the believed record, and one that on each other record that
-	// was relied on. A unit has no more than one event, which takes two.
+	// One action is the condition on the trusted record, and one the condition on each dependency. A
+	// diagnosis has at most one event, which takes two actions.
 	most := table.MaxActions - 2 - len(diag.Dependencies)
-	// With an event: the event and both records of its order, of which one is believed.
+	// If there is an event, the last transaction has the event and both records of the order.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
-	if diag.SingleTransaction && len(fixes) > most { // lines of a list are small
+	if diag.SingleTransaction && len(fixes) > most { // the fixes are small
 		return &RefusedError{Reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
 	}
 	for len(fixes) > 0 {
@@ -117,7 +116,7 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 	return table.Failed("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
 }
 
-// refusal is why a transaction was turned away for good, nil where it was not.
+// refusal returns a RefusedError if DynamoDB rejected the transaction for good, or nil.
 func refusal(err error) error {
 	api := smithy.APIError(nil)
 	if !errors.As(err, &api) {
@@ -151,7 +150,7 @@ func refusal(err error) error {
 	return &RefusedError{Reason: "the records keep changing"}
 }
 
-// transactionItem is a write with its conditions.
+// transactionItem returns the write of a fix with its conditions.
 func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	e := &table.Expression{}
 	switch {
@@ -183,10 +182,10 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	}}
 }
 
-// eventFixes are the fixes that write an event behind the one whose id and time it bears, and behind
-// its customer's last one, whose place it takes, and when it happened.
+// eventFixes returns the fixes that write an event and the customer's last event, and the time of
+// the event. The new ID is later than the ID in the fix and than the customer's last event.
 //
-// Errors: RefusedError where the customer's id can be in no key, and those of failed.
+// It returns RefusedError if no key can have the customer's ID, or errors as table.Failed does.
 func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time, error) {
 	b := client.Table.KeyBuilder()
 	k := model.LastEvent.Key(b, fix.Customer)
@@ -218,24 +217,25 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 	return append(fixes, NewReplacement(last, next)), at, nil
 }
 
-// maxRepairBytes is how large a transaction of a repair is. DynamoDB takes 4 MB; the keys of
-// conditions and the names of attributes are not counted here.
+// maxRepairBytes is the maximum size of a transaction. DynamoDB accepts 4 MB; the rest is for the
+// keys of conditions and the names of attributes.
 const maxRepairBytes = 3 << 20
 
-// size is about how many bytes of a transaction a fix takes: what is written, and what is compared.
+// size returns the approximate bytes of a fix in a transaction, including its condition.
 func (fix *Fix) size() int {
 	return model.SizeOf(fix.AsRead) + model.SizeOf(fix.put) + model.SizeOf(fix.Set)
 }
 
-// maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300
+// maxConditions is the maximum number of attributes that a condition compares. DynamoDB accepts 300
 // operators and 4 KiB of text.
 const maxConditions = 120
 
-// unchangedSince is the condition that a record is as it was read; that there is none, where have is nil.
+// unchangedSince returns the condition that a record is as it was read. If have is nil, the
+// condition is that the record does not exist.
 //
-// The first attributes to be compared are those that Ordergraph changes with every write, and then
-// those that the repair changes. Only a record of more than maxConditions attributes has some that
-// are not compared. It has them of other software.
+// The condition first compares the attributes that Ordergraph changes with every write, then those
+// that the repair changes. Attributes beyond maxConditions are not compared. Only records with many
+// attributes of other software have that many.
 func unchangedSince(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.Absent
@@ -256,7 +256,7 @@ func unchangedSince(have model.Record, changed []string) table.Condition {
 		for _, name := range names[:min(len(names), maxConditions)] {
 			parts = append(parts, e.Foreign(name)+" = "+e.Value(have[name]))
 		}
-		// A write may also add one of the revisions to a record that has none.
+		// A write may add a revision to a record without one.
 		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
 			if have[name] == nil {
 				parts = append(parts, "attribute_not_exists("+e.Foreign(name)+")")
@@ -266,8 +266,8 @@ func unchangedSince(have model.Record, changed []string) table.Condition {
 	}
 }
 
-// changesWithEveryWrite reports whether an attribute is one of those of which each write of
-// Ordergraph to a record changes at least one, where the record has it.
+// changesWithEveryWrite reports whether an attribute is a revision. Each write of Ordergraph
+// changes at least one of the revisions that the record has.
 func changesWithEveryWrite(name string) bool {
 	switch name {
 	case model.AttrVersion, model.AttrStockRevision, "updatedAt", model.AttrAvailable, model.AttrTotalInventory, model.AttrQuantity, model.AttrOrderCount, "eventId":
