@@ -50,7 +50,7 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 // uncertainty requires that the record did not change during the count.
 func (v *categoryVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.changed {
-		return "the category changed each time that its products were counted"
+		return "the category changed during each count of its products"
 	}
 	return ""
 }

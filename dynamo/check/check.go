@@ -423,11 +423,11 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	if len(taken) == 0 {
 		return nil
 	}
-	ks := slices.SortedFunc(maps.Keys(taken), func(a, b target) int { return strings.Compare(a.id, b.id) })
-	for some := range slices.Chunk(ks, table.BatchSize) {
-		r := newStockRecount(some, taken)
-		err := table.Parallel(ctx, len(some), c.opts.Parallel, func(ctx context.Context, i int) error {
-			if err := c.verifyAndRepair(ctx, some[i], taken[some[i]], r); err != nil {
+	targets := slices.SortedFunc(maps.Keys(taken), func(a, b target) int { return strings.Compare(a.id, b.id) })
+	for batch := range slices.Chunk(targets, table.BatchSize) {
+		r := newStockRecount(batch, taken)
+		err := table.Parallel(ctx, len(batch), c.opts.Parallel, func(ctx context.Context, i int) error {
+			if err := c.verifyAndRepair(ctx, batch[i], taken[batch[i]], r); err != nil {
 				return err
 			}
 			c.mu.Lock()
@@ -447,12 +447,12 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	switch k.kind {
 	case targetOrder:
-		hints := map[commerce.CustomerID]bool{}
+		extra := map[commerce.CustomerID]bool{}
 		for _, id := range s.extraCustomers {
-			hints[id] = true
+			extra[id] = true
 		}
 		// Without findings, the scan may have verified the order and only its copy is suspect.
-		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: hints, mayBeCounted: s.findings == nil}
+		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: extra, mayBeCounted: s.findings == nil}
 	case targetCustomer:
 		v := newCustomerVerifier(c.table, k.id)
 		v.referenced, v.claimedAddress, v.newerCopies, v.newerEvents = s.referenced, s.claimedAddress, s.newerCopies, s.newerEvents
@@ -536,7 +536,7 @@ func (c *check) postpone(v verifier, k target, s candidate) {
 	if known, ok := c.postponed[k]; ok {
 		s = known.merge(s)
 	} else if len(c.postponed) >= c.opts.Suspects {
-		c.reportUnverifiedLocked(v.key(c.table), "there are too many records like it; check again after the others are repaired")
+		c.reportUnverifiedLocked(v.key(c.table), "too many records wait for the end of the scan; repair the others and check again")
 		if k.kind == targetOrder {
 			c.abandonedOrder = commerce.OrderID(k.id)
 		}
@@ -570,7 +570,7 @@ func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (dia
 		if diag.Clean() || model.SameSet(a.previous, diag.Findings, repair.FindingKey) {
 			return diag, true, nil
 		}
-		a.previous, a.uncertainty = diag.Findings, "it was another one each time that it was read"
+		a.previous, a.uncertainty = diag.Findings, "the record changed between reads"
 	}
 	return nil, false, nil
 }
@@ -593,10 +593,10 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Di
 }
 
 // reportUnverifiedLocked reports a target that could not be verified.
-func (c *check) reportUnverifiedLocked(k model.Keys, why string) {
+func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	c.summary.Unsettled++
 	if c.opts.Unsettled != nil {
-		c.opts.Unsettled(Unsettled{PK: k.PK, SK: k.SK, Reason: why})
+		c.opts.Unsettled(Unsettled{PK: k.PK, SK: k.SK, Reason: reason})
 	}
 }
 

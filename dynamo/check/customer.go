@@ -141,11 +141,11 @@ func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 // claimKey returns the key of the claim that the customer should have; empty if the address is
 // invalid.
 func (v *customerVerifier) claimKey(t *table.Table) model.Keys {
-	truth, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
-	if truth == nil {
-		truth = v.standIn(t)
+	decoded, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
+	if decoded == nil {
+		decoded = v.standIn(t)
 	}
-	email, err := commerce.ParseEmail(truth.Email)
+	email, err := commerce.ParseEmail(decoded.Email)
 	if err != nil {
 		return model.Keys{}
 	}
@@ -156,33 +156,33 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	b := c.table.KeyBuilder()
 	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
-	truth, from := decodeFirst(diag, &v.recordWithEdges, c.table.DecodeCustomer)
-	diag.Source = model.KeyOf(from)
-	exists := truth != nil || v.record() != nil || v.referenced || v.copyCount > 0
+	decoded, source := decodeFirst(diag, &v.recordWithEdges, c.table.DecodeCustomer)
+	diag.Source = model.KeyOf(source)
+	exists := decoded != nil || v.record() != nil || v.referenced || v.copyCount > 0
 	v.verifyLastEvent(diag, exists)
 	for _, rec := range v.spendingRecords {
 		if !exists {
 			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
 		}
 	}
-	detail := "only edges are left"
+	detail := "only edges of the record exist"
 	switch {
-	case truth == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
+	case decoded == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
 		verifyUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)
 		return diag
-	case truth == nil:
-		truth = v.standIn(c.table)
-		detail = "the customer has orders, and nothing tells who it is"
+	case decoded == nil:
+		decoded = v.standIn(c.table)
+		detail = "the customer has orders, but no other record"
 		if v.claimedAddress != "" {
-			detail = "the customer has orders, and nothing is left but the claim of an e-mail address"
+			detail = "the customer has orders, but no other record than the claim of an email address"
 			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.KeyOf(v.claim), AsRead: v.claim})
 		}
 	case v.record() == nil:
 		diag.Trusted = nil
 	default:
-		diag.TrustedKey, diag.Trusted = model.KeyOf(from), from
+		diag.TrustedKey, diag.Trusted = model.KeyOf(source), source
 	}
-	customer := *truth
+	customer := *decoded
 	if customer.AccountRepID == "" {
 		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, v.edge(&model.EntityCustomerRep)))
 	}
@@ -202,22 +202,22 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		customer.OrderCount = nil
 	}
 	v.verifySpending(c, diag, &customer)
-	wanted := model.CustomerRecords(b, customer)
+	expected := model.CustomerRecords(b, customer)
 	if b.Err != nil {
 		diag.AddUnreadable(model.CustomerByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
 		return diag
 	}
-	main, claim := wanted[0], wanted[1]
+	main, claim := expected[0], expected[1]
 	switch {
 	case v.record() != nil:
 		diag.Compare(&model.EntityCustomer, v.record(), main, repair.DriftEdgeDiffers)
-	case from == nil:
+	case source == nil:
 		diag.AddStandIn(repair.DriftCustomerMissing, main, detail)
 	default:
-		diag.AddMissing(repair.DriftCustomerMissing, main, from, detail)
+		diag.AddMissing(repair.DriftCustomerMissing, main, source, detail)
 	}
 	v.verifyClaim(diag, claim)
-	v.verifyEdges(diag, wanted)
+	v.verifyEdges(diag, expected)
 	return diag
 }
 
@@ -233,7 +233,7 @@ func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) 
 	case err != nil:
 		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, strings.TrimPrefix(repair.ReasonOf(err), model.ErrCorrupt.Error()+": "))
 	case v.lastEventOutdated(diag.Table) && diag.UnreadableAttributes[model.KeyOf(v.lastEvent)] == nil:
-		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, v.newestEvent.OrderID, v.newestEvent.ID), repair.RemedyRepair)
+		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has event %s", event.ID, v.newestEvent.OrderID, v.newestEvent.ID), repair.RemedyRepair)
 		diag.Fixes = append(diag.Fixes, repair.NewReplacement(v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *v.newestEvent)))
 	default:
 		diag.Compare(&model.EntityLastEvent, v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *event), repair.DriftLastEvent)
@@ -251,9 +251,9 @@ func (v *customerVerifier) verifyClaim(diag *repair.Diagnosis, want model.Record
 		// The claim belongs to the stand-in, which has its own finding.
 		diag.AddPut(want, nil)
 	case have == nil:
-		diag.AddMissing(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", v.id))
+		diag.AddMissing(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the address of customer %s has no claim", v.id))
 	case owner != string(v.id) && hasEmail(v.claimOwner, email):
-		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), repair.RemedyManual)
+		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("%s is also the address of customer %s, whom its claim names", email, owner), repair.RemedyManual)
 	default:
 		if other := commerce.CustomerID(owner); other != v.id {
 			b := diag.Table.KeyBuilder()
@@ -273,7 +273,7 @@ func (v *customerVerifier) lacksOrderCount() bool {
 // uncertainty requires that no order was placed while the orders were counted for the first time.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.uncountable && v.lacksOrderCount() && !model.SameRecord(v.lastEventBefore, v.lastEvent) {
-		return "orders were placed each time that they were counted"
+		return "orders were placed during each count"
 	}
 	return ""
 }
@@ -350,19 +350,19 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 		return diag
 	}
 	// A missing customer may be restored from an edge that has the address.
-	of := v.customer.firstRecord()
+	customer := v.customer.firstRecord()
 	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")
 	switch {
-	case hasEmail(of, v.email), c.hasReported(model.KeyOf(v.claim)):
-	case of == nil && c.isUnreadableCustomer(commerce.CustomerID(id)):
+	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
+	case customer == nil && c.isUnreadableCustomer(commerce.CustomerID(id)):
 		// The customer may be restored with this address once the order is readable.
-	case of != nil && !hasValidEmail(of):
+	case customer != nil && !hasValidEmail(customer):
 		// The customer's record has no valid address, so this claim may have the right one.
-	case of == nil:
+	case customer == nil:
 		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
-		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("the address of customer %s is %s", id, model.TextOf(of, "email")))
+		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("the address of customer %s is %s", id, model.TextOf(customer, "email")))
 	}
 	return diag
 }

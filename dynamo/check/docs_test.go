@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
-// Every class is described, and is found in some damage of the table of damages.
-func TestClassesOfDrift(t *testing.T) {
+// Every kind has a description, and some damage causes a drift of this kind.
+func TestKindsOfDrift(t *testing.T) {
 	found := map[string]bool{}
 	for _, d := range damages() {
 		for kind := range strings.SplitSeq(d.found, ", ") {

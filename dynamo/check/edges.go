@@ -62,19 +62,19 @@ func (r *recordWithEdges) firstRecord() model.Record {
 type decoder[V any] func(model.Reader) (*V, error)
 
 // decode decodes the record or an edge without its unreadable attributes.
-func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, with decoder[V]) (*V, error) {
+func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, decodeValue decoder[V]) (*V, error) {
 	e := model.EntityOf(k)
-	return with(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
+	return decodeValue(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
 }
 
 // decodeFirst decodes the record. If the record is missing or cannot be decoded, it decodes the
 // first edge that can. It returns the value and the decoded record, or nil.
-func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, with decoder[V]) (*V, model.Record) {
+func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) (*V, model.Record) {
 	for _, k := range r.keys() {
 		if r.records[k] == nil {
 			continue
 		}
-		if value, err := decode(diag, r, k, with); err == nil {
+		if value, err := decode(diag, r, k, decodeValue); err == nil {
 			return value, r.records[k]
 		}
 	}
@@ -90,15 +90,15 @@ func (r *recordWithEdges) isLost() bool {
 }
 
 // verifyUndecodable reports a record that cannot be decoded, or the edges of a missing record.
-func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, with decoder[V]) {
+func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) {
 	if r.record() != nil {
-		_, err := decode(diag, r, r.primaryKey, with)
+		_, err := decode(diag, r, r.primaryKey, decodeValue)
 		diag.AddUnreadable(r.primaryKey, err)
 		return // the edges may be right
 	}
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
-			if _, err := decode(diag, r, k, with); err != nil && !repair.HasOnlyKeys(model.EntityOf(k), rec) {
+			if _, err := decode(diag, r, k, decodeValue); err != nil && !repair.HasOnlyKeys(model.EntityOf(k), rec) {
 				diag.AddUnreadable(k, err)
 			} else {
 				diag.AddOrphan(repair.DriftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.What))
@@ -109,25 +109,25 @@ func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, with d
 
 // verifyEdges reports edges that are missing, differ from the record, or should not exist. wanted
 // are the records that should exist; nil if the record itself should not.
-func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, wanted []model.Record) {
+func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
-	for _, rec := range wanted {
+	for _, rec := range expected {
 		want[model.KeyOf(rec)] = rec
 	}
 	for _, e := range r.entity.Edges() {
-		k, by := r.edgeKey(e), strings.Join(e.ListedBy(), ", ")
+		k, relation := r.edgeKey(e), strings.Join(e.ListedBy(), ", ")
 		left := func(name string) bool { return diag.LeavesUnchanged(e, k, name) }
 		switch have, want := r.records[k], want[k]; {
 		case have != nil && want != nil:
 			diag.Compare(e, have, want, repair.DriftEdgeDiffers)
 		case want != nil:
-			diag.AddMissing(repair.DriftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.What, by))
-		case have != nil && wanted == nil:
+			diag.AddMissing(repair.DriftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.What, relation))
+		case have != nil && expected == nil:
 			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.What))
 		case have != nil && slices.ContainsFunc(e.ListedBy(), left):
 			diag.Readable(e, have) // the record's attribute is unreadable, so the edge may be right
 		case have != nil:
-			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.What, by))
+			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.What, relation))
 		}
 	}
 }

@@ -32,30 +32,30 @@ func (v *employeeVerifier) read(ctx context.Context, c *check) (err error) {
 
 func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
-	truth, from := decodeFirst(diag, &v.recordWithEdges, model.DecodeEmployee)
-	v.decoded = truth
-	diag.Source = model.KeyOf(from)
+	decoded, source := decodeFirst(diag, &v.recordWithEdges, model.DecodeEmployee)
+	v.decoded = decoded
+	diag.Source = model.KeyOf(source)
 	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
-	if truth == nil {
+	if decoded == nil {
 		verifyUndecodable(diag, &v.recordWithEdges, model.DecodeEmployee)
 		return diag
 	}
-	if truth.WarehouseID == "" {
-		truth.WarehouseID = commerce.WarehouseID(model.IndexValueOf(&model.EntityEmployeeWarehouse, v.edge(&model.EntityEmployeeWarehouse)))
+	if decoded.WarehouseID == "" {
+		decoded.WarehouseID = commerce.WarehouseID(model.IndexValueOf(&model.EntityEmployeeWarehouse, v.edge(&model.EntityEmployeeWarehouse)))
 	}
 	b := c.table.KeyBuilder()
-	wanted := model.Records(b, truth)
+	expected := model.Records(b, decoded)
 	if b.Err != nil {
 		diag.AddUnreadable(v.primaryKey, b.Err)
 		return diag
 	}
 	if v.record() == nil {
-		diag.AddMissing(repair.DriftEmployeeMissing, wanted[0], from, "only edges are left")
+		diag.AddMissing(repair.DriftEmployeeMissing, expected[0], source, "only edges of the record exist")
 	} else {
-		diag.TrustedKey, diag.Trusted = model.KeyOf(from), from
-		diag.Compare(&model.EntityEmployee, v.record(), wanted[0], repair.DriftEdgeDiffers)
+		diag.TrustedKey, diag.Trusted = model.KeyOf(source), source
+		diag.Compare(&model.EntityEmployee, v.record(), expected[0], repair.DriftEdgeDiffers)
 	}
-	v.verifyEdges(diag, wanted)
+	v.verifyEdges(diag, expected)
 	return diag
 }
 

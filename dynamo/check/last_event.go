@@ -49,8 +49,8 @@ func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false
 	}
-	own, theirs := updatedAt(v.orderRecord), updatedAt(v.copies[v.decoded.CustomerID])
-	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, own.Before(v.lastEventAt) || theirs.Before(v.lastEventAt)
+	ownTime, copyTime := updatedAt(v.orderRecord), updatedAt(v.copies[v.decoded.CustomerID])
+	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, ownTime.Before(v.lastEventAt) || copyTime.Before(v.lastEventAt)
 }
 
 // updatedAt returns the time of a record's last update, or the zero time without one.

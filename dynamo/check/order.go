@@ -161,7 +161,7 @@ func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	if named != "" && onItems[named] {
 		return named
 	}
-	own := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, named)
+	ownHeader := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, named)
 	// The items decide between copies of the same version.
 	best, version, onBest := commerce.CustomerID(""), -1, false
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
@@ -169,7 +169,7 @@ func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 		if h := v.decodeHeader(diag, &model.EntityCustomerOrder, v.copies[id], id); h.readable() {
 			n = h.order.Version + 1
 		}
-		if own.readable() && (n <= own.order.Version || updatedAt(v.copies[id]).Before(updatedAt(v.orderRecord)) ||
+		if ownHeader.readable() && (n <= ownHeader.order.Version || updatedAt(v.copies[id]).Before(updatedAt(v.orderRecord)) ||
 			model.TextOf(v.copies[id], model.AttrCustomerID) == string(named)) {
 			continue
 		}
@@ -189,11 +189,11 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	v.decoded, v.lines, v.linesKnown, v.lastEventAt = nil, nil, false, time.Time{}
 	customer := v.owner(diag)
 	copied := v.copies[customer]
-	own, theirs := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, customer), v.decodeHeader(diag, &model.EntityCustomerOrder, copied, customer)
+	ownHeader, copyHeader := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, customer), v.decodeHeader(diag, &model.EntityCustomerOrder, copied, customer)
 	diag.TrustedKey, diag.Trusted = model.OrderByID.Key(b, v.id), v.orderRecord
-	truth, other := own, theirs
-	if theirs.readable() && (!own.readable() || theirs.order.Version > own.order.Version) {
-		truth, other = theirs, own
+	trusted, other := ownHeader, copyHeader
+	if copyHeader.readable() && (!ownHeader.readable() || copyHeader.order.Version > ownHeader.order.Version) {
+		trusted, other = copyHeader, ownHeader
 		diag.TrustedKey, diag.Trusted = model.KeyOf(copied), copied
 	}
 	switch {
@@ -205,25 +205,25 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 			diag.AddOrphan(repair.DriftOrphanEvent, event, "the order does not exist")
 		}
 		return diag
-	case !truth.readable():
-		for _, h := range []orderHeader{own, theirs} {
+	case !trusted.readable():
+		for _, h := range []orderHeader{ownHeader, copyHeader} {
 			if h.err != nil {
 				diag.AddUnreadable(model.KeyOf(h.record), h.err)
 			}
 		}
 		return diag
 	}
-	diag.Source = model.KeyOf(truth.record)
-	o := *truth.order
+	diag.Source = model.KeyOf(trusted.record)
+	o := *trusted.order
 	o.CustomerID = customer
 	if o.AccountRepID == "" {
 		o.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied))
 	}
 	v.decoded = &o
-	v.verifyItems(diag, b, o, truth, other)
+	v.verifyItems(diag, b, o, trusted, other)
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
 		if id != customer && !diag.LeavesUnchanged(&model.EntityOrder, model.OrderByID.Key(b, v.id), model.AttrCustomerID) {
-			diag.AddOrphan(repair.DriftOrphanCopy, v.copies[id], fmt.Sprintf("the order is customer %s's", customer))
+			diag.AddOrphan(repair.DriftOrphanCopy, v.copies[id], fmt.Sprintf("the order belongs to customer %s", customer))
 		}
 	}
 	v.verifyTimeline(diag, o)
@@ -231,33 +231,33 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 }
 
 // verifyItems verifies the order's own record, its copy and its items.
-func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, truth, other orderHeader) {
-	v.lines, v.linesKnown = v.trustedLines(diag, o, truth, other)
+func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
+	v.lines, v.linesKnown = v.trustedLines(diag, o, trusted, other)
 	if v.linesKnown {
 		if total, err := counting.Total(v.lines, o.Total.Currency); err == nil {
 			o.Total = total
 			v.decoded.Total = total
 		}
 	}
-	wanted := model.OrderRecords(b, o, v.lines, nil)
+	expected := model.OrderRecords(b, o, v.lines, nil)
 	if b.Err != nil {
 		diag.AddUnreadable(model.OrderByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
 		v.decoded = nil
 		return
 	}
-	main, copied, items := wanted[0], wanted[1], wanted[2:]
+	main, copied, items := expected[0], expected[1], expected[2:]
 	if !v.linesKnown {
 		// The items are unknown, so the attributes that derive from them stay unchanged.
 		copyAttributes(main, v.orderRecord, "items", "itemCount")
 		copyAttributes(copied, v.copies[o.CustomerID], "items", "itemCount")
 	}
 	if v.orderRecord == nil {
-		diag.AddMissing(repair.DriftOrderMissing, main, truth.record, fmt.Sprintf("the order stands in the partition of customer %s only", o.CustomerID))
+		diag.AddMissing(repair.DriftOrderMissing, main, trusted.record, fmt.Sprintf("only the copy of customer %s exists", o.CustomerID))
 	} else {
 		diag.Compare(&model.EntityOrder, v.orderRecord, main, repair.DriftOrderDiffers)
 	}
 	if have := v.copies[o.CustomerID]; have == nil {
-		diag.AddMissing(repair.DriftCopyMissing, copied, truth.record, "the order exists, the copy in its customer's partition does not")
+		diag.AddMissing(repair.DriftCopyMissing, copied, trusted.record, "the order has no copy in its customer's partition")
 	} else {
 		diag.Compare(&model.EntityCustomerOrder, have, copied, repair.DriftOrderDiffers)
 	}
@@ -271,7 +271,7 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	for _, want := range items {
 		k := model.KeyOf(want)
 		if have[k] == nil {
-			diag.AddMissing(repair.DriftItemMissing, want, nil, "the order's list and its total have it")
+			diag.AddMissing(repair.DriftItemMissing, want, nil, "the order's item list and total include the item")
 		} else {
 			diag.Compare(&model.EntityOrderItem, have[k], want, repair.DriftItemDiffers)
 		}
@@ -279,7 +279,7 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	}
 	for _, item := range v.items {
 		if have[model.KeyOf(item)] != nil {
-			diag.AddOrphan(repair.DriftOrphanItem, item, "neither the order's list nor its total has it")
+			diag.AddOrphan(repair.DriftOrphanItem, item, "the order's item list and total do not include the item")
 		}
 	}
 }
@@ -296,7 +296,7 @@ func copyAttributes(want, have model.Record, names ...string) {
 // trustedLines returns the line items of the order. It trusts the item records, unless they are
 // missing or only the embedded list adds up to the total. It returns false if both are unreadable
 // or the items are unknown, and reports the unreadable records.
-func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, truth, other orderHeader) ([]commerce.LineItem, bool) {
+func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
 	for _, item := range v.items {
@@ -309,35 +309,35 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 		line.OrderID, line.CustomerID = v.id, o.CustomerID
 		lines = append(lines, line)
 	}
-	whole := len(problems) == 0
+	complete := len(problems) == 0
 	addsUp := func(lines []commerce.LineItem) bool {
 		sum, err := counting.Total(lines, o.Total.Currency)
 		return err == nil && repair.SameMoney(sum, o.Total)
 	}
-	for _, h := range []orderHeader{truth, other} {
+	for _, h := range []orderHeader{trusted, other} {
 		if !h.hasList || len(h.listedLines) == 0 || h.listedLines[0].UnitPrice.Currency != o.Total.Currency {
 			continue
 		}
 		// A free item does not change the total, but it changes the number of items.
 		counted := o.ItemCount != nil && len(h.listedLines) == *o.ItemCount && len(lines) != *o.ItemCount
-		if addsUp(h.listedLines) && (!whole || !addsUp(lines) || counted) || len(v.items) == 0 {
+		if addsUp(h.listedLines) && (!complete || !addsUp(lines) || counted) || len(v.items) == 0 {
 			// After a partial repair, the list could not be trusted any more.
 			diag.SingleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
 			return model.BySKU(h.listedLines), true
 		}
 	}
 	switch {
-	case !whole:
+	case !complete:
 		for _, item := range v.items {
 			if err := problems[model.KeyOf(item)]; err != nil {
 				diag.AddUnreadable(model.KeyOf(item), err)
 			}
 		}
 		return nil, false
-	case (diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(truth.record), "items") || diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
+	case (diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(trusted.record), "items") || diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
 		return nil, false // the unreadable list may have the items
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		diag.AddFinding(repair.DriftUnreadable, model.OrderByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), repair.RemedyManual)
+		diag.AddFinding(repair.DriftUnreadable, model.OrderByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the order has a total of %s, but no items", o.Total.Decimal()), repair.RemedyManual)
 		return nil, false
 	}
 	return lines, true
@@ -349,7 +349,7 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
 	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
-	certain, led := true, false
+	certain, statusSet := true, false
 	for _, rec := range v.events {
 		id := commerce.EventID(model.KeyValue(model.EntityOrderEvent.SK, model.TextOf(rec, model.AttrSK)))
 		plain := repair.WithKeyAttributes(diag.Readable(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(v.id)})
@@ -361,7 +361,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 		}
 		diag.Compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), repair.DriftKeyAttribute)
 		if diag.Table.Position(event.ID) == "" {
-			led = led || event.To == o.Status
+			statusSet = statusSet || event.To == o.Status
 			continue
 		}
 		last = event
@@ -376,17 +376,17 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 		}
 	}
 	v.verifyUpdatedAt(diag, o)
-	if !certain || led || lastTo != nil && lastTo.To == o.Status {
+	if !certain || statusSet || lastTo != nil && lastTo.To == o.Status {
 		return
 	}
-	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repair.CheckActor, Note: "the timeline did not lead to the order's status"}
-	detail := fmt.Sprintf("no event leads to a status, the order is %s", o.Status)
+	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repair.CheckActor, Note: "the last event did not match the order's status"}
+	detail := fmt.Sprintf("the order is %s, but no event sets a status", o.Status)
 	if len(v.events) > 0 {
-		detail = fmt.Sprintf("no event leads to %s, which the order is", o.Status)
+		detail = fmt.Sprintf("the order is %s, but no event sets that status", o.Status)
 	}
 	if lastTo != nil {
 		event.From = lastTo.To
-		detail = fmt.Sprintf("the last event leads to %s, the order is %s", lastTo.To, o.Status)
+		detail = fmt.Sprintf("the last event sets %s, but the order is %s", lastTo.To, o.Status)
 	}
 	if last != nil {
 		event.ID, event.At = last.ID, last.At
@@ -402,7 +402,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 	if updated.IsZero() || !updated.Before(v.lastEventAt) {
 		return
 	}
-	diag.AddFinding(repair.DriftUpdatedAt, diag.TrustedKey, fmt.Sprintf("it was updated at %s, and its last event happened at %s", model.Timestamp(updated), model.Timestamp(v.lastEventAt)), repair.RemedyRepair)
+	diag.AddFinding(repair.DriftUpdatedAt, diag.TrustedKey, fmt.Sprintf("updatedAt is %s, but the last event happened at %s", model.Timestamp(updated), model.Timestamp(v.lastEventAt)), repair.RemedyRepair)
 	for _, r := range v.headerRecords(diag.Table, o) {
 		if diag.LeavesUnchanged(r.entity, r.key, "updatedAt") {
 			continue
@@ -565,11 +565,11 @@ func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, 
 // isMisleading reports whether a recount would compute something else than held. A recount trusts
 // the index and the order's own record.
 func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag *repair.Diagnosis) bool {
-	own, listed := counting.ListedHolding(t, v.orderRecord)
+	recorded, listed := counting.ListedHolding(t, v.orderRecord)
 	if !listed {
-		own = counting.ItemsHolding(v.items)
+		recorded = counting.ItemsHolding(v.items)
 	}
-	return !maps.Equal(own, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
+	return !maps.Equal(recorded, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
 }
 
 // skus returns the products that any record of the order names.

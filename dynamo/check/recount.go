@@ -67,11 +67,11 @@ type stockSum struct {
 }
 
 // newStockRecount returns a recount of the products whose candidates require a count.
-func newStockRecount(ks []target, why map[target]candidate) *stockRecount {
+func newStockRecount(targets []target, candidates map[target]candidate) *stockRecount {
 	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
-	for _, k := range ks {
-		r.sumStock = r.sumStock || why[k].recountStock
-		if why[k].recountStock || why[k].countOrders {
+	for _, k := range targets {
+		r.sumStock = r.sumStock || candidates[k].recountStock
+		if candidates[k].recountStock || candidates[k].countOrders {
 			r.skus = append(r.skus, commerce.SKU(k.id))
 		}
 	}
@@ -194,11 +194,11 @@ func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, c
 func (c *check) misleadingOrders() []*orderVerifier {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	units := make([]*orderVerifier, 0, len(c.misleading))
-	for id, hints := range c.misleading {
-		units = append(units, &orderVerifier{id: id, extraCustomers: hints})
+	verifiers := make([]*orderVerifier, 0, len(c.misleading))
+	for id, extra := range c.misleading {
+		verifiers = append(verifiers, &orderVerifier{id: id, extraCustomers: extra})
 	}
-	return units
+	return verifiers
 }
 
 // readHoldings calls add with what the orders on a page of the index hold. It skips misleading
@@ -207,7 +207,7 @@ func (c *check) misleadingOrders() []*orderVerifier {
 // It returns errors as table.Failed does.
 func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Holding)) error {
 	var ids []commerce.OrderID
-	var wanted []model.Keys
+	var keys []model.Keys
 	c.mu.Lock()
 	for _, rec := range page {
 		k := model.KeyOf(rec)
@@ -216,17 +216,17 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 			continue
 		}
 		if e := model.EntityOf(k); e != nil && e.Name == model.EntityOrder.Name {
-			ids, wanted = append(ids, id), append(wanted, k)
+			ids, keys = append(ids, id), append(keys, k)
 		}
 	}
 	c.mu.Unlock()
-	found, err := c.client.Get(ctx, repair.Consistent, wanted...)
+	found, err := c.client.Get(ctx, repair.Consistent, keys...)
 	if err != nil {
 		return err
 	}
 	// Few orders lack an item list. Each of these takes one request.
 	var unlisted []int
-	for i, k := range wanted {
+	for i, k := range keys {
 		held, listed := counting.ListedHolding(c.table, found[k])
 		if !listed {
 			unlisted = append(unlisted, i)
@@ -235,9 +235,9 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		add(ids[i], held)
 	}
 	return table.Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
-		at := unlisted[i]
+		index := unlisted[i]
 		var items []model.Record
-		err := c.client.Query(ctx, &model.OrderItems.AccessPattern, wanted[at].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		err := c.client.Query(ctx, &model.OrderItems.AccessPattern, keys[index].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				items = append(items, rec)
 			}
@@ -246,7 +246,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		if err != nil {
 			return err
 		}
-		add(ids[at], counting.ItemsHolding(items))
+		add(ids[index], counting.ItemsHolding(items))
 		return nil
 	})
 }

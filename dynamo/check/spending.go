@@ -49,26 +49,26 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 		return
 	}
 	b := c.table.KeyBuilder()
-	wanted := map[model.Keys]model.Record{}
+	expected := map[model.Keys]model.Record{}
 	for _, s := range v.spendingSums {
 		s.CustomerID = v.id
 		rec := model.SpendingRecord(b, s)
-		wanted[model.KeyOf(rec)] = rec
+		expected[model.KeyOf(rec)] = rec
 	}
 	for k, have := range v.spendingRecords {
-		if s, err := c.table.DecodeSpending(model.Reader{Record: diag.Readable(&model.EntitySpending, have)}); wanted[k] == nil && err == nil {
-			wanted[k] = model.SpendingRecord(b, commerce.Spending{CustomerID: v.id, Month: s.Month, Total: commerce.Money{Currency: s.Total.Currency}})
+		if s, err := c.table.DecodeSpending(model.Reader{Record: diag.Readable(&model.EntitySpending, have)}); expected[k] == nil && err == nil {
+			expected[k] = model.SpendingRecord(b, commerce.Spending{CustomerID: v.id, Month: s.Month, Total: commerce.Money{Currency: s.Total.Currency}})
 		}
 	}
 	if b.Err != nil {
 		return
 	}
 	found := len(diag.Findings)
-	for _, k := range slices.SortedFunc(maps.Keys(wanted), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(expected), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) }) {
 		if have := v.spendingRecords[k]; have == nil {
-			diag.AddMissing(repair.DriftSpending, wanted[k], nil, "the customer has orders of the month")
+			diag.AddMissing(repair.DriftSpending, expected[k], nil, "the customer has orders in the month")
 		} else {
-			diag.Compare(&model.EntitySpending, have, wanted[k], repair.DriftSpending)
+			diag.Compare(&model.EntitySpending, have, expected[k], repair.DriftSpending)
 		}
 	}
 	if !customer.SpendingComplete || len(diag.Findings) > found {

@@ -121,9 +121,9 @@ func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	case v.recount == nil || v.record() == nil:
 		return ""
 	case v.unreadableOrder != "":
-		return fmt.Sprintf("%s may hold some of it, and cannot be read", model.OrderByID.Key(diag.Table.KeyBuilder(), v.unreadableOrder).PK)
+		return fmt.Sprintf("%s cannot be read and may hold stock of the product", model.OrderByID.Key(diag.Table.KeyBuilder(), v.unreadableOrder).PK)
 	case v.sum == nil || !diag.Clean() && v.sum.passes < 2:
-		return "the product changed each time that its orders were summed"
+		return "the product changed during each recount of its orders"
 	}
 	return ""
 }
@@ -178,24 +178,24 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		// An external product without a category is in no list.
 		b = &model.KeyBuilder{Shards: b.Shards}
 	}
-	wanted, kind := model.Records(b, &want), repair.DriftIndexKeys
+	expected, kind := model.Records(b, &want), repair.DriftIndexKeys
 	switch {
 	case want.Category == "":
-		delete(wanted[0], model.AttrIndexPK)
-		delete(wanted[0], model.AttrIndexSK)
+		delete(expected[0], model.AttrIndexPK)
+		delete(expected[0], model.AttrIndexSK)
 		kind = repair.DriftKeyAttribute
 	case b.Err != nil:
 		diag.AddUnreadable(model.KeyOf(v.record()), b.Err)
 		return diag
 	}
-	diag.Compare(&model.EntityProduct, v.record(), wanted[0], kind)
+	diag.Compare(&model.EntityProduct, v.record(), expected[0], kind)
 	// A repair of the stock raises the stock revision, on condition that it is unchanged or still
 	// missing.
 	if diag.HasKind(repair.DriftStockTotal) || diag.HasKind(repair.DriftStockAvailable) {
 		diag.Fixes[len(diag.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}
 	diag.Source = v.primaryKey
-	v.verifyEdges(diag, wanted)
+	v.verifyEdges(diag, expected)
 	return diag
 }
 
@@ -205,7 +205,7 @@ func (v *productVerifier) sortedLevels() []*recordWithEdges {
 }
 
 func (v *productVerifier) verifyLevels(diag *repair.Diagnosis, b *model.KeyBuilder) {
-	sum, whole := 0, true
+	sum, complete := 0, true
 	for _, r := range v.sortedLevels() {
 		if r.record() == nil {
 			verifyUndecodable(diag, r, model.DecodeInventoryLevel)
@@ -214,16 +214,16 @@ func (v *productVerifier) verifyLevels(diag *repair.Diagnosis, b *model.KeyBuild
 		level, err := decode(diag, r, r.primaryKey, model.DecodeInventoryLevel)
 		if err != nil {
 			diag.AddUnreadable(r.primaryKey, err)
-			whole = false
+			complete = false
 			continue
 		}
 		sum += level.Quantity
 		v.warehouses = append(v.warehouses, level.WarehouseID)
-		wanted := model.Records(b, level)
-		diag.Compare(&model.EntityInventoryLevel, r.record(), wanted[0], repair.DriftKeyAttribute)
-		r.verifyEdges(diag, wanted)
+		expected := model.Records(b, level)
+		diag.Compare(&model.EntityInventoryLevel, r.record(), expected[0], repair.DriftKeyAttribute)
+		r.verifyEdges(diag, expected)
 	}
-	if whole {
+	if complete {
 		v.levelSum = &sum
 	}
 }
@@ -268,7 +268,7 @@ func (v *warehouseVerifier) verify(c *check) *repair.Diagnosis {
 		var standIn []model.Record
 		if v.referenced {
 			standIn = model.Records(b, &commerce.Warehouse{ID: v.id, Name: string(v.id), Version: 1})
-			diag.AddStandIn(repair.DriftWarehouseMissing, standIn[0], "levels or employees refer to it")
+			diag.AddStandIn(repair.DriftWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
 		}
 		v.verifyEdges(diag, standIn)
 		return diag
@@ -278,8 +278,8 @@ func (v *warehouseVerifier) verify(c *check) *repair.Diagnosis {
 		diag.AddUnreadable(model.KeyOf(v.record()), err)
 		return diag
 	}
-	wanted := model.Records(b, warehouse)
-	diag.Compare(&model.EntityWarehouse, v.record(), wanted[0], repair.DriftKeyAttribute)
-	v.verifyEdges(diag, wanted)
+	expected := model.Records(b, warehouse)
+	diag.Compare(&model.EntityWarehouse, v.record(), expected[0], repair.DriftKeyAttribute)
+	v.verifyEdges(diag, expected)
 	return diag
 }

@@ -83,17 +83,17 @@ func Total(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, erro
 // It returns errors as repair.Client.Get does.
 func Products(ctx context.Context, client *repair.Client, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {
 	b := client.Table.KeyBuilder()
-	wanted := make([]model.Keys, len(skus))
+	keys := make([]model.Keys, len(skus))
 	for i, sku := range skus {
-		wanted[i] = model.ProductBySKU.Key(b, sku)
+		keys[i] = model.ProductBySKU.Key(b, sku)
 	}
-	found, err := client.Get(ctx, repair.Consistent, wanted...)
+	found, err := client.Get(ctx, repair.Consistent, keys...)
 	if err != nil {
 		return nil, err
 	}
 	products := make(map[commerce.SKU]model.Record, len(skus))
 	for i, sku := range skus {
-		products[sku] = found[wanted[i]]
+		products[sku] = found[keys[i]]
 	}
 	return products, nil
 }

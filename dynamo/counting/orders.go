@@ -170,7 +170,7 @@ func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, 
 	n, err := strconv.Atoi(part)
 	switch {
 	case err != nil || n < 0 || n >= model.OrderCountParts || part != strconv.Itoa(n):
-		diag.AddOrphan(repair.DriftOrderCounts, have, "there is no such part")
+		diag.AddOrphan(repair.DriftOrderCounts, have, "the part does not exist")
 	case have == nil:
 		diag.AddMissing(repair.DriftOrderCounts, want, nil, "the orders have not been counted")
 	default:
@@ -191,7 +191,7 @@ func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, e
 }
 
 // ReasonChanged is the Uncertainty of a part that another pass may count.
-const ReasonChanged = "orders changed each time that they were counted"
+const ReasonChanged = "orders changed during each count"
 
 // Count returns the result of the n-th pass, from 0, for a candidate. It makes the pass unless
 // another caller already has.
@@ -260,25 +260,25 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 // countByStatus adds orders to counts by their statuses. It returns the ID of an order whose status
 // cannot be read, or an empty ID.
 func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
-	for some := range slices.Chunk(ids, table.BatchSize) {
+	for batch := range slices.Chunk(ids, table.BatchSize) {
 		b := o.client.Table.KeyBuilder()
-		ks := make([]model.Keys, len(some))
-		for i, id := range some {
+		ks := make([]model.Keys, len(batch))
+		for i, id := range batch {
 			ks[i] = model.OrderByID.Key(b, id)
 		}
 		found, err := o.client.Get(ctx, repair.Consistent, ks...)
 		if err != nil {
 			return "", err
 		}
-		for i, id := range some {
+		for i, id := range batch {
 			status, exists := StatusOf(found[ks[i]])
 			if read := o.statusReaders[id]; read != nil {
-				read, err := read(ctx)
+				actual, err := read(ctx)
 				if err != nil {
 					return "", err
 				}
-				if read != 0 {
-					status, exists = read, true
+				if actual != 0 {
+					status, exists = actual, true
 				}
 			}
 			switch {

@@ -154,7 +154,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	first := r.parts[model.FirstPart].record
 	diag.TrustedKey, diag.Trusted = r.Key(), first
 	for _, rec := range r.unknownParts {
-		diag.AddOrphan(repair.DriftOrderCount, rec, "there is no such part")
+		diag.AddOrphan(repair.DriftOrderCount, rec, "the part does not exist")
 	}
 	counted := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderParts {

@@ -24,7 +24,7 @@ type difference struct {
 func (d difference) text() string {
 	switch {
 	case d.want == nil:
-		return fmt.Sprintf("%s is %s, should not be there", d.name, valueText(d.have))
+		return fmt.Sprintf("%s is %s, should not exist", d.name, valueText(d.have))
 	case d.have == nil:
 		return fmt.Sprintf("%s is missing, should be %s", d.name, valueText(d.want))
 	default:
@@ -113,8 +113,8 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	case "createdAt":
 		// Most order IDs contain the time.
 		if e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name {
-			_, told := commerce.OrderID(model.TextOf(want, "orderId")).Time()
-			return told
+			_, hasTime := commerce.OrderID(model.TextOf(want, "orderId")).Time()
+			return hasTime
 		}
 	case "orderId", "customerId":
 		return e.Name == model.EntityOrderItem.Name
@@ -144,23 +144,23 @@ func isZeroValue(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is like equivalent, with special cases for single attributes. whole is the expected
+// sameAttribute is like equivalent, with special cases for single attributes. expected is the full
 // record.
-func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, whole model.Record) bool {
+func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, expected model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
 		if sameTime(have, want) {
 			return true
 		}
 	case "items":
-		at := model.Reader{Record: whole}
+		at := model.Reader{Record: expected}
 		currency := at.Currency(c)
-		wanted, err := DecodeLines(want, currency)
+		expected, err := DecodeLines(want, currency)
 		if err != nil {
 			return false
 		}
 		lines, err := DecodeLines(have, currency)
-		return err == nil && slices.EqualFunc(model.BySKU(lines), model.BySKU(wanted), sameLine)
+		return err == nil && slices.EqualFunc(model.BySKU(lines), model.BySKU(expected), sameLine)
 	}
 	return equivalent(have, want)
 }
@@ -180,13 +180,13 @@ func SameMoney(a, b commerce.Money) bool {
 func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
 	l, ok := v.(*types.AttributeValueMemberL)
 	if !ok {
-		return nil, fmt.Errorf("%w: attribute %q is missing or no list", model.ErrCorrupt, "items")
+		return nil, fmt.Errorf("%w: attribute %q is missing or not a list", model.ErrCorrupt, "items")
 	}
 	lines := make([]commerce.LineItem, 0, len(l.Value))
 	for _, e := range l.Value {
 		m, ok := e.(*types.AttributeValueMemberM)
 		if !ok {
-			return nil, fmt.Errorf("%w: attribute %q holds something else than maps", model.ErrCorrupt, "items")
+			return nil, fmt.Errorf("%w: attribute %q has an element that is not a map", model.ErrCorrupt, "items")
 		}
 		line, err := model.DecodeLine(model.Reader{Record: m.Value}, c)
 		if err != nil {

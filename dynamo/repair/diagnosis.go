@@ -137,8 +137,8 @@ func (diag *Diagnosis) HasFinding(kind string, key model.Keys) bool {
 }
 
 // AddFinding adds a finding.
-func (diag *Diagnosis) AddFinding(kind string, key model.Keys, detail string, by remedy) {
-	diag.Findings = append(diag.Findings, Finding{Kind: kind, Key: model.Keys{PK: key.PK, SK: key.SK}, Detail: detail, Remedy: by})
+func (diag *Diagnosis) AddFinding(kind string, key model.Keys, detail string, fixedBy remedy) {
+	diag.Findings = append(diag.Findings, Finding{Kind: kind, Key: model.Keys{PK: key.PK, SK: key.SK}, Detail: detail, Remedy: fixedBy})
 }
 
 // Readable returns a record without its unreadable attributes. It adds a finding if there are any.

@@ -52,23 +52,23 @@ const (
 // Get reads records by their keys. The result has no entry for a key without a record.
 //
 // It returns errors as table.Failed does.
-func (client *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
+func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
 	found := make(map[model.Keys]model.Record, len(ks))
-	wanted := make([]map[string]types.AttributeValue, 0, len(ks))
+	pending := make([]map[string]types.AttributeValue, 0, len(ks))
 	seen := make(map[model.Keys]bool, len(ks))
 	for _, k := range ks {
 		if k.PK != "" && !seen[k] {
 			seen[k] = true
-			wanted = append(wanted, model.Keys{PK: k.PK, SK: k.SK}.Attributes())
+			pending = append(pending, model.Keys{PK: k.PK, SK: k.SK}.Attributes())
 		}
 	}
-	for from, attempt := 0, 0; from < len(wanted); {
+	for from, attempt := 0, 0; from < len(pending); {
 		if err := table.BackOff(ctx, attempt); err != nil {
 			return nil, table.Failed("BatchGetItem", table.Describe(ks), err)
 		}
-		batch := wanted[from:min(from+table.BatchSize, len(wanted))]
+		batch := pending[from:min(from+table.BatchSize, len(pending))]
 		out, err := client.Table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems:           map[string]types.KeysAndAttributes{client.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
+			RequestItems:           map[string]types.KeysAndAttributes{client.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(mode))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		}, client.Table.Bulk)
 		if err != nil {
@@ -80,7 +80,7 @@ func (client *Client) Get(ctx context.Context, how consistency, ks ...model.Keys
 		}
 		from += len(batch)
 		left := out.UnprocessedKeys[client.Table.Name].Keys
-		wanted = append(wanted, left...)
+		pending = append(pending, left...)
 		if attempt++; len(left) == 0 {
 			attempt = 0
 		}
@@ -100,17 +100,17 @@ func (client *Client) Record(ctx context.Context, k model.Keys) (model.Record, e
 // are not.
 //
 // It returns errors as table.Failed does, or the error of yield.
-func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, what types.Select, yield func(*dynamodb.QueryOutput) error) error {
-	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, what, yield)
+func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
+	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
 // QueryRange is like Query, for a range of the list.
 //
 // It returns errors as table.Failed does, or the error of yield.
-func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, what types.Select, yield func(*dynamodb.QueryOutput) error) error {
+func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	where := model.KeyRangeOf(p, partition, prefix, b)
 	in := &dynamodb.QueryInput{
-		TableName: &client.Table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: what,
+		TableName: &client.Table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: selection,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if p.Index != "" {

@@ -45,15 +45,15 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
 	// One action is the condition on the trusted record, and one the condition on each dependency. A
 	// diagnosis has at most one event, which takes two actions.
-	most := table.MaxActions - 2 - len(diag.Dependencies)
+	maxFixes := table.MaxActions - 2 - len(diag.Dependencies)
 	// If there is an event, the last transaction has the event and both records of the order.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
-	if diag.SingleTransaction && len(fixes) > most { // the fixes are small
-		return &RefusedError{Reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
+	if diag.SingleTransaction && len(fixes) > maxFixes { // the fixes are small
+		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, which allows %d: set the order's total to the sum of its item list and check again", len(fixes), maxFixes)}
 	}
 	for len(fixes) > 0 {
 		n, bytes := 0, model.SizeOf(diag.Trusted)
-		for n < min(len(fixes), most) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
+		for n < min(len(fixes), maxFixes) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
 			bytes += fixes[n].size()
 			n++
 		}
@@ -198,9 +198,9 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 	}
 	last := found[k]
 	e := *fix.Event
-	own, _ := e.ID.Time()
-	customers, _ := model.LastEventID(last).Time()
-	at := client.Table.After(e.At, own, customers)
+	ownTime, _ := e.ID.Time()
+	customerTime, _ := model.LastEventID(last).Time()
+	at := client.Table.After(e.At, ownTime, customerTime)
 	id, err := client.Table.NewULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
