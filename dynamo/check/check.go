@@ -151,8 +151,8 @@ type verifier interface {
 	read(ctx context.Context, c *check) error
 	// verify compares the records that were read.
 	verify(c *check) *repair.Diagnosis
-	// propagate passes the consequences for other targets to the check. diag is the first confirmed
-	// diagnosis, last the diagnosis after the repair.
+	// propagate passes the consequences for other targets to the check. diag has all confirmed
+	// findings, last the findings that remain.
 	propagate(c *check, diag, last *repair.Diagnosis)
 	// key returns the key of the record that identifies the target.
 	key(t *table.Table) model.Keys
@@ -219,7 +219,7 @@ type check struct {
 	toVerify int
 	reported repair.RecentSet
 
-	// heldStock is the stock that pending and confirmed orders hold, as read by the scan.
+	// heldStock is the stock that the verified pending and confirmed orders hold.
 	heldStock map[commerce.SKU]int
 	// misleading are orders with an unrepaired drift that falsifies a recount: their own record has
 	// wrong items or status, or the index omits them. The values are the customers who may have
@@ -480,7 +480,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	}
 }
 
-// maxAttempts is the maximum number of times that a target is read before its repair.
+// maxAttempts is the maximum number of reads of a target. Reads after a repair are not counted.
 const maxAttempts = 4
 
 // verifyAndRepair verifies a target, repairs it if opts.Repair is set, and reports the drifts.

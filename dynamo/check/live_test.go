@@ -193,16 +193,16 @@ func TestConstantlyChangingStockIsUnverified(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-		var told []check.Unsettled
+		var unverified []check.Unsettled
 		drifts, summary := r.Among(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
 				r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"version": storetest.Num(fmt.Sprint(10 + earlier))})
 			}
 			return nil
-		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
+		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { unverified = append(unverified, u) }})
 		want := []check.Unsettled{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed during each recount of its orders"}}
-		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(told, want) {
-			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
+		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(unverified, want) {
+			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unsettled, unverified)
 		}
 		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.NumberText(rec["available"]) != "500" {
 			t.Errorf("it was repaired to %s", storetest.ShowItem(rec))

@@ -512,19 +512,19 @@ func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	if v.decoded == nil {
 		return
 	}
-	for _, class := range []struct {
-		name string
-		more int
+	for _, copies := range []struct {
+		kind    string
+		missing int
 	}{{repair.DriftCopyMissing, 1}, {repair.DriftOrphanCopy, -1}} {
 		for _, f := range diag.Findings {
-			if f.Kind != class.name {
+			if f.Kind != copies.kind {
 				continue
 			}
 			id := commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, f.Key.PK))
 			if last.HasFinding(f.Kind, f.Key) { // this drift was not repaired
-				c.missingCopies[id] += class.more
+				c.missingCopies[id] += copies.missing
 			}
-			c.addCandidateLocked(target{targetCustomer, string(id)}, candidate{referenced: class.more > 0})
+			c.addCandidateLocked(target{targetCustomer, string(id)}, candidate{referenced: copies.missing > 0})
 		}
 	}
 }

@@ -60,8 +60,8 @@ func related(book commerce.Book, pk string) []string {
 // operator must repair, and changes only related records. Unreadable attributes stay unchanged.
 func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 	byHand := map[string]bool{}
-	for _, class := range repair.DriftClasses() {
-		byHand[class.Name] = class.ByHand
+	for _, kind := range repair.DriftClasses() {
+		byHand[kind.Name] = kind.ByHand
 	}
 	values := []types.AttributeValue{
 		nil, storetest.Str("zzz"), storetest.Str("pending"), storetest.Str("shipped"), storetest.Str("cancelled"), storetest.Str(""), storetest.Num("0"), storetest.Num("7"), storetest.Num("0.5"),

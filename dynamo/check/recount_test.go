@@ -316,7 +316,7 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 		s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#lost")})
 		s.damage("available", "17")
 		changed := false
-		var told []check.Unsettled
+		var unverified []check.Unsettled
 		drifts, summary := s.Among(func(operation string, _ int, body string) *http.Response {
 			if operation == "TransactWriteItems" {
 				return reply("ValidationException")
@@ -328,10 +328,10 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 				s.Set("CUSTOMER#c0", "ORDER#"+id, storetest.Item{"status": nil})
 			}
 			return nil
-		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
+		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { unverified = append(unverified, u) }})
 		want := []check.Unsettled{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " cannot be read and may hold stock of the product"}}
-		if storetest.Found(drifts) != "index-keys 1" || summary.Unsettled != 1 || !slices.Equal(told, want) {
-			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
+		if storetest.Found(drifts) != "index-keys 1" || summary.Unsettled != 1 || !slices.Equal(unverified, want) {
+			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unsettled, unverified)
 		}
 		s.expect("available", "17")
 	})
