@@ -18,7 +18,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the process at once, whatever it still waits for.
+	// After the first signal, a second one terminates the process immediately.
 	context.AfterFunc(ctx, stop)
 	return cli.Run(ctx, os.Args[1:], cli.Environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: config.Getenv})
 }

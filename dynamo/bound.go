@@ -10,62 +10,60 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Bounds tell the most that reading and changing can ask of DynamoDB, from the patterns and the
-// greatest size of each kind of record.
+// Bounds calculate the maximum costs of reads and mutations. They follow from the patterns and from
+// the maximum size of each kind of record.
 //
-// They hold for records that were written through this program: commerce's limits make those no
-// larger, and no order of theirs has more than commerce.MaxLines lines. Records of other software
-// may lack what saves requests, a count or embedded items, and that is counted; but they may also
-// be larger, and then they cost more read units, and more requests where a page is larger than a
-// megabyte. What DynamoDB throttles or leaves unprocessed, and what conflicts with others' changes,
-// is asked for again; that is not counted.
+// The bounds hold for records written by this program: commerce limits their sizes and the number
+// of lines of an order (commerce.MaxLines). Records written by other software may lack counts or
+// embedded items that save requests; the bounds include the additional requests. Such records may
+// also be larger. Then they cost more read units, and more requests if a page exceeds a megabyte.
+// The bounds do not include retries after throttling, unprocessed keys or conflicts.
 type Bounds struct {
 	shards int
-	// sizes are how large a record of each entity can be, in bytes.
+	// sizes are the maximum sizes of records in bytes, by entity.
 	sizes map[string]int
 }
 
-// NewBounds returns the bounds of a table of so many shards.
+// NewBounds returns the bounds for a table with this number of shards.
 func NewBounds(shards int) Bounds { return Bounds{shards: max(1, shards), sizes: model.LargestSizes()} }
 
-// ReadBound is the most that something can take: requests, round trips one after another, and read
-// units.
+// ReadBound is the maximum cost of a read: requests, sequential round trips, and read units.
 type ReadBound struct {
 	Requests, RoundTrips int
 	ReadUnits            float64
 }
 
-// ChangeBound is the most that a mutation can take.
+// ChangeBound is the maximum cost of a mutation.
 type ChangeBound struct {
 	ReadBound
-	// Items is the part of it that reads items of an order, under the pattern that ItemsPattern
-	// names; the rest is the write pattern's.
+	// Items is the part of the bound for reading the items of an order under the pattern ItemsPattern.
+	// The rest belongs to the write pattern.
 	Items        ReadBound
 	ItemsPattern string
-	// WriteUnits are those of the transaction, which may be made twice.
+	// WriteUnits are the units of the transaction and one retry.
 	WriteUnits float64
 }
 
-// KeysPerRequest is how many keys one look-up can have.
+// KeysPerRequest is the maximum number of keys in one lookup request.
 const KeysPerRequest = table.BatchSize
 
-// KeyUnits are the read units of one key in a look-up.
+// KeyUnits returns the read units of one key in a lookup.
 func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
 	return p.Consistently(consistent) * units.Read(b.largest(p.Records()))
 }
 
-// Page bounds reading a page of a list. statuses are those that a list of orders by status merges,
-// empty for other lists.
+// List bounds the read of a page of a list. statuses are the statuses that a list of orders merges;
+// other lists merge no statuses.
 func (b Bounds) Page(p model.AccessPattern, page Page, statuses []commerce.Status, consistent bool) ReadBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
 		shards = b.shards
 	}
-	most := merged(shards, page)
+	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
-		most = merge{}
+		most = mergeCost{}
 		for _, level := range commerce.Levels(statuses) {
-			most = most.then(merged(len(level)*shards, page))
+			most = most.then(maxMergeCost(len(level)*shards, page))
 		}
 	}
 	if p.Most > 0 {
@@ -74,7 +72,7 @@ func (b Bounds) Page(p model.AccessPattern, page Page, statuses []commerce.Statu
 	return b.queries(p, most, b.largest(p.Records()), consistent)
 }
 
-// Collection bounds reading a record with all that stands below it, by one Query.
+// Collection bounds the read of an item collection by one Query.
 func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 	var rest []model.Entity
 	bytes := 0
@@ -83,7 +81,7 @@ func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 		case e.PK != p.PK || e.EdgeOf != nil: // edges are not read
 		case strings.Contains(string(e.SK), "{"):
 			rest = append(rest, e)
-		default: // one of it
+		default: // one record of this entity
 			bytes += b.sizes[e.Name]
 		}
 	}
@@ -91,8 +89,8 @@ func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 	return ReadBound{1, 1, p.Consistently(consistent) * units.Read(min(bytes, table.PageBytes))}
 }
 
-// Count bounds counting the records of a list: in one Query where the list has a greatest number,
-// else in as many as count makes.
+// Count bounds counting the records of a list. A list with a maximum length takes one Query. Other
+// lists take up to table.MaxCountedPages queries.
 func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 	if p.Most > 0 {
 		return ReadBound{1, 1, p.Consistently(consistent) * units.Read(p.Most*b.largest(p.Records()))}
@@ -100,9 +98,10 @@ func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
 	return ReadBound{table.MaxCountedPages, table.MaxCountedPages, table.MaxCountedPages * p.Consistently(consistent) * units.Read(table.PageBytes)}
 }
 
-// Change bounds a mutation without its payload, where nobody else is in the way: what it reads
-// before, the transaction, and where that fails because of what was not read, what stands there
-// instead and a second attempt, or the memory of the request.
+// Change bounds a mutation without its payload, if no other mutation conflicts. The bound includes
+// the reads before the transaction and the transaction. The transaction can fail because of a
+// record that was not read before. Then the bound includes reading that record and a second
+// attempt, or reading the idempotency record.
 func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	bound := ChangeBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
@@ -116,17 +115,17 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 		read(commerce.MaxLines, p.ReadsEach...)
 	}
 	if p.Items && len(p.ReadsEach) > 0 {
-		bound.Requests++ // the items tell which
+		bound.Requests++ // the items determine the keys
 	}
 	if p.Items {
-		// Once for each attempt.
+		// Each attempt reads the items.
 		items := b.Page(model.OrderItems.AccessPattern, Page{Limit: table.MaxActions, More: true}, nil, true)
 		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
-	// A record whose condition does not hold comes back with the refusal, unless there is none:
-	// then it is looked for.
+	// A failed condition returns the current record. If no record exists, the change looks for the
+	// reason.
 	bound.Requests += 2
 	read(1, p.Writes...)
 	read(commerce.MaxLines, p.Each...)
@@ -135,7 +134,8 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 		bound.Requests++
 		read(1, p.Late...)
 	}
-	// The second attempt, or the memory, which is read in a transaction at twice the price.
+	// The last request is the second attempt, or a read of the idempotency record. That read is a
+	// transaction, which costs twice as much.
 	bound.Requests++
 	if slices.ContainsFunc(p.Maybe, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
 		bound.ReadUnits += 4 * units.Read(b.sizes[model.EntityIdempotency.Name])
@@ -144,8 +144,8 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	return bound
 }
 
-// WriteUnits returns the most write units that the transaction of a mutation takes for an order of
-// so many lines; 0 for a mutation that has no write pattern.
+// WriteUnits returns the maximum write units of a mutation's transaction for an order with this
+// number of lines. It returns 0 for a mutation without a write pattern.
 func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
 	write := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
@@ -163,18 +163,18 @@ func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
 	return most
 }
 
-func (b Bounds) largest(of []model.Entity) int {
+func (b Bounds) largest(entities []model.Entity) int {
 	size := 0
-	for _, e := range of {
+	for _, e := range entities {
 		size = max(size, b.sizes[e.Name])
 	}
 	return size
 }
 
-// queries bounds Queries that read so many rows of so many bytes. One that ends at a megabyte has
-// read all but a row of it, so that there are no more of those than such megabytes; and none where
-// a page at a time fits, as for all records that this program writes.
-func (b Bounds) queries(p model.AccessPattern, most merge, size int, consistent bool) ReadBound {
+// queries bounds the queries that read most.rows rows of size bytes. A Query that ends at the limit
+// of a megabyte has read at least a megabyte less one row, which bounds the number of such queries.
+// If a page fits into a megabyte, as with all records of this program, no Query ends there.
+func (b Bounds) queries(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
 	if most.longest*size > table.PageBytes {
@@ -183,7 +183,7 @@ func (b Bounds) queries(p model.AccessPattern, most merge, size int, consistent 
 	bound := ReadBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
 	bound.ReadUnits = units.Read(bytes)
 	if bound.Requests > 1 {
-		// Each Query rounds what it reads by itself.
+		// Each Query rounds up its own units.
 		bound.ReadUnits = (float64(bytes)/units.ReadSize + float64(bound.Requests)) / 2
 	}
 	bound.ReadUnits *= p.Consistently(consistent)
@@ -192,52 +192,54 @@ func (b Bounds) queries(p model.AccessPattern, most merge, size int, consistent 
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// merge is what reading a page of several partitions takes, where no Query ends at a megabyte;
-// longest is how many rows one Query reads.
-type merge struct{ rounds, requests, rows, longest int }
+// mergeCost is the cost of reading a page from several partitions if no Query reaches the limit of
+// a megabyte. longest is the maximum number of rows of one Query.
+type mergeCost struct{ rounds, requests, rows, longest int }
 
-// then is what one merge after another takes.
-func (m merge) then(next merge) merge {
-	return merge{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.longest, next.longest)}
+// then returns the cost of two merges, one after the other.
+func (m mergeCost) then(next mergeCost) mergeCost {
+	return mergeCost{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.longest, next.longest)}
 }
 
-// merged is the most that one level of Store.read takes for a page of so many partitions, however
-// the list is spread over them. Rows of earlier levels only end the level sooner. Let P be the
-// partitions, L the page's limit, W how many rows are wanted (L or L + 1), and k what the first
-// round reads of each.
+// maxMergeCost returns the maximum cost of reading one level of a page from this number of
+// partitions, for any distribution of the list. Rows of earlier levels only shorten the level. Let
+// P be the partitions, L the page's limit, W the rows needed (L or L + 1), and k the rows that the
+// first round reads from each partition.
 //
-// Rows. Beyond the first row of each stream, reading ahead never makes more than allowance, 7L/4,
-// be in hand. What regrowth reads beyond that is at most a quarter of what the same stream has
-// given out before, and it happens only when the stream has nothing in hand. So beside the first
-// rows there are never more than 7L/4 + G/4 in hand, G being given out; and G is less than W when
-// something is read. All that is read has been given out or is in hand: at most G + 7L/4 + G/4 + P,
-// which is no more than 3L + P.
+// Rows. "In memory" means read and not yet moved to the page. Beyond the first row of each
+// partition, reading ahead never leaves more than readAheadLimit, 7L/4 rows, in memory. The rows
+// that minGrowth adds are at most a quarter of those that the same partition has given to the page.
+// minGrowth applies only to a partition without rows in memory. So beside the first rows, at most
+// 7L/4 + G/4 rows are in memory, where G is the number of rows on the page. G is less than W
+// whenever something is read. All rows read are on the page or in memory: at most G + 7L/4 + G/4 +
+// P, which is no more than 3L + P.
 //
-// Rounds. Rows are given out until a stream has none left and more to read: that one is blocking.
-// Every round but the first so reads a blocking stream. The first time it has given out k rows or
-// more, the next time k and its regrowth, and so on, unless it had all that the page still lacked,
-// and then it does not block again. All streams together have given out less than W, so there are
-// no more rounds than the most such steps that W - 1 rows pay for.
+// Rounds. Rows move to the page until a partition with more to read has no row in memory: that
+// partition blocks the merge. So every round but the first reads a blocking partition. Before a
+// partition blocks for the first time, it has given at least k rows. Before it blocks again, it has
+// given k rows and the minGrowth, and so on. A partition that had all remaining rows of the page
+// does not block again. All partitions together have given less than W rows. So the number of
+// rounds is at most the number of such steps that W - 1 rows allow.
 //
-// Requests. The first round makes P. The streams that a later round reads have all their rows
-// before the page's end as far as it can be seen; there are less than W such rows, and k of each
-// stream or more. Besides, every request gives a row, or the end of its stream.
-func merged(partitions int, page Page) merge {
+// Requests. The first round makes P requests. A partition that a later round reads has only rows
+// before the known end of the page. There are less than W such rows, and at least k of each such
+// partition. In addition, every request returns a row or reaches the end of its partition.
+func maxMergeCost(partitions int, page Page) mergeCost {
 	want := page.want()
 	if partitions == 1 {
-		return merge{1, 1, want, want}
+		return mergeCost{1, 1, want, want}
 	}
 	rows := 3*page.Limit + partitions
-	first := min(firstShare(want, partitions), allowance(page.Limit)/partitions+1)
-	// steps[n] is how many rounds streams can make that have given out n rows together.
+	first := min(firstShare(want, partitions), readAheadLimit(page.Limit)/partitions+1)
+	// steps[n] is the maximum number of rounds of partitions that have given n rows together.
 	steps := make([]int, want)
-	for given, rounds := first, 1; given < want; given, rounds = given+regrowth(given), rounds+1 {
+	for given, rounds := first, 1; given < want; given, rounds = given+minGrowth(given), rounds+1 {
 		for n := given; n < want; n++ {
 			steps[n] = max(steps[n], rounds+steps[n-given])
 		}
 	}
 	later := steps[want-1]
-	return merge{
+	return mergeCost{
 		rounds:   1 + later,
 		requests: min(partitions+later*min(partitions, (want-1)/first), rows+partitions),
 		rows:     rows,

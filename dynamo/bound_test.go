@@ -16,14 +16,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// No record that a mutation writes is larger than the bounds take it for, and none that they know
-// is missing here.
+// Mutations write no record that exceeds its bound, and this test writes a record of every entity.
 func TestTheLargestRecordsAreKnown(t *testing.T) {
 	ctx, db := context.Background(), storetest.Engines()[0].Client(t)
 	table := storetest.TableName()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: model.MaxShards})
 	id, name := func(n int) string { return fmt.Sprintf("%02d", n) + strings.Repeat("x", commerce.MaxIDLength-2) }, strings.Repeat("n", commerce.MaxName)
-	// One byte of a capital letter can become three, and composing takes others apart.
+	// Folding can turn one byte of a capital letter into three. Normalization decomposes other
+	// characters.
 	email := strings.Repeat("\U0001D160", 60) + "@" + strings.Repeat("Ⱥ", 6)
 	var phones []string
 	for range commerce.MaxPhoneNumbers {
@@ -85,7 +85,8 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 		if size == 0 || size > most {
 			t.Errorf("a record of kind %s has %d bytes, the bounds say %d", e.Name, size, most)
 		}
-		// The claim's address, the memory's caller and the numbers of orders have room to spare.
+		// These bounds are intentionally generous: the e-mail address of a claim, the caller of an
+		// idempotency record, and the numbers of order counts.
 		if size < most*3/4 && e.Name != "emailClaim" && e.Name != "idempotency" && e.Name != "orderCounts" {
 			t.Errorf("no record of kind %s has more than %d bytes, the bounds say %d", e.Name, size, most)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// A customer's orders are all counted, however many Queries that takes. Explain shows each of them.
+// OrderCount counts all orders of a customer, in one or more queries. The trace
+// shows each Query.
 func TestOrdersAreCountedToTheLast(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})

@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// SizeOf is SizeOf for tests that read the table.
+// SizeOf returns the size of a record in bytes.
 func SizeOf(r map[string]types.AttributeValue) int { return model.SizeOf(r) }
 
-// LargestSize is how large records of an entity can be.
+// LargestSize returns the maximum size of an entity's records in bytes.
 func (b Bounds) LargestSize(entity string) int { return b.sizes[entity] }

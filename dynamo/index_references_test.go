@@ -20,9 +20,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// referencesInKeys is a shop of other software, which keeps account reps, an employee's warehouse
-// and a product's category in index keys alone: order 0 and customer c1 have account rep e1,
-// employee e1 works in warehouse w1, product p02 is one of the Things.
+// referencesInKeys returns a table with external records. They store account reps, an employee's
+// warehouse and a product's category only in index keys. Order 0 and customer c1 have account rep
+// e1. Employee e1 works in warehouse w1. Product p02 has the category Things.
 func referencesInKeys(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 	order := "ORDER#" + storetest.SmallOrder(0)
@@ -43,7 +43,7 @@ func referencesInKeys(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	return r
 }
 
-// listings are the lists that find records by a reference: the records and what they refer to.
+// listings returns the records that lists by reference contain, each with its reference.
 func listings(t *testing.T, s *dynamo.Store) []string {
 	t.Helper()
 	ctx, page := t.Context(), dynamo.Page{Limit: 100}
@@ -73,8 +73,8 @@ func listings(t *testing.T, s *dynamo.Store) []string {
 	return lines
 }
 
-// Records of other software that name an account rep, a warehouse or a category in an index key
-// alone are read, changed, exported, imported and checked without losing it.
+// Some external records name an account rep, a warehouse or a category only in an index key. Reads,
+// mutations, exports, imports and repairs preserve the reference.
 func TestReferencesInIndexKeysAlone(t *testing.T) {
 	caller := change.Caller{Name: "c"}
 	order, name := commerce.OrderID(storetest.SmallOrder(0)), "New"
@@ -140,7 +140,7 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 		pk := "ORDER#" + string(order)
 		for i, mutation := range ordered {
 			if i == 1 {
-				r.Set(pk, "#METADATA", storetest.Item{"entity": storetest.Str("order")}) // the copy alone is of other software
+				r.Set(pk, "#METADATA", storetest.Item{"entity": storetest.Str("order")}) // only the copy is an external record
 			}
 			transactions = 0
 			o, err := mutation(t.Context())

@@ -13,26 +13,26 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// movingOrder is an order of a simulated table.
+// movingOrder is an order in a simulated table.
 type movingOrder struct {
 	id      string
 	status  commerce.Status
 	version int
-	// listed reports whether the order was in the list since the walk began.
+	// listed reports whether the order has matched the list since the first page.
 	listed bool
 }
 
-// movingOrders is a table of orders whose Queries are simulated. Orders are placed and change their
-// status before each Query.
+// movingOrders is a table of orders that simulates queries. Before each Query, orders are placed
+// and change their status.
 type movingOrders struct {
 	*rapid.T
 	shards int
 	// orders are sorted by ID.
 	orders []*movingOrder
 	chosen []commerce.Status
-	// cut lets Queries end before they have read what they may, as DynamoDB does at a megabyte.
-	cut bool
-	// rounds, queries and rows count what a page takes.
+	// truncate lets queries return fewer rows than requested, as DynamoDB does after a megabyte.
+	truncate bool
+	// rounds, queries and rows count the cost of a page.
 	rounds, queries, rows int
 }
 
@@ -49,14 +49,14 @@ func (m *movingOrders) move(o *movingOrder) {
 	}
 }
 
-// interfere is what other clients do between two Queries.
+// interfere makes the changes of other clients between two queries.
 func (m *movingOrders) interfere() {
 	switch rapid.IntRange(0, 5).Draw(m.T, "interference") {
 	case 0, 1:
 		if len(m.orders) > 0 {
 			m.move(rapid.SampledFrom(m.orders).Draw(m.T, "moved"))
 		}
-	case 2: // a whole status moves on
+	case 2: // all orders of a status change it
 		status := rapid.SampledFrom(commerce.Statuses()).Draw(m.T, "emptied")
 		for _, o := range m.orders {
 			if o.status == status {
@@ -70,9 +70,9 @@ func (m *movingOrders) interfere() {
 	}
 }
 
-// query is a Query of a partition.
+// query simulates a Query of a partition.
 func (m *movingOrders) query(partition string, b model.Range, limit int, forward bool) (rows []row, more bool) {
-	if m.cut {
+	if m.truncate {
 		limit = rapid.IntRange(1, limit).Draw(m.T, "cut")
 	}
 	orders := slices.Clone(m.orders)
@@ -93,30 +93,30 @@ func (m *movingOrders) query(partition string, b model.Range, limit int, forward
 	return rows, len(rows) == limit
 }
 
-// read reads a page as Store.read does.
+// read reads a page in the same way as Store.read.
 func (m *movingOrders) read(l listing) ([]row, error) {
 	m.rounds, m.queries, m.rows = 0, 0, 0
-	return l.read(func(streams []*stream) error {
+	return l.read(func(readers []*stream) error {
 		m.rounds++
-		for _, st := range rapid.Permutation(streams).Draw(m.T, "order of the Queries") {
-			for st.need > 0 && !st.done {
+		for _, pr := range rapid.Permutation(readers).Draw(m.T, "order of the Queries") {
+			for pr.need > 0 && !pr.done {
 				m.interfere()
-				rows, more := m.query(st.partition, st.bounds, st.need, l.forward())
+				rows, more := m.query(pr.partition, pr.bounds, pr.need, l.forward())
 				m.queries, m.rows = m.queries+1, m.rows+len(rows)
-				st.rows = append(st.rows, rows...)
-				st.took(len(rows), more, l.forward())
+				pr.rows = append(pr.rows, rows...)
+				pr.took(len(rows), more, l.forward())
 			}
 		}
 		return nil
 	})
 }
 
-// A walk through orders that change their status between any two Queries finds each order that is
-// in the list throughout, and none twice. A page is in order, takes no more than its bound, and
-// shows no order as it was before the page was begun.
+// Orders change their status between any two queries while a client pages through the list. The
+// pages contain each order that stays in the list exactly once. A page is sorted and stays within
+// its bound. It shows no version older than the start of the page.
 func TestWalksFindOrdersThatMove(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &movingOrders{T: rt, shards: rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(rt, "shards"), cut: rapid.IntRange(0, 3).Draw(rt, "ends") == 0}
+		m := &movingOrders{T: rt, shards: rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(rt, "shards"), truncate: rapid.IntRange(0, 3).Draw(rt, "ends") == 0}
 		m.chosen = commerce.Statuses()
 		if rapid.Bool().Draw(rt, "some") {
 			m.chosen = rapid.SliceOfNDistinct(rapid.SampledFrom(commerce.Statuses()), 1, 5, rapid.ID).Draw(rt, "statuses")
@@ -152,11 +152,11 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			var most merge
+			var most mergeCost
 			for _, partitions := range l.levels {
-				most = most.then(merged(len(partitions), page))
+				most = most.then(maxMergeCost(len(partitions), page))
 			}
-			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.cut {
+			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.truncate {
 				rt.Fatalf("a page of %d took %d rounds, %d Queries and %d rows, more than %+v", page.Limit, m.rounds, m.queries, m.rows, most)
 			}
 			ahead := func(a, b row) int {

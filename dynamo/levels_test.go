@@ -16,7 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// statusRead returns the status whose partition a Query reads, 0 for another partition.
+// statusRead returns the status whose partition a Query reads, or 0 for another partition.
 func statusRead(body string) commerce.Status {
 	for _, status := range commerce.Statuses() {
 		if strings.Contains(body, `"STATUS#`+status.String()) {
@@ -26,8 +26,8 @@ func statusRead(body string) commerce.Status {
 	return 0
 }
 
-// A walk through orders that change their status between its reads finds each of them once, and its
-// pages are full.
+// Orders change their status while a client pages through the list. The pages contain each order
+// once, and all but the last page are full.
 func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 	t.Parallel()
 	const orders, limit = 12, 5
@@ -36,8 +36,8 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 		name     string
 		statuses []commerce.Status
 		fromEnd  bool
-		// moves reports whether an order moves from one status to another before a Query of the
-		// status to read. read are the statuses that were read before.
+		// moves reports whether an order changes its status before a Query of the status next. read are
+		// the statuses that were read before.
 		moves func(from, to, next commerce.Status, read map[commerce.Status]bool) bool
 	}{
 		{"out of what is read next, forward", all, false, outOfNext},
@@ -70,7 +70,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 					}
 					for i, id := range ids {
 						for _, to := range now[i].Transitions() {
-							// Every third order is cancelled once it is confirmed.
+							// Every third order is cancelled after its confirmation.
 							cancelled := i%3 == 0 && now[i] == commerce.Confirmed && slices.Contains(c.statuses, commerce.Cancelled)
 							if cancelled != (to == commerce.Cancelled) || !slices.Contains(c.statuses, to) || !c.moves(now[i], to, next, read) {
 								continue
@@ -128,12 +128,12 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 	}
 }
 
-// outOfNext moves orders out of the status that is read next, to one that was read before.
+// outOfNext moves orders from the status that is read next to a status that was read before.
 func outOfNext(from, to, next commerce.Status, read map[commerce.Status]bool) bool {
 	return from == next && read[to]
 }
 
-// intoNext moves orders to the status that is read next, so that they are found again.
+// intoNext moves orders to the status that is read next, where they are read a second time.
 func intoNext(_, to, next commerce.Status, _ map[commerce.Status]bool) bool { return to == next }
 
 func warehouseFor(to commerce.Status) commerce.WarehouseID {

@@ -10,29 +10,31 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ListRequest is a page of a list. It is comparable.
+// ListRequest describes a page of a list. It is comparable.
 type ListRequest struct {
-	// Of is the value in the list's partition key, such as a customer's ID; empty where the key is
-	// constant.
+	// Of is the value in the list's partition key, such as a customer's ID. It is empty if the key
+	// is constant.
 	Of string
-	// Statuses are the statuses of a list of orders by status; the empty set is all of them.
+	// Statuses filter a list of orders by status. The empty set means all statuses.
 	Statuses StatusSet
-	// Range limits the list; the zero value does not.
+	// Range limits the list. The zero value includes the whole list.
 	Range Range
-	// Pattern is the access pattern to read records of the same kind by, such as the one for ranges.
-	// nil is the list's own.
+	// Pattern is another access pattern for records of the same kind, such as the one for ranges.
+	// nil means the list's own pattern.
 	Pattern *model.AccessPattern
 	Page    Page
 }
 
-// Range is a part of a list: the positions from From to before To, each empty for the list's end.
+// Range is a part of a list: the positions from From, inclusive, to To, exclusive. An empty value
+// means the start or the end of the list.
 type Range struct {
 	From, To string
-	// None reports that nothing can be in the range.
+	// None reports that the range contains no position.
 	None bool
 }
 
-// PlacedIn is the part of a list of orders that was placed in a time: IDs of orders sort by time.
+// PlacedIn returns the range of orders placed in a time range. Order IDs are ULIDs, which sort by
+// time.
 func PlacedIn(r commerce.TimeRange) Range {
 	var part Range
 	var ok bool
@@ -42,13 +44,13 @@ func PlacedIn(r commerce.TimeRange) Range {
 		}
 	}
 	if !r.To.IsZero() {
-		// Behind the last ULID there is no end to set.
+		// Times after the last ULID have no upper bound.
 		part.To, _ = commerce.FirstULID(r.To)
 	}
 	return part
 }
 
-// NamedLike is the part of a list by name that has the names with a beginning, whatever its case.
+// NamedLike returns the range of names with a prefix, ignoring case.
 func NamedLike(prefix string) Range {
 	if prefix = commerce.FoldName(prefix); prefix == "" {
 		return Range{None: true}
@@ -57,10 +59,10 @@ func NamedLike(prefix string) Range {
 	return Range{From: part.From, To: part.To}
 }
 
-// HiredOn is the part of a list of employees that was hired on some days.
+// HiredOn returns the range of employees hired on the days of r.
 func HiredOn(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
 
-// MonthsOf is the part of a customer's spending of the months that some days are in.
+// MonthsOf returns the range of a customer's spending records whose months overlap the days of r.
 func MonthsOf(r commerce.DateRange) Range {
 	var part Range
 	if r.From != "" && r.From == r.To {
@@ -70,35 +72,35 @@ func MonthsOf(r commerce.DateRange) Range {
 		part.From = r.From.Month()
 	}
 	if r.To != "" {
-		part.To = r.To.DayBefore().Month() + "$" // behind '#'
+		part.To = r.To.DayBefore().Month() + "$" // '$' sorts after '#'
 	}
 	return part
 }
 
-// StatusSet is a set of statuses; the empty one stands for all of them.
+// StatusSet is a set of statuses. The empty set means all statuses.
 type StatusSet uint8
 
-// Statuses returns the set of some statuses.
-func Statuses(of ...commerce.Status) StatusSet {
+// Statuses returns a set of statuses.
+func Statuses(statuses ...commerce.Status) StatusSet {
 	var s StatusSet
-	for _, status := range of {
+	for _, status := range statuses {
 		s |= 1 << status
 	}
 	return s
 }
 
-// list returns the statuses of the set, in ascending order.
+// list returns the statuses of the set in ascending order.
 func (s StatusSet) list() []commerce.Status {
 	return slices.DeleteFunc(commerce.Statuses(), func(status commerce.Status) bool { return s != 0 && s&(1<<status) == 0 })
 }
 
 // ReadPage returns a page of a list.
 //
-// Errors: commerce.InvalidError for a value that can be in no key, ErrCorrupt, ErrUnavailable,
-// ErrNoTable, ErrAccessDenied. A list that is empty is no error.
+// Errors: commerce.InvalidError for a value that no key can contain, ErrCorrupt, ErrUnavailable,
+// ErrNoTable, ErrAccessDenied. An empty list is not an error.
 func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequest) (Slice[V], error) {
 	if r.Page.Limit < 1 {
-		return Slice[V]{}, fmt.Errorf("read %s: a page of %d records", p.ID, r.Page.Limit)
+		return Slice[V]{}, fmt.Errorf("read %s: page limit %d is less than 1", p.ID, r.Page.Limit)
 	}
 	if r.Range.None {
 		return Slice[V]{}, nil
@@ -123,7 +125,7 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequ
 }
 
 // listing returns the partitions of a list. Orders by status are read in lifecycle order, so that
-// an order that moves on while the list is read is not missed.
+// an order whose status changes during the read is not missed.
 func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) {
 	if r.Pattern != nil {
 		p = r.Pattern
@@ -148,7 +150,7 @@ func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) 
 	return l, nil
 }
 
-// addStatuses adds the partitions of orders in some statuses, in lifecycle order.
+// addStatuses adds the partitions of orders with these statuses, in lifecycle order.
 func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
 	for _, level := range commerce.Levels(statuses.list()) {
 		var partitions []string
@@ -164,7 +166,7 @@ func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
 	return nil
 }
 
-// appendShards appends the partitions over which a partition key is spread.
+// appendShards appends the partition keys of all shards of a key.
 func (s *Store) appendShards(partitions []string, key string) []string {
 	for shard := range s.table.Shards {
 		partitions = append(partitions, key+model.ShardSuffix(shard, s.table.Shards))
@@ -172,16 +174,16 @@ func (s *Store) appendShards(partitions []string, key string) []string {
 	return partitions
 }
 
-// collectionLimit is how many records of an item collection are read at once: an order with
-// commerce.MaxLines items and many events, or a product in a hundred warehouses.
+// collectionLimit is the maximum number of records that one read of an item collection returns. It
+// fits an order with commerce.MaxLines items and many events, or a product in a hundred warehouses.
 const collectionLimit = 200
 
 // WholeOrder is an order's item collection.
 type WholeOrder struct {
 	Order *commerce.Order
-	// Items and Events are all of the order's, by SKU and by time, where Complete; else the
-	// collection is too large to be read at once, or one of them cannot be read, and they have to
-	// be listed.
+	// Items and Events are complete if Complete is true, sorted by SKU and by time. Otherwise the
+	// collection is too large for one read, or a record cannot be read. Then callers must list items
+	// and events.
 	Items    []*commerce.LineItem
 	Events   []*commerce.Event
 	Complete bool
@@ -189,62 +191,62 @@ type WholeOrder struct {
 
 // WholeOrder reads an order with its items and events in one Query (AP25).
 //
-// Errors: commerce.ErrNotFound, and those of the lists.
+// Errors: commerce.ErrNotFound, and the errors of ReadPage.
 func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrder, error) {
-	whole := &WholeOrder{}
+	collection := &WholeOrder{}
 	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), model.Range{}, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityOrder.SK):
-			whole.Order, err = s.table.DecodeOrder(r)
+			collection.Order, err = s.table.DecodeOrder(r)
 			return true, err
 		case strings.HasPrefix(sk, model.EntityOrderItem.SK.Literal()):
-			whole.Items, err = appendDecoded(whole.Items, r, s.table.DecodeOrderItem)
+			collection.Items, err = appendDecoded(collection.Items, r, s.table.DecodeOrderItem)
 		case strings.HasPrefix(sk, model.EntityOrderEvent.SK.Literal()):
-			whole.Events, err = appendDecoded(whole.Events, r, model.DecodeEvent)
+			collection.Events, err = appendDecoded(collection.Events, r, model.DecodeEvent)
 		}
 		return err == nil, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if whole.Complete = complete; whole.Order == nil {
+	if collection.Complete = complete; collection.Order == nil {
 		return nil, commerce.ErrNotFound
 	}
-	return whole, nil
+	return collection, nil
 }
 
 // WholeProduct is a product's item collection.
 type WholeProduct struct {
 	Product *commerce.Product
-	// Levels are all of the product's, by warehouse id, where Complete; else there are too many to
-	// be read at once, or one of them cannot be read, and they have to be listed.
+	// Levels are complete if Complete is true, sorted by warehouse ID. Otherwise the collection is too
+	// large for one read, or a level cannot be read. Then callers must list the levels.
 	Levels   []*commerce.InventoryLevel
 	Complete bool
 }
 
 // WholeProduct reads a product with its inventory levels in one Query (AP13).
 //
-// Errors: commerce.ErrNotFound, and those of the lists.
+// Errors: commerce.ErrNotFound, and the errors of ReadPage.
 func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProduct, error) {
-	whole := &WholeProduct{}
+	collection := &WholeProduct{}
 	beforeEdges := model.Range{To: string(model.EntityProductCategoryName.SK)}
 	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), beforeEdges, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityProduct.SK):
-			whole.Product, err = s.table.DecodeProduct(r)
+			collection.Product, err = s.table.DecodeProduct(r)
 			return true, err
 		case strings.HasPrefix(sk, model.EntityInventoryLevel.SK.Literal()):
-			whole.Levels, err = appendDecoded(whole.Levels, r, model.DecodeInventoryLevel)
+			collection.Levels, err = appendDecoded(collection.Levels, r, model.DecodeInventoryLevel)
 		}
 		return err == nil, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if whole.Complete = complete; whole.Product == nil {
+	if collection.Complete = complete; collection.Product == nil {
 		return nil, commerce.ErrNotFound
 	}
-	return whole, nil
+	return collection, nil
 }
 
 func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, error)) ([]V, error) {
@@ -252,9 +254,9 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 	return append(to, v), err
 }
 
-// readCollection gives each record of a part of an item collection to take, up to collectionLimit,
-// and reports whether those were all and take could read each of them.
-func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, take func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
+// readCollection calls visit for each record of a part of an item collection, up to
+// collectionLimit. It reports whether it read the collection part and visit could read each record.
+func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, visit func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
 	pk, err := p.PK.Key(id)
 	if err != nil {
 		return false, err
@@ -265,7 +267,7 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	}
 	complete = !more
 	for _, r := range records {
-		readable, err := take(r.Text(model.AttrSK), r)
+		readable, err := visit(r.Text(model.AttrSK), r)
 		if err != nil {
 			return false, err
 		}
@@ -274,9 +276,9 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 	return complete, nil
 }
 
-// OrderCount counts a customer's orders (AP2), for customers whose records keep no count.
+// OrderCount counts a customer's orders (AP2), for customer records without a count.
 //
-// Errors: ErrTooManyToCount, and those of all lists.
+// Errors: ErrTooManyToCount, and the errors of ReadPage.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
 	p := &model.CustomerOrders.AccessPattern
 	partition, err := p.PK.Key(string(id))

@@ -8,42 +8,42 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Result is what came of one of several look-ups that were made together.
+// Result is the result of one lookup in a batch.
 type Result[V any] struct {
 	Value V
-	// Err is commerce.ErrNotFound where there is no such record, ErrCorrupt where it cannot be read
-	// or its id can be no key, else nil.
+	// Err is commerce.ErrNotFound if the record does not exist, ErrCorrupt if the record cannot be
+	// read or no key can contain its ID, and nil otherwise.
 	Err error
 }
 
-// ReadRecords reads the records of IDs, in one BatchGetItem for a hundred of them, or a GetItem for
-// one, and returns a result for each ID in their order.
+// ReadRecords reads records by ID and returns one result per ID, in the same order. It sends a
+// BatchGetItem for each 100 IDs, or a GetItem for a single ID.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], ids []K) ([]Result[V], error) {
 	results := make([]Result[V], len(ids))
-	ks := make([]model.Keys, 0, len(ids))
-	places := make([]int, 0, len(ids))
+	keys := make([]model.Keys, 0, len(ids))
+	indexes := make([]int, 0, len(ids))
 	for i, id := range ids {
 		b := s.table.KeyBuilder()
 		k := p.Key(b, id)
 		if b.Err != nil {
-			// Clients' ids were checked before: this one stands in a record, so it is no client's
+			// IDs of clients were validated before. This ID comes from a record, so the client gets no
 			// InvalidError.
-			results[i].Err = fmt.Errorf("%w: it refers to %v, which can be no id: %s", model.ErrCorrupt, id, b.Err.Error())
+			results[i].Err = fmt.Errorf("%w: reference to the invalid ID %v: %s", model.ErrCorrupt, id, b.Err.Error())
 			continue
 		}
-		ks, places = append(ks, k), append(places, i)
+		keys, indexes = append(keys, k), append(indexes, i)
 	}
-	if len(ks) == 0 {
+	if len(keys) == 0 {
 		return results, nil
 	}
-	records, err := s.table.GetMany(ctx, &p.AccessPattern, ks)
+	records, err := s.table.GetMany(ctx, &p.AccessPattern, keys)
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range records {
-		result := &results[places[i]]
+		result := &results[indexes[i]]
 		if r.Absent() {
 			result.Err = commerce.ErrNotFound
 			continue
@@ -55,8 +55,8 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 
 // ReadRecord reads one record.
 //
-// Errors: commerce.ErrNotFound, commerce.InvalidError where the ID can be in no key, and those of
-// ReadRecords.
+// Errors: commerce.ErrNotFound, commerce.InvalidError if no key can contain the ID, ErrCorrupt if
+// the record cannot be read, and the errors of ReadRecords.
 func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.Lookup[K, V], id K) (V, error) {
 	var missing V
 	b := s.table.KeyBuilder()

@@ -6,24 +6,23 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Page says which part of a list is wanted. Positions are places in a list, as Slice gives them:
-// what stands in the sort key behind its constant beginning. They hold no shard, so they outlive a
-// change of the number of shards.
+// Page requests a part of a list. A position is the sort key of a record without its constant
+// prefix, as in Slice.Positions. Positions contain no shard, so they stay valid if the number of
+// shards changes.
 type Page struct {
-	// Limit is how many records are wanted, at least 1.
+	// Limit is the maximum number of records, at least 1.
 	Limit int
-	// FromEnd reads the last records of the list (or before Before) instead of the first; they come
-	// in the list's order all the same.
+	// FromEnd requests the last records of the list, or the last ones before Before. The result is
+	// still in the order of the list.
 	FromEnd bool
-	// After and Before are positions between which the page lies, both exclusive, empty for the
-	// list's ends.
+	// After and Before are exclusive positions that limit the page. Empty means the start or the end
+	// of the list.
 	After, Before string
-	// More asks whether there are records beyond the page, which costs reading one more.
+	// More requests HasNext, or HasPrevious if FromEnd is set. It reads one more record.
 	More bool
 }
 
-// want is how many records must be read to fill the page and, if asked, to know whether there are
-// more.
+// want returns how many records to read: the limit, and one more if Page.More is set.
 func (p Page) want() int {
 	if p.More {
 		return p.Limit + 1
@@ -34,18 +33,19 @@ func (p Page) want() int {
 // Slice is one page of a list.
 type Slice[T any] struct {
 	Items []T
-	// Positions are the items' places in the list, where reading them told; see Places.
+	// Positions are the positions of Items, if reading the list returned them. Use Places to get them
+	// in all cases.
 	Positions []string
-	// HasNext and HasPrevious tell whether more records stand behind and before the page. Towards
-	// the side that was not read it is true where the page was asked for from there; towards the
-	// side that was read it is known only where Page.More asked for it.
+	// HasNext and HasPrevious report whether records follow and precede the page. In reading
+	// direction, the answer is known only if Page.More was set. In the other direction, it is true if
+	// the page starts at a given position.
 	HasNext, HasPrevious bool
-	// position tells an item's place where Positions are not there.
+	// position returns an item's position if Positions are not set.
 	position func(T) string
 }
 
-// Places are the items' places in the list. For a page of a list that was at hand they are made
-// here, as few ask for them.
+// Places returns the positions of Items. For a list in memory, it computes them on demand, because
+// few callers need them.
 func (s Slice[T]) Places() []string {
 	if s.position == nil {
 		return s.Positions
@@ -57,7 +57,7 @@ func (s Slice[T]) Places() []string {
 	return places
 }
 
-// slice makes a page of what was read for it, in reading order.
+// slice makes a page of items in reading order.
 func slice[T any](page Page, items []T, positions []string) Slice[T] {
 	more := len(items) > page.Limit
 	if more {
@@ -72,16 +72,15 @@ func slice[T any](page Page, items []T, positions []string) Slice[T] {
 	return s
 }
 
-// PageOf takes a page out of a whole list that is at hand, in ascending order of the positions that
-// position tells. It gives what a Query for that page would. The page's items are a part of all,
-// not a copy.
+// PageOf returns a page of a complete list in memory, sorted by position. The result is what a
+// Query for that page would return. The page's items are a part of all, not a copy.
 func PageOf[T any](all []T, position func(T) string, page Page) Slice[T] {
 	part, s := cut[T](all, func(item *T) string { return position(*item) }, page)
 	s.Items, s.position = part, position
 	return s
 }
 
-// PageOfValues is PageOf for a list of values: the page's items point to them.
+// PageOfValues is PageOf for a list of values. The page's items are pointers into all.
 func PageOfValues[T any](all []T, position func(*T) string, page Page) Slice[*T] {
 	part, s := cut[*T](all, position, page)
 	s.Items, s.position = make([]*T, len(part)), position
@@ -91,7 +90,8 @@ func PageOfValues[T any](all []T, position func(*T) string, page Page) Slice[*T]
 	return s
 }
 
-// cut finds the part of a list that a page is, and what the page says of what lies beyond it.
+// cut returns the part of a list that belongs to a page. It also sets HasNext and HasPrevious in
+// the returned Slice.
 func cut[I, T any](all []T, position func(*T) string, page Page) ([]T, Slice[I]) {
 	if page.After != "" {
 		for len(all) > 0 && position(&all[0]) <= page.After {
@@ -111,7 +111,7 @@ func cut[I, T any](all []T, position func(*T) string, page Page) ([]T, Slice[I])
 	return all[:size:size], Slice[I]{HasNext: more, HasPrevious: page.After != ""}
 }
 
-// narrow returns the bounds that the page leaves of b, in a list that runs up or down.
+// narrow limits b to the positions between After and Before in a list of that direction.
 func (p Page) narrow(b model.Range, direction string) model.Range {
 	low, high := p.After, p.Before
 	if direction == model.Descending {

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// keyText is text as keys may hold it, few characters so that neighbours are common, and the
-// awkward ones among them.
+// keyText generates key texts from few characters, so that neighbouring keys are common. Some of
+// the characters are edge cases.
 func keyText() *rapid.Generator[string] {
 	return rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', '!', '-', '.', '0', '9', 'A', 'Z', 'a', 'z', '~', 'é', '\uD7FF', '\uE000', '\U0010FFFE'}), 1, 4, -1)
 }
@@ -32,8 +32,8 @@ func TestNoKeyLiesBetweenAKeyAndItsNeighbours(t *testing.T) {
 	})
 }
 
-// TestRangesThatAreRead checks that a page with any positions is read with a range that DynamoDB
-// accepts, unless no key lies between them.
+// TestRangesThatAreRead checks that a page with arbitrary positions is read with a range that
+// DynamoDB accepts, unless the range is empty.
 func TestRangesThatAreRead(t *testing.T) {
 	position := rapid.OneOf(rapid.Just(""), keyText(), rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', 'a', '\U0010FFFE', '\U0010FFFF'}), 1, 3, -1))
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,7 +57,8 @@ func TestRangesThatAreRead(t *testing.T) {
 	})
 }
 
-// The function that spreads records over shards must never change: records stand where it put them.
+// The function that assigns records to shards must never change, because existing records stay on
+// their shards.
 func TestShardsNeverChange(t *testing.T) {
 	for id, want := range map[string]int{"01HVMK3P2Q0000000000000001": 5, "cust_01": 2, "emp_001": 5, "": 1} {
 		if got := model.ShardOf(id, 10); got != want {
@@ -72,7 +73,7 @@ func TestShardsNeverChange(t *testing.T) {
 	}
 }
 
-// A page of a list at hand is what a Query for that page gives.
+// PageOf returns the same page as a Query.
 func TestPageOfReadsLikeAQuery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(keyText(), 0, 12).Draw(t, "all"))))
@@ -108,7 +109,7 @@ func TestPageOfReadsLikeAQuery(t *testing.T) {
 	})
 }
 
-// Reading units by the documented rules: 4 kB for half a unit, and never nothing for a read.
+// A read costs half a unit for each 4 kB, and at least half a unit.
 func TestReadUnits(t *testing.T) {
 	for bytes, want := range map[int]float64{0: 0.5, 1: 0.5, 4096: 0.5, 4097: 1, 8192: 1, 1 << 20: 128} {
 		if got := units.Read(bytes); got != want {
@@ -121,8 +122,8 @@ func TestReadUnits(t *testing.T) {
 	}
 }
 
-// A record that is seen in two partitions, as it moved from one to the other, stands on the page
-// once, in its newer version.
+// A record that moved between partitions can be read from both. The page contains it once, in its
+// newer version.
 func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 	moving := func(version int, key string) row {
 		return row{position: "1", record: model.Reader{Record: model.Record{model.AttrPK: model.Str(key), model.AttrSK: model.Str("s"), model.AttrVersion: model.Num(version)}}}
@@ -150,7 +151,7 @@ func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 	}
 }
 
-// A panic in a call is an error of Parallel, however many calls there are.
+// Parallel returns a panic of a call as an error, for any number of calls.
 func TestParallelTurnsAPanicIntoAnError(t *testing.T) {
 	for _, n := range []int{1, 2, 50} {
 		err := table.Parallel(t.Context(), n, 4, func(_ context.Context, i int) error {
@@ -165,7 +166,7 @@ func TestParallelTurnsAPanicIntoAnError(t *testing.T) {
 	}
 }
 
-// What a line of reading waited for does not become less by waiting for something earlier.
+// Wait never lowers the wave of a span.
 func TestWavesOnlyRise(t *testing.T) {
 	ctx := (&table.Trace{}).Begin(t.Context())
 	span := table.SpanOf(ctx)

@@ -9,14 +9,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// listing is a list to read.
+// listing describes the read of one page of a list.
 type listing struct {
 	pattern *model.AccessPattern
-	// levels are the partitions that hold the list, in the order in which they are read. A record
-	// that moves to another partition moves to a later level. Most lists have one level.
+	// levels are groups of partitions that hold the list. The groups are read one after another. A
+	// record that moves to another partition moves to a later level. Most lists have one level.
 	levels [][]string
-	// prefix is the constant beginning of the sort keys. bounds are the positions that belong to
-	// the list.
+	// prefix is the constant prefix of the sort keys. bounds limit the positions of the list.
 	prefix string
 	bounds model.Range
 	page   Page
@@ -25,39 +24,39 @@ type listing struct {
 // forward reports whether rows are read in ascending order of their positions.
 func (l listing) forward() bool { return l.pattern.Direction == model.Ascending != l.page.FromEnd }
 
-// row is a record of a list and its place in it.
+// row is a record of a list and its position.
 type row struct {
 	position string
 	record   model.Reader
 }
 
-// stream is a list in one partition while it is merged with others.
+// stream is the part of a list in one partition, while the partitions are merged.
 type stream struct {
 	partition string
 	bounds    model.Range
-	// rows were read and not yet given out.
+	// rows have been read and not yet moved to the page.
 	rows []row
-	// given is how many rows were given out.
+	// given is the number of rows moved to the page.
 	given int
-	// done reports whether nothing is left to read.
+	// done reports whether the partition has no more rows to read.
 	done bool
-	// need is how many rows to read in the next round.
+	// need is the number of rows to read in the next round.
 	need int
 }
 
-// read returns the rows of the page in reading order, and one more where Page.More asks for it and
-// there is one.
+// read returns the rows of the page in reading order. If Page.More is set, it returns one row more
+// than the limit if that row exists.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
-	return l.read(func(streams []*stream) error { return s.readRound(ctx, l, streams) })
+	return l.read(func(readers []*stream) error { return s.readRound(ctx, l, readers) })
 }
 
-// read reads one level after another. readRound reads what planRound set.
+// read reads one level after another. readRound reads the rows that planRound requested.
 //
-// A record that moves to a later level in the meantime is not missed, as far as the index is up to
-// date: its old level finds it, or it had left that level before it was read, and then a later
-// level finds it. For this no level is read again once a later one has begun.
+// A record that moves to a later level during the read is not missed, as far as the index is up to
+// date. Either its old level finds the record, or the record had moved before that level was read,
+// and a later level finds it. Therefore no level is read again after a later level has begun.
 func (l listing) read(readRound func([]*stream) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
@@ -69,14 +68,14 @@ func (l listing) read(readRound func([]*stream) error) ([]row, error) {
 	return rows, nil
 }
 
-// readLevel adds one level to the rows that the levels before it gave. Rows behind the end of a
-// full page are not read.
+// readLevel adds the rows of one level to the rows of earlier levels. It does not read rows beyond
+// the end of a full page.
 //
-// It merges the partitions without reading a full page of each. The first round reads somewhat more
-// than each one's share of the page. Then rows are given out by position until a partition runs out
-// of them; a further round reads those partitions whose rows in hand end before the page is full.
-// At most three pages and one row a partition are read in all; merged tells in how many requests
-// and rounds.
+// It merges the partitions without reading a full page of each. The first round reads slightly more
+// than an even share of the page from each partition. Then rows move to the page by position, until
+// a partition has no rows in memory. The next round reads the partitions whose rows in memory end
+// before the page is full. All rounds together read at most three pages and one row per partition.
+// The function maxMergeCost bounds the requests and rounds.
 func (l listing) readLevel(found []row, partitions []string, readRound func([]*stream) error) ([]row, error) {
 	want, page, forward := l.page.want(), l.page, l.forward()
 	if len(found) == want {
@@ -96,10 +95,10 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*s
 	for _, p := range partitions {
 		all = append(all, &stream{partition: p, bounds: b})
 	}
-	streams := all[1:]
+	readers := all[1:]
 	rows := make([]row, 0, want)
-	for len(rows) < want && planRound(streams, earlier.rows, want-len(rows), page.Limit, forward) {
-		if err := readRound(streams); err != nil {
+	for len(rows) < want && planRound(readers, earlier.rows, want-len(rows), page.Limit, forward) {
+		if err := readRound(readers); err != nil {
 			return nil, err
 		}
 		rows = giveOut(rows, all, want, forward)
@@ -107,57 +106,57 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*s
 	return rows, nil
 }
 
-// planRound sets how many rows to read of each stream, when left rows are still to be given out;
-// false where there is nothing to read. earlier are rows of earlier levels that were not yet given
-// out.
-func planRound(streams []*stream, earlier []row, left, limit int, forward bool) bool {
-	if len(streams) == 1 {
-		streams[0].need = left
-		return !streams[0].done
+// planRound sets how many rows to read from each partition, if the page still needs left rows. It
+// reports false if nothing is to be read. earlier are rows of earlier levels that have not been
+// moved to the page.
+func planRound(readers []*stream, earlier []row, left, limit int, forward bool) bool {
+	if len(readers) == 1 {
+		readers[0].need = left
+		return !readers[0].done
 	}
-	short, extra := runningOut(streams, earlier, left, forward)
-	if len(short) == 0 {
+	toRead, extra := runningOut(readers, earlier, left, forward)
+	if len(toRead) == 0 {
 		return false
 	}
-	// What is read beyond the first row of a stream may turn out not to be wanted.
-	spare := max(0, allowance(limit)-extra) / len(short)
-	share := firstShare(left, len(short))
-	for _, st := range short {
-		st.need = min(share, spare)
-		if len(st.rows) == 0 {
-			// Nothing goes on without a row of this stream. What it has given out is why it is
-			// worth more than one: so a stream that has the whole page grows, and is not asked
-			// again for every row while what was read of others fills the allowance.
-			st.need = max(min(share, spare+1), min(left, regrowth(st.given)))
+	// Rows beyond the first row of a partition may turn out not to be needed.
+	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
+	share := firstShare(left, len(toRead))
+	for _, pr := range toRead {
+		pr.need = min(share, spare)
+		if len(pr.rows) == 0 {
+			// The merge cannot continue without a row of this partition. A partition that has given many
+			// rows to the page reads more than one. Otherwise a partition that holds the whole page would
+			// read each row in a separate round while rows of other partitions use up the readAheadLimit.
+			pr.need = max(min(share, spare+1), min(left, minGrowth(pr.given)))
 		}
 	}
 	return true
 }
 
-// allowance is how many rows beyond the first of each stream may be in hand before nothing more is
-// read ahead.
-func allowance(limit int) int { return 7 * limit / 4 }
+// readAheadLimit is the maximum number of rows in memory beyond the first row of each partition. At
+// the maximum, nothing more is read ahead.
+func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
-// firstShare is how many rows to read of each of so many streams, when left rows are still to be
-// given out: half more than the even share.
-func firstShare(left, streams int) int { return min(left, 3*left/(2*streams)+1) }
+// firstShare is the number of rows to read from each partition if the page still needs left rows.
+// It is half more than an even share.
+func firstShare(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
-// regrowth is how many rows to read at least of a stream that has given out so many and has none
-// left.
-func regrowth(given int) int { return given/4 + 1 }
+// minGrowth is the minimum number of rows to read from a partition without rows in memory that has
+// given this many rows to the page.
+func minGrowth(given int) int { return given/4 + 1 }
 
-// runningOut gives the streams that have more to read and no row in hand from behind the page's
-// end, as far as it can be seen; and how many rows are in hand beyond the first of each stream. It
-// lets all streams need nothing.
-func runningOut(streams []*stream, earlier []row, left int, forward bool) (short []*stream, extra int) {
+// runningOut returns the partitions that have more to read, and no row in memory that lies beyond
+// the known end of the page. It also returns how many rows are in memory beyond the first row of
+// each partition. It resets the need of all partitions.
+func runningOut(readers []*stream, earlier []row, left int, forward bool) (toRead []*stream, extra int) {
 	var inHand []string
 	for _, r := range earlier {
 		inHand = append(inHand, r.position)
 	}
-	for _, st := range streams {
-		st.need = 0
-		extra += max(0, len(st.rows)-1)
-		for _, r := range st.rows {
+	for _, pr := range readers {
+		pr.need = 0
+		extra += max(0, len(pr.rows)-1)
+		for _, r := range pr.rows {
 			inHand = append(inHand, r.position)
 		}
 	}
@@ -165,73 +164,73 @@ func runningOut(streams []*stream, earlier []row, left int, forward bool) (short
 	if !forward {
 		slices.Reverse(inHand)
 	}
-	for _, st := range streams {
-		if st.done {
+	for _, pr := range readers {
+		if pr.done {
 			continue
 		}
-		if len(st.rows) > 0 && len(inHand) >= left {
-			if last, end := st.rows[len(st.rows)-1].position, inHand[left-1]; last == end || (last > end) == forward {
+		if len(pr.rows) > 0 && len(inHand) >= left {
+			if last, end := pr.rows[len(pr.rows)-1].position, inHand[left-1]; last == end || (last > end) == forward {
 				continue
 			}
 		}
-		short = append(short, st)
+		toRead = append(toRead, pr)
 	}
-	return short, extra
+	return toRead, extra
 }
 
-// readRound reads what planRound set, all streams at once.
-func (s *Store) readRound(ctx context.Context, l listing, streams []*stream) error {
-	var wanted []*stream
-	for _, st := range streams {
-		if st.need > 0 {
-			wanted = append(wanted, st)
+// readRound reads the rows that planRound requested, from all partitions concurrently.
+func (s *Store) readRound(ctx context.Context, l listing, readers []*stream) error {
+	var pending []*stream
+	for _, pr := range readers {
+		if pr.need > 0 {
+			pending = append(pending, pr)
 		}
 	}
-	return table.Parallel(ctx, len(wanted), table.MaxParallel, func(ctx context.Context, i int) error {
-		return s.readStream(ctx, l, wanted[i])
+	return table.Parallel(ctx, len(pending), table.MaxParallel, func(ctx context.Context, i int) error {
+		return s.readStream(ctx, l, pending[i])
 	})
 }
 
-// readStream reads the rows that a stream needs.
-func (s *Store) readStream(ctx context.Context, l listing, st *stream) error {
+// readStream reads the rows that a partition needs.
+func (s *Store) readStream(ctx context.Context, l listing, pr *stream) error {
 	forward := l.forward()
-	records, more, err := s.table.QueryUpTo(ctx, l.pattern, st.partition, l.prefix, st.bounds, st.need, forward)
+	records, more, err := s.table.QueryUpTo(ctx, l.pattern, pr.partition, l.prefix, pr.bounds, pr.need, forward)
 	if err != nil {
 		return err
 	}
 	_, sk := l.pattern.KeyAttributes()
-	st.rows = slices.Grow(st.rows, len(records))
+	pr.rows = slices.Grow(pr.rows, len(records))
 	for _, r := range records {
-		st.rows = append(st.rows, row{position: strings.TrimPrefix(r.Text(sk), l.prefix), record: r})
+		pr.rows = append(pr.rows, row{position: strings.TrimPrefix(r.Text(sk), l.prefix), record: r})
 	}
-	st.took(len(records), more, forward)
+	pr.took(len(records), more, forward)
 	return nil
 }
 
-// took notes that a Query added so many rows, and whether it left more.
-func (st *stream) took(rows int, more, forward bool) {
-	st.need -= rows
-	st.done = !more
+// took records that a Query added rows, and whether the partition has more.
+func (pr *stream) took(rows int, more, forward bool) {
+	pr.need -= rows
+	pr.done = !more
 	if rows == 0 {
 		return
 	}
-	st.bounds = st.bounds.Behind(st.rows[len(st.rows)-1].position, forward)
-	st.done = st.done || st.bounds.Empty()
+	pr.bounds = pr.bounds.Behind(pr.rows[len(pr.rows)-1].position, forward)
+	pr.done = pr.done || pr.bounds.Empty()
 }
 
-// giveOut moves rows from the streams to the page as long as it is certain which one is next.
-func giveOut(rows []row, streams []*stream, want int, forward bool) []row {
+// giveOut moves rows from the partitions to the page as long as the next row is certain.
+func giveOut(rows []row, readers []*stream, want int, forward bool) []row {
 	for len(rows) < want {
 		var next *stream
-		for _, st := range streams {
-			if len(st.rows) == 0 {
-				if st.done {
+		for _, pr := range readers {
+			if len(pr.rows) == 0 {
+				if pr.done {
 					continue
 				}
 				return rows
 			}
-			if next == nil || (st.rows[0].position < next.rows[0].position) == forward {
-				next = st
+			if next == nil || (pr.rows[0].position < next.rows[0].position) == forward {
+				next = pr
 			}
 		}
 		if next == nil {
@@ -243,8 +242,8 @@ func giveOut(rows []row, streams []*stream, want int, forward bool) []row {
 	return rows
 }
 
-// appendRow adds a row to the page. A record that moves from one partition to another while they
-// are read can be seen in both, as an index lags behind its table: the newer version counts.
+// appendRow adds a row to the page. The index lags behind the table, so a record that moves between
+// partitions can be read from both. Then the newer version replaces the older one.
 func appendRow(rows []row, r row) []row {
 	if n := len(rows); n > 0 && rows[n-1].position == r.position && rows[n-1].record.KeyText() == r.record.KeyText() {
 		seen, now := rows[n-1].record, r.record

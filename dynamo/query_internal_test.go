@@ -10,16 +10,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
-// However rows are spread over partitions, in long runs of one of them too, a merge gives the first
-// rows in order, reads at most three pages and one row a partition, and takes no more rounds and
-// requests than its bound. The rounds are those of Store.read; only the Queries are simulated, so
-// that there can be enough of them to find the rare spread that is worst.
+// A merge returns the first rows in order for any distribution of rows over partitions, including
+// long runs in one partition. It reads at most three pages and one row per partition. It stays
+// within its bound of rounds and requests. The test simulates queries and runs the real rounds of
+// Store.read. So it runs often enough to find rare worst-case distributions.
 func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range longtest.Size(4_000, 40_000) {
 		partitions := make([]string, 2+random.IntN(14))
 		limit, total, change := 1+random.IntN(20), random.IntN(120), random.Float64()
-		// left are the rows of each stream that no Query has read yet.
+		// left are the rows of each partition that no Query has read.
 		left := make([][]row, len(partitions))
 		var want []string
 		for at, n := 0, 0; n < total; n++ {
@@ -35,15 +35,15 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 
 		read, rounds, requests := 0, 0, 0
 		l := listing{pattern: &model.Timeline.AccessPattern, page: page}
-		rows, err := l.readLevel(nil, partitions, func(streams []*stream) error {
+		rows, err := l.readLevel(nil, partitions, func(readers []*stream) error {
 			rounds++
-			for i, st := range streams {
-				if st.need == 0 {
+			for i, pr := range readers {
+				if pr.need == 0 {
 					continue
 				}
-				n := min(st.need, len(left[i]))
-				st.rows, left[i] = append(st.rows, left[i][:n]...), left[i][n:]
-				st.took(n, n == st.need, true)
+				n := min(pr.need, len(left[i]))
+				pr.rows, left[i] = append(pr.rows, left[i][:n]...), left[i][n:]
+				pr.took(n, n == pr.need, true)
 				requests, read = requests+1, read+n
 			}
 			return nil
@@ -61,7 +61,7 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 		if most := 3*limit + len(partitions); read > most {
 			t.Fatalf("a page of %d over %d partitions read %d rows, more than %d", limit, len(partitions), read, most)
 		}
-		if most := merged(len(partitions), page); rounds > most.rounds || requests > most.requests || read > most.rows {
+		if most := maxMergeCost(len(partitions), page); rounds > most.rounds || requests > most.requests || read > most.rows {
 			t.Fatalf("a page of %d over %d partitions took %d rounds, %d requests and %d rows, more than %+v", limit, len(partitions), rounds, requests, read, most)
 		}
 	}

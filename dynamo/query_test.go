@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(dynamolocal.Main(m))
 }
 
-// orderAt makes the n-th order of a test, placed n milliseconds after start.
+// orderAt returns the n-th order of a test, placed n milliseconds after start.
 func orderAt(start time.Time, n int, customer commerce.CustomerID, status commerce.Status) commerce.OrderWithItems {
 	hash := sha256.Sum256([]byte(fmt.Sprint(n)))
 	var id ulid.ULID
@@ -52,7 +52,7 @@ func money(amount string) commerce.Money {
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// bookOf makes a book of orders, one customer's, of these statuses in the order of placing.
+// bookOf returns a dataset with one customer's orders in these statuses, in placing order.
 func bookOf(t interface{ Fatal(...any) }, statuses ...commerce.Status) commerce.Book {
 	book := commerce.Book{
 		Customers: []commerce.Customer{{ID: "c", Name: "C", Email: "c@example.com", CreatedAt: start, UpdatedAt: start}},
@@ -75,14 +75,14 @@ func orderIDs(orders []*commerce.Order) []commerce.OrderID {
 	return ids
 }
 
-// Walking a merged list in pages of any size, in either direction, over any number of shards and
-// statuses and any span of time, gives each order once and in order; and no page reads more than
-// three times its size and one order a partition of each level.
+// Paging through a merged list returns each order once and in order. This holds for any page size,
+// direction, number of shards, statuses and time range. No page reads more than three times its
+// size and one order per partition of each level.
 func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		shards := rapid.SampledFrom([]int{1, 2, 3, 7}).Draw(rt, "shards")
-		// Runs of one status are what merging is worst at, so draw runs.
+		// Runs of one status are the worst case of merging.
 		var statuses []commerce.Status
 		for range rapid.IntRange(0, 6).Draw(rt, "runs") {
 			status := rapid.SampledFrom(commerce.Statuses()).Draw(rt, "status")
@@ -161,8 +161,8 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 	})
 }
 
-// Orders that are placed while somebody walks neither repeat nor hide older ones, and a position
-// works with another number of shards than it came from.
+// Orders placed during paging neither repeat nor hide older orders. A position also works with
+// another number of shards.
 func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	statuses := slices.Repeat(commerce.Statuses(), 4)
@@ -198,8 +198,8 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	}
 }
 
-// Where orders are spread evenly, as they are over shards, a page takes one round trip for each
-// level of statuses and few more, also where there are more partitions than rows on the page.
+// If orders are spread evenly over partitions, a page takes few round trips more than one per level
+// of statuses. This also holds for more partitions than rows on the page.
 func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	db := storetest.Engines()[0].Client(t)
@@ -208,7 +208,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 		statuses = append(statuses, commerce.Statuses()[n*7%5])
 	}
 	book := bookOf(t, statuses...)
-	stores := map[int]*dynamo.Store{} // by their number of shards
+	stores := map[int]*dynamo.Store{} // by number of shards
 	for _, c := range []struct{ shards, limit, roundTrips int }{
 		{1, 1, 4}, {1, 50, 4}, {1, 100, 4}, {2, 5, 4}, {4, 10, 7}, {4, 20, 6}, {4, 50, 5}, {16, 20, 8}, {16, 50, 6},
 	} {

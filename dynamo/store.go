@@ -20,28 +20,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Options say how a table was laid out.
+// Options describe the layout of a table and the dependencies of a Store.
 type Options struct {
 	// Table is the table's name.
 	Table string
-	// Shards is over how many partition keys each busy list is spread: 1 to MaxShards, 1 where it
-	// is 0.
+	// Shards is the number of partition keys that each busy list is spread over, from 1 to MaxShards.
+	// 0 means 1.
 	Shards int
-	// Currency is that of records which name none; USD where it is empty.
+	// Currency is the currency of records that name none. The default is USD.
 	Currency commerce.Currency
-	// Clock tells the time of what is written; the system's where it is nil. While it differs from
-	// DynamoDB's, nothing is written.
+	// Clock returns the time that is written to records. The default is the system clock. The Store
+	// writes nothing while the clock differs from DynamoDB's.
 	Clock func() time.Time
-	// Log gets a line when the clock begins to differ from DynamoDB's, and when it agrees again;
-	// nil for none.
+	// Log receives a line when the clock starts to differ from DynamoDB's, and when it agrees again.
+	// The default discards these lines.
 	Log *slog.Logger
-	// Entropy makes new ids unguessable; the system's where it is nil. It must be safe for
-	// concurrent use.
+	// Entropy makes new IDs unguessable. The default is crypto/rand. It must be safe for concurrent
+	// use.
 	Entropy io.Reader
 }
 
-// Store is the order book in a table. It is safe for concurrent use and keeps nothing between
-// calls.
+// Store is the order book in a table. It is safe for concurrent use and has no state between calls.
 type Store struct {
 	table *table.Table
 	change.Mutations
@@ -54,15 +53,15 @@ func over(t *table.Table) *Store {
 	return &Store{t, change.NewMutations(t), check.NewChecks(t), bulk.NewTransfers(t)}
 }
 
-// New returns the order book in the table that opts name, read through db. It makes no request.
+// New returns the order book in the table opts.Table, read through db. It makes no request.
 //
-// Errors: one that says so where opts are out of their limits.
+// It returns an error if opts name no table or have an invalid number of shards.
 func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if opts.Table == "" {
-		return nil, fmt.Errorf("open order book: no table is named")
+		return nil, fmt.Errorf("open order book: Options.Table is empty")
 	}
 	if opts.Shards < 0 || opts.Shards > model.MaxShards {
-		return nil, fmt.Errorf("open order book: %d shards: a table has 1 to %d", opts.Shards, model.MaxShards)
+		return nil, fmt.Errorf("open order book: %d shards: the number must be from 1 to %d", opts.Shards, model.MaxShards)
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -77,30 +76,31 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	return over(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
 }
 
-// Consistent returns the same order book, read with strong consistency: what was written a moment
-// ago is seen. Reads of the table cost twice as much, and lists that are read through the index lag
-// behind as ever, as DynamoDB has no consistent reads of an index.
+// Consistent returns the same order book with strongly consistent reads. Reads of the table cost
+// twice as much. Lists that are read from the index remain eventually consistent, because DynamoDB
+// has no consistent reads of an index.
 func (s *Store) Consistent() *Store { return over(s.table.Strong()) }
 
 // Currency is the currency of records that name none.
 func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 
-// LongWay names the setting of the client that keeps reads and transactions off the fast path, so
-// that the AWS SDK makes them all. It is empty where they are on the fast path.
+// LongWay returns the client setting that disables the fast path, so that the AWS SDK makes all
+// requests. It returns an empty string if the fast path is used.
 func (s *Store) LongWay() string { return s.table.Fallback }
 
-// OpenFeed returns a feed of the table's changes. It reads nothing before the first subscription.
+// OpenFeed returns the change feed of the table. The feed reads nothing before the first
+// subscription.
 func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 	return feed.Open(s.table, source, opts)
 }
 
-// Ping makes the cheapest read there is, and compares the clocks.
+// Ping makes the cheapest possible read and compares the clock with DynamoDB's.
 //
-// Errors: ClockError where the clocks differ, ErrUnavailable, ErrNoTable, ErrAccessDenied.
+// Errors: ClockError if the clocks differ, ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
 	if err != nil {
-		return table.Failed("GetItem", "of nothing", err)
+		return table.Failed("GetItem", "of no record", err)
 	}
 	return s.table.ClockErr()
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// CreateTable makes the table, its index and its stream, paid by request, waits until it can be
-// used, and lets DynamoDB delete idempotency records that have expired.
+// CreateTable creates the table with its index and stream, billed per request, and waits until it
+// is ready. It also lets DynamoDB delete expired idempotency records.
 //
 // Errors: ErrTableExists, ErrUnavailable, ErrAccessDenied.
 func (s *Store) CreateTable(ctx context.Context) error {
@@ -39,7 +39,8 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	if err != nil {
 		return table.Failed("CreateTable", s.table.Name, err)
 	}
-	// Only Amazon's takes its time; the local engines answer when the table is there.
+	// Only Amazon DynamoDB creates tables in the background; local engines respond when the table is
+	// ready.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
 		if err := s.waitForTable(ctx); err != nil {
 			return table.Failed("CreateTable", s.table.Name, err)
@@ -48,28 +49,28 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	return s.EnableExpiry(ctx)
 }
 
-// waitForTable waits until the table can be used.
+// waitForTable waits until the table is ready.
 func (s *Store) waitForTable(ctx context.Context) error {
 	return dynamodb.NewTableExistsWaiter(s.table.Client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name}, 5*time.Minute)
 }
 
-// wantedStream is the setting of a stream by which changes can be followed.
+// wantedStream returns the stream settings that the change feed needs.
 func wantedStream() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(table.WantedView)}
 }
 
-// EnableStream lets DynamoDB keep a stream of the table's changes, of the records as they were and
-// as they are. It does nothing where that is so already.
+// EnableStream enables a stream with the old and new images of changed records. It does nothing if
+// the table has such a stream.
 //
-// Errors: ErrOtherStream where there is one of another kind, ErrNoTable, ErrUnavailable,
-// ErrAccessDenied.
+// Errors: ErrOtherStream if the table has a stream of another view type, ErrNoTable,
+// ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
-	is, err := s.table.Stream(ctx)
-	if err != nil || is.View == table.WantedView {
+	stream, err := s.table.Stream(ctx)
+	if err != nil || stream.View == table.WantedView {
 		return err
 	}
-	if is.View != "" {
-		return fmt.Errorf("%w: it has a stream of %s, and subscriptions need one of %s", table.ErrOtherStream, is.View, table.WantedView)
+	if stream.View != "" {
+		return fmt.Errorf("%w: the stream has the view type %s, subscriptions need %s", table.ErrOtherStream, stream.View, table.WantedView)
 	}
 	out, err := s.table.Client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.table.Name, StreamSpecification: wantedStream()})
 	if err != nil {
@@ -83,8 +84,8 @@ func (s *Store) EnableStream(ctx context.Context) error {
 	return nil
 }
 
-// EnableExpiry lets DynamoDB delete idempotency records that have expired. It does nothing where
-// that is so already.
+// EnableExpiry lets DynamoDB delete expired idempotency records. It does nothing if DynamoDB
+// already does so.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableExpiry(ctx context.Context) error {
@@ -102,7 +103,7 @@ func (s *Store) EnableExpiry(ctx context.Context) error {
 	return nil
 }
 
-// expires reports whether DynamoDB deletes records that have expired.
+// expires reports whether DynamoDB deletes expired records.
 func (s *Store) expires(ctx context.Context) (bool, error) {
 	out, err := s.table.Client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table.Name})
 	if err != nil {
@@ -115,29 +116,29 @@ func (s *Store) expires(ctx context.Context) (bool, error) {
 	return d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling, nil
 }
 
-// TableDescription is what a table is like, beside the model.
+// TableDescription describes a table and compares it with the model.
 type TableDescription struct {
-	// Name and Status are DynamoDB's: ACTIVE is ready.
+	// Name and Status are DynamoDB's. The status of a ready table is ACTIVE.
 	Name, Status string
-	// Records and Bytes are DynamoDB's estimates, some hours old.
+	// Records and Bytes are DynamoDB's estimates, up to some hours old.
 	Records, Bytes int64
-	// Differences are the ways in which its keys and its index do not fit the model, none where
-	// they do.
+	// Differences describe how the keys and the index differ from the model. They are empty if both
+	// match.
 	Differences []string
-	// Misplaced tells that its records were written with another number of shards, nil where they
-	// were not, or where Differences kept it from being found out.
+	// Misplaced is set if records were written with another number of shards. It is nil if Differences
+	// are not empty, because then the records were not examined.
 	Misplaced *table.ShardsError
-	// Expires reports whether DynamoDB deletes idempotency records that have expired. Nothing else
-	// depends on it.
+	// Expires reports whether DynamoDB deletes expired idempotency records. The table can be used
+	// either way.
 	Expires bool
-	// Followable is nil where changes can be followed, else ErrNoStream with what is missing. Only
-	// subscriptions depend on it.
+	// Followable is nil if the table has the required stream. Otherwise it is an ErrNoStream that says
+	// what is missing. Only subscriptions need the stream.
 	Followable error
 }
 
-// Mismatch is nil where the table can be used.
+// Mismatch returns nil if the table can be used.
 //
-// Errors: ErrTableMismatch, as ShardsError where it is about the number of shards.
+// Errors: ErrTableMismatch; as a ShardsError if the number of shards is wrong.
 func (d TableDescription) Mismatch() error {
 	if len(d.Differences) > 0 {
 		return fmt.Errorf("%w: %s", table.ErrTableMismatch, strings.Join(d.Differences, "; "))
@@ -148,8 +149,8 @@ func (d TableDescription) Mismatch() error {
 	return nil
 }
 
-// DescribeTable compares the table with the model, and its records with the number of shards: a
-// wrong number would look like an empty shop.
+// DescribeTable compares the table with the model, and its records with the number of shards. With
+// a wrong number of shards, lists would appear empty.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
@@ -161,7 +162,7 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	return d, err
 }
 
-// compareTable is DescribeTable but for what serving does not need.
+// compareTable is DescribeTable without Expires, which serving does not need.
 func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	out, err := s.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name})
 	if err != nil {
@@ -169,9 +170,9 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	}
 	t := out.Table
 	d := TableDescription{Name: s.table.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: table.StreamOf(t).Missing()}
-	differ := func(what, want, have string) {
+	differ := func(property, want, have string) {
 		if want != have {
-			d.Differences = append(d.Differences, fmt.Sprintf("%s: %s is wanted, the table has %s", what, want, have))
+			d.Differences = append(d.Differences, fmt.Sprintf("%s: expected %s, the table has %s", property, want, have))
 		}
 	}
 	differ("key", schemaText(tableKeySchema()), schemaText(t.KeySchema))
@@ -207,17 +208,17 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	return d, nil
 }
 
-// misplaced are index keys under which records stand that no list would find, because they were
-// written for another number of shards than the store reads: under the bare key of a table of one
-// shard, or behind the last shard. It reads one record of each such key.
+// misplaced returns index keys with records that no list finds, because they were written for
+// another number of shards. Such records have the bare key of a table with one shard, or the key
+// after the last shard. It reads one record of each such key.
 func (s *Store) misplaced(ctx context.Context) ([]string, error) {
-	var elsewhere []string
+	var otherKeys []string
 	add := func(base string) {
 		if s.table.Shards > 1 {
-			elsewhere = append(elsewhere, base+model.ShardSuffix(0, 1), base+model.ShardSuffix(s.table.Shards, model.MaxShards))
+			otherKeys = append(otherKeys, base+model.ShardSuffix(0, 1), base+model.ShardSuffix(s.table.Shards, model.MaxShards))
 			return
 		}
-		elsewhere = append(elsewhere, base+model.ShardSuffix(0, model.MaxShards))
+		otherKeys = append(otherKeys, base+model.ShardSuffix(0, model.MaxShards))
 	}
 	add(string(model.EntityCustomer.IndexPK))
 	add(string(model.EntityEmployee.IndexPK))
@@ -228,9 +229,9 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 		}
 		add(key)
 	}
-	found := make([]bool, len(elsewhere))
-	err := table.Parallel(ctx, len(elsewhere), table.MaxParallel, func(ctx context.Context, i int) error {
-		records, _, err := s.table.Query(ctx, &model.Orders.AccessPattern, elsewhere[i], "", model.Range{}, 1, true)
+	found := make([]bool, len(otherKeys))
+	err := table.Parallel(ctx, len(otherKeys), table.MaxParallel, func(ctx context.Context, i int) error {
+		records, _, err := s.table.Query(ctx, &model.Orders.AccessPattern, otherKeys[i], "", model.Range{}, 1, true)
 		found[i] = len(records) > 0
 		return err
 	})
@@ -238,7 +239,7 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var keys []string
-	for i, key := range elsewhere {
+	for i, key := range otherKeys {
 		if found[i] {
 			keys = append(keys, key)
 		}
@@ -246,9 +247,9 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// Check reports whether the table can be used.
+// Check returns nil if the table can be used.
 //
-// Errors: ErrTableMismatch, and those of DescribeTable.
+// Errors: ErrTableMismatch, and the errors of DescribeTable.
 func (s *Store) Check(ctx context.Context) error {
 	d, err := s.compareTable(ctx)
 	if err != nil {
@@ -257,15 +258,15 @@ func (s *Store) Check(ctx context.Context) error {
 	return d.Mismatch()
 }
 
-// CheckStream reports whether changes of the table can be followed.
+// CheckStream returns nil if the table has the stream that subscriptions need.
 //
-// Errors: ErrNoStream, and those of DescribeTable.
+// Errors: ErrNoStream, and the errors of DescribeTable.
 func (s *Store) CheckStream(ctx context.Context) error {
-	is, err := s.table.Stream(ctx)
+	stream, err := s.table.Stream(ctx)
 	if err != nil {
 		return err
 	}
-	return is.Missing()
+	return stream.Missing()
 }
 
 func schemaText(schema []types.KeySchemaElement) string {
@@ -276,10 +277,8 @@ func schemaText(schema []types.KeySchemaElement) string {
 	return strings.Join(parts, ", ")
 }
 
-// tableKeySchema is the key schema of the table.
 func tableKeySchema() []types.KeySchemaElement { return keySchema(model.AttrPK, model.AttrSK) }
 
-// indexKeySchema is the key schema of the index.
 func indexKeySchema() []types.KeySchemaElement {
 	return keySchema(model.AttrIndexPK, model.AttrIndexSK)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// unreadableShop is a shop in which every attribute that the model writes stands in some record.
+// unreadableShop returns a table that contains every attribute that the model writes.
 func unreadableShop(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 	_, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "c"}, commerce.OrderMove{OrderID: commerce.OrderID(storetest.SmallOrder(2)), To: commerce.Delivered, Note: "by phone"})
@@ -32,7 +32,7 @@ func unreadableShop(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	return r
 }
 
-// repeated are the records of a shop that repeat one another's attributes. The others stand alone.
+// repeated returns groups of records that repeat one another's attributes.
 func repeated() [][]string {
 	order := storetest.SmallOrder(0)
 	return [][]string{
@@ -42,7 +42,7 @@ func repeated() [][]string {
 	}
 }
 
-// ofEveryEntity are the keys of one record of each entity, the one with the most attributes.
+// ofEveryEntity returns the key of one record of each entity, the record with the most attributes.
 func ofEveryEntity(records map[string]storetest.Item) []string {
 	best := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(records)) {
@@ -54,7 +54,7 @@ func ofEveryEntity(records map[string]storetest.Item) []string {
 	return slices.Sorted(maps.Values(best))
 }
 
-// unreadableValues are values that no program can take for one of the type that v has.
+// unreadableValues returns values that cannot be read as an attribute of v's type.
 func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 	list := func(e types.AttributeValue) types.AttributeValue {
 		return &types.AttributeValueMemberL{Value: []types.AttributeValue{e}}
@@ -80,9 +80,9 @@ func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 	panic(fmt.Sprintf("the model writes no %T", v))
 }
 
-// damaged calls test with the shop after one attribute of records that repeat it was replaced with
-// a value that cannot be read: every attribute of every entity, in one record by itself and in all
-// that repeat it. Then it restores the shop. By default every third attribute gets one such value.
+// damaged replaces one attribute with an unreadable value, calls test, and restores the table. It
+// does so for attributes of every entity: in one record alone, and in all records that repeat the
+// attribute. By default it selects a sixth of the attributes and one value for each.
 func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, keys []string, name string, value types.AttributeValue)) {
 	t.Helper()
 	r := unreadableShop(t, db)
@@ -133,8 +133,7 @@ func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, 
 	}
 }
 
-// A repair leaves every value that it cannot read as it is, in the record and in the copies, and
-// names the attribute.
+// A repair leaves every unreadable value in the record and its copies, and reports the attribute.
 func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -159,16 +158,16 @@ func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 	})
 }
 
-// A mutation keeps every value that it cannot read and is not asked to replace, in the record and
-// in the copies; or it fails, and changes nothing. A copy becomes what the record says, and so does
-// an item that is set. Lists that show the record still do.
+// A mutation keeps every unreadable value that it does not replace, in the record and in its
+// copies. Otherwise it fails and changes nothing. A copy gets the value of its record, and so does
+// a changed item. Lists still contain the record.
 func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	caller := change.Caller{Name: "c"}
 	order, name, nowhere := commerce.OrderID(storetest.SmallOrder(0)), "New", commerce.WarehouseID("")
 	mutations := []struct {
 		of string
-		// sets are attributes that the mutation is asked to replace.
+		// sets is the attribute that the mutation replaces.
 		sets string
 		do   func(ctx context.Context, s *dynamo.Store) error
 	}{
@@ -273,8 +272,8 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 	})
 }
 
-// What a record holds beside a value that cannot be read is checked and repaired all the same. A
-// copy that is made anew gets the value.
+// check verifies and repairs a record that also has an unreadable value. A recreated copy contains
+// that value.
 func TestTheRestOfARecordIsChecked(t *testing.T) {
 	t.Parallel()
 	const own = "#METADATA"
@@ -284,11 +283,10 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 		name   string
 		damage func(r storetest.RawTable)
 		found  string
-		// keeps are records and an attribute that cannot be read, which has this value after the
-		// repair.
+		// keeps maps records to an unreadable attribute, which has this value after the repair.
 		keeps map[string]string
 		value types.AttributeValue
-		// lacks are records and an attribute that they do not have then.
+		// lacks maps records to an attribute that they lack after the repair.
 		lacks map[string]string
 	}{
 		{name: "order", found: "index-keys 1, order-total 2, timeline 1, unreadable 2", value: address,

@@ -15,45 +15,43 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// unauthenticated refuses a request of nobody.
+// unauthenticated returns the error for a request without a valid token.
 func unauthenticated() *gqlerror.Error {
-	return errcode.New(nil, errcode.Unauthenticated, "the request does not say who makes it: send a token")
+	return errcode.New(nil, errcode.Unauthenticated, "the request has no principal: send a token")
 }
 
-// viewer is whom the records of a request are read for.
+// viewer returns the principal and the policy that the loaders check records against.
 func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
 	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
 
-// granted is what whoever makes the request is granted of a permission.
+// granted returns the caller's grant of a permission.
 func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) commerce.Grant {
 	return r.access.Policy.Granted(r.principal(ctx), permission)
 }
 
-// grantedHere is what they are granted of the permission of the field that is being resolved.
+// grantedHere returns the caller's grant of the permission that the current field requires.
 func (r *Resolver) grantedHere(ctx context.Context) commerce.Grant {
 	return r.granted(ctx, resolving(ctx).Permission)
 }
 
-// caller is who asks for a change: who is granted the own records only changes no others.
-//
-// Errors: those of operation.Refusal where they are granted none, as the gate would have told.
+// caller returns the caller of a change. The Customer of a caller with commerce.Own restricts
+// changes to the caller's own records. It returns the errors of operation.Refusal if the caller has
+// no grant, like the check before the execution.
 func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
-	who := r.principal(ctx)
+	principal := r.principal(ctx)
 	switch r.grantedHere(ctx) {
 	case commerce.All:
-		return change.Caller{ID: who.ID, Name: who.Name}, nil
+		return change.Caller{ID: principal.ID, Name: principal.Name}, nil
 	case commerce.Own:
-		return change.Caller{ID: who.ID, Name: who.Name, Customer: who.Customer}, nil
+		return change.Caller{ID: principal.ID, Name: principal.Name, Customer: principal.Customer}, nil
 	default:
-		return change.Caller{}, operation.Refusal(nil, who, "use this mutation")
+		return change.Caller{}, operation.Refusal(nil, principal, "use this mutation")
 	}
 }
 
-// mayUseType refuses a record of a type that whoever makes the request may not use, whether it
-// exists or not.
-//
-// Errors: those of operation.Refusal.
+// mayUseType returns an error of operation.Refusal if the caller may not use a type of entity. The
+// result does not depend on whether the record exists.
 func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
 	if r.granted(ctx, r.access.Types[typ]) == commerce.None {
 		return operation.Refusal(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
@@ -61,19 +59,17 @@ func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
 	return nil
 }
 
-// mayFollowOrder checks that the order exists and that the principal may see it. It makes the same
-// reads for another customer's order as for an order that does not exist.
-//
-// Errors: NOT_FOUND, and those of loaders.Loaders.Order.
+// mayFollowOrder returns an error unless the order exists and the principal may see it. It makes
+// the same reads for another customer's order as for an order that does not exist. The errors are
+// NOT_FOUND and the errors of loaders.Loaders.Order.
 func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) error {
 	_, err := of(ctx).Order(ctx, id)
 	return orUnknown(err, "there is no such order")
 }
 
-// mayFollowCustomer checks that the customer exists and that the principal may see the customer's
-// orders. For a principal who sees only their own orders, it reads nothing for another ID.
-//
-// Errors: NOT_FOUND, and those of dynamo.ReadRecords.
+// mayFollowCustomer returns an error unless the customer exists and the principal may see the
+// customer's orders. If the principal sees only their own orders, it reads nothing for other IDs.
+// The errors are NOT_FOUND and the errors of dynamo.ReadRecords.
 func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.Policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
@@ -82,9 +78,9 @@ func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID
 	return orUnknown(err, "there is no such customer")
 }
 
-func orUnknown(err error, says string) error {
+func orUnknown(err error, message string) error {
 	if errors.Is(err, commerce.ErrNotFound) {
-		return errcode.New(nil, errcode.NotFound, "%s", says)
+		return errcode.New(nil, errcode.NotFound, "%s", message)
 	}
 	return err
 }

@@ -23,18 +23,18 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// The matrix asks for every field of every type that has rules, in every way that leads there, as
-// every role, and compares what comes of it with the table of docs/access.md. It does not believe
-// the code: what it expects it has read there.
+// The access matrix selects every field of every type with an access rule, on every path to the
+// type, as every role. It compares the results with the tables of docs/access.md. The expectations
+// come from the docs, not from the code.
 
-// rule is a permission in the docs, with its grants.
+// rule is a documented permission and its grants.
 type rule struct {
 	permission string
 	grants     map[commerce.Role]string
 }
 
-// documentedRules are the rules of docs/access.md: of permissions, types and fields by their names.
-// A type's rule is that of each of its fields that the page does not name.
+// documentedRules returns the rules of docs/access.md, by the names of permissions, types and
+// fields. The rule of a type also applies to its fields, unless the page has a rule for the field.
 func documentedRules(t testing.TB) map[string]rule {
 	t.Helper()
 	text, err := os.ReadFile(accessDocs)
@@ -43,8 +43,8 @@ func documentedRules(t testing.TB) map[string]rule {
 	}
 	rules := map[string]rule{}
 	add := func(name string, r rule) {
-		if _, twice := rules[name]; twice {
-			t.Errorf("%s names %s twice", accessDocs, name)
+		if _, exists := rules[name]; exists {
+			t.Errorf("%s documents %s twice", accessDocs, name)
 		}
 		rules[name] = r
 	}
@@ -60,10 +60,10 @@ func documentedRules(t testing.TB) map[string]rule {
 		}
 	}
 	for _, d := range own(t) {
-		whole, ok := rules[d.Name]
+		typeRule, ok := rules[d.Name]
 		for _, f := range d.Fields {
 			if name := d.Name + "." + f.Name; ok && rules[name].permission == "" {
-				rules[name] = whole
+				rules[name] = typeRule
 			}
 		}
 	}
@@ -73,8 +73,8 @@ func documentedRules(t testing.TB) map[string]rule {
 	return rules
 }
 
-// people are who asks, one of each role. The customer's own records are cust_001 and the first of
-// the orders below.
+// people returns one principal of each role. The customer's own records are cust_001 and the order
+// in ownSubject.
 func people() []commerce.Principal {
 	var all []commerce.Principal
 	for _, role := range commerce.Roles() {
@@ -87,7 +87,8 @@ func people() []commerce.Principal {
 	return all
 }
 
-// subject is what a document is about. The values stand for $C, $E, $O and $P in the ways.
+// subject contains the records that a document refers to. Its values replace $C, $E, $O and $P in
+// the ways.
 type subject struct{ customer, email, order, product string }
 
 var (
@@ -96,8 +97,8 @@ var (
 	unknownSubject = subject{"cust_999", "nobody@example.com", "01KE70EHG00000000000000009", "prod_100"}
 )
 
-// guesses are subjects with something of somebody else's, each with the one that has nobody's in
-// its place.
+// guesses are pairs of subjects. The first contains some records of another customer. The second
+// has missing records in their place.
 var guesses = [][2]subject{
 	{otherSubject, unknownSubject},
 	{{ownSubject.customer, ownSubject.email, otherSubject.order, otherSubject.product}, {ownSubject.customer, ownSubject.email, unknownSubject.order, unknownSubject.product}},
@@ -108,13 +109,13 @@ func (s subject) in(way string) string {
 	return strings.NewReplacer("$C", s.customer, "$E", s.email, "$O", s.order, "$P", s.product).Replace(way)
 }
 
-// out takes the subject's values out of a text again.
+// out replaces the subject's values in a text by $C, $E, $O and $P.
 func (s subject) out(text string) string {
 	return strings.NewReplacer(s.customer, "$C", s.email, "$E", s.order, "$O", s.product, "$P").Replace(text)
 }
 
-// ways lead to a type: %s stands for what is selected of it. Mutations among them change nothing:
-// what they want is so already, or cannot be.
+// ways are documents that return a type. %s is replaced by the selection of the type. Mutations
+// among them change nothing: their result already exists, or they fail.
 var ways = map[string][]string{
 	"Query":    {`query{%s}`, `{...F} fragment F on Query{%s}`, `{...on Query @include(if:true){%s}}`},
 	"Mutation": {`mutation{%s}`},
@@ -188,7 +189,7 @@ var ways = map[string][]string{
 	},
 }
 
-// askedWith are the arguments of fields that have to have some.
+// askedWith has the arguments of fields with required arguments.
 var askedWith = map[string]string{
 	"Query.customer": `(id:"$C")`, "Query.customerByEmail": `(email:"$E")`, "Query.order": `(id:"$O")`, "Query.orderItem": `(orderId:"$O",productId:"$P")`,
 	"Query.ordersByStatus": `(status:PENDING)`, "Query.product": `(sku:"$P")`, "Query.productsBySku": `(skus:["$P"])`, "Query.ordersById": `(ids:["$O"])`, "Query.products": `(category:"Hardware")`,
@@ -215,7 +216,7 @@ var askedWith = map[string]string{
 	"Mutation.hireEmployee":          `(input:{id:"rep_001",name:"N",jobTitle:"J",hireDate:"2026-01-01"})`,
 }
 
-// inputWays give a value to each input field that has a rule.
+// inputWays are documents that set the input fields with access rules.
 var inputWays = map[string][]string{
 	"UpdateCustomerInput.email": {
 		`mutation{updateCustomer(input:{id:"$C",email:"n@example.com",expectedVersion:999}){userErrors{code}}}`,
@@ -224,8 +225,8 @@ var inputWays = map[string][]string{
 	},
 }
 
-// refusedInput is an input of a mutation that changes nothing, as no record has this version. A
-// mutation whose input has no expectedVersion needs arguments in askedWith.
+// refusedInput returns the input of a mutation that changes nothing, because no record has this
+// version. If the input has no expectedVersion, the mutation needs arguments in askedWith.
 func refusedInput(d *ast.Definition) string {
 	values := map[string]string{"ID": `"nobody"`, "String": `"x"`, "Int": `1`, "Boolean": `true`, "Date": `"2026-01-01"`, "Decimal": `"1"`}
 	var fields []string
@@ -242,7 +243,7 @@ func refusedInput(d *ast.Definition) string {
 	return "{" + strings.Join(fields, ",") + "}"
 }
 
-// selected is how a document asks for a field.
+// matrixField returns the selection of a field.
 func matrixField(d *ast.Definition, f *ast.FieldDefinition) string {
 	text := f.Name + askedWith[d.Name+"."+f.Name]
 	if text == f.Name {
@@ -272,25 +273,25 @@ func matrixField(d *ast.Definition, f *ast.FieldDefinition) string {
 	}
 }
 
-// matrix compares what an executor does with the documented rules.
+// matrix compares the behavior of an executor with the documented rules.
 type matrix struct {
 	rules map[string]rule
 	e     *Executor
-	// cells are those that are asked for.
+	// cells are the selected parts of the matrix.
 	cells []cell
-	// gateOnly leaves out what is given of records.
+	// gateOnly skips the comparison of records.
 	gateOnly bool
 }
 
-func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, book sampled) *matrix {
+func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, dataset sampled) *matrix {
 	t.Helper()
 	return &matrix{rules: rules, cells: cells, e: newExecutor(Options{
-		Store: book.store, Feed: book.feed, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
+		Store: dataset.store, Feed: dataset.feed, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	}, schema)}
 }
 
-// grant is what the docs say.
+// grant returns the documented grant of a role for a permission, type or field.
 func (m *matrix) grant(role commerce.Role, of string) string {
 	r, ok := m.rules[of]
 	if !ok {
@@ -299,8 +300,9 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 	return r.grants[role]
 }
 
-// asked are the fields with rules that a document selects, as Type.field, with where they stand.
-// Input fields are those that it gives a value to, and of a variable's value all that its type has.
+// asked returns the fields with access rules that a document selects, as Type.field, with their
+// columns. It includes the input fields that the document sets. For a variable, it includes all
+// input fields of the variable's type.
 func asked(documents *document.Store, rules map[string]rule, document string) (fields map[string][]int, err error) {
 	parsed, _, missing := documents.Find(context.Background(), "", document, nil, false)
 	if missing != nil {
@@ -337,7 +339,7 @@ func asked(documents *document.Store, rules map[string]rule, document string) (f
 	return fields, nil
 }
 
-// givenFields are the input fields of an argument, one level deep.
+// givenFields returns the input fields of an argument, one level deep.
 func givenFields(a *ast.Argument) map[string]int {
 	fields := map[string]int{}
 	switch {
@@ -353,44 +355,45 @@ func givenFields(a *ast.Argument) map[string]int {
 	return fields
 }
 
-// gate tells how the gate's answer differs from the docs', empty where it does not.
-func (m *matrix) gate(who commerce.Principal, c cell) string {
+// gate returns a difference between the permission check and the docs, or "".
+func (m *matrix) gate(principal commerce.Principal, c cell) string {
 	document := ownSubject.in(c.document)
 	var want, got []string
 	for field, columns := range c.fields {
-		if m.grant(who.Role, field) == "–" {
+		if m.grant(principal.Role, field) == "–" {
 			for _, column := range columns {
 				want = append(want, fmt.Sprint(column))
 			}
 		}
 	}
-	_, _, errs := m.e.prepare(WithPrincipal(context.Background(), who), Request{Query: document})
+	_, _, errs := m.e.prepare(WithPrincipal(context.Background(), principal), Request{Query: document})
 	for _, e := range errs {
-		code, says := errcode.Forbidden, who.Role.String()
-		if who.Role == commerce.RoleAnonymous {
+		code, says := errcode.Forbidden, principal.Role.String()
+		if principal.Role == commerce.RoleAnonymous {
 			code, says = errcode.Unauthenticated, "send a token"
 		}
 		if e.Extensions["code"] != code || len(e.Locations) != 1 || !strings.Contains(e.Message, says) {
-			return fmt.Sprintf("%s, %s: %v", who.Role, document, e)
+			return fmt.Sprintf("%s, %s: %v", principal.Role, document, e)
 		}
 		got = append(got, fmt.Sprint(e.Locations[0].Column))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
-		return fmt.Sprintf("%s, %s: refused at %v, the docs want %v", who.Role, document, got, want)
+		return fmt.Sprintf("%s, %s: refused at %v, but the docs expect %v", principal.Role, document, got, want)
 	}
 	return ""
 }
 
-// heard is what somebody is told, and what was read for it.
+// heard is the response to a caller and the requests that were made for it.
 type heard struct{ answer, requests string }
 
-// ask asks for a document about somebody's records. Who follows something is told the end of its
-// beginning, and an event of the subject's order, which does not come along and so is read.
-func (m *matrix) ask(who commerce.Principal, about subject, document string) heard {
+// ask executes a document that refers to a subject's records. For a subscription, it returns the
+// error at the start, or the response to an event of the subject's order. The event does not
+// contain the order, so the order is read.
+func (m *matrix) ask(principal commerce.Principal, about subject, document string) heard {
 	trace := &table.Trace{}
-	ctx := trace.Begin(WithPrincipal(context.Background(), who))
+	ctx := trace.Begin(WithPrincipal(context.Background(), principal))
 	stream, result := m.e.Start(ctx, Request{Query: about.in(document)})
 	if stream != nil {
 		defer stream.Close()
@@ -404,28 +407,28 @@ func (m *matrix) ask(who commerce.Principal, about subject, document string) hea
 	return heard{fmt.Sprintf("%s %v", result.Data, result.Errors), requests.String()}
 }
 
-// records tells how what is given of records differs from the docs: way leads to a type, of which
-// all that the role may use is selected.
-func (m *matrix) records(who commerce.Principal, typ, way string) string {
+// records returns a difference between the records that a role can read and the docs, or "". way is
+// a document that returns the type. The selection has all fields that the role may use.
+func (m *matrix) records(principal commerce.Principal, typ, way string) string {
 	if isRoot(typ) {
-		return "" // each field by itself
+		return "" // differences checks root fields one by one
 	}
 	var selection []string
 	d := parsedSchema.Types[typ]
 	for _, f := range d.Fields {
-		if g := m.grant(who.Role, typ+"."+f.Name); g == "own" || g == "all" {
+		if g := m.grant(principal.Role, typ+"."+f.Name); g == "own" || g == "all" {
 			selection = append(selection, matrixField(d, f))
 		}
 	}
 	if len(selection) == 0 {
 		selection = []string{"__typename"}
 	}
-	return m.guessed(who, way, fmt.Sprintf(way, strings.Join(selection, " ")))
+	return m.guessed(principal, way, fmt.Sprintf(way, strings.Join(selection, " ")))
 }
 
-// guessed compares what is told of somebody else's records with what is told of none, where the
-// docs say that only the own ones are seen; and elsewhere, that there is something to be seen.
-func (m *matrix) guessed(who commerce.Principal, way, document string) string {
+// guessed compares the responses for another customer's records and for missing records. If the
+// docs grant only own records, both responses must be the same. Otherwise they must differ.
+func (m *matrix) guessed(principal commerce.Principal, way, document string) string {
 	if m.gateOnly {
 		return ""
 	}
@@ -435,12 +438,12 @@ func (m *matrix) guessed(who commerce.Principal, way, document string) string {
 	}
 	own := false
 	for field := range fields {
-		switch m.grant(who.Role, field) {
+		switch m.grant(principal.Role, field) {
 		case "own":
 			own = true
 		case "–":
-			if got := m.ask(who, ownSubject, document); got.requests != "" || !strings.HasPrefix(got.answer, " ") && !strings.HasPrefix(got.answer, "null") {
-				return fmt.Sprintf("%s, %s: refused, and %+v", who.Role, document, got)
+			if got := m.ask(principal, ownSubject, document); got.requests != "" || !strings.HasPrefix(got.answer, " ") && !strings.HasPrefix(got.answer, "null") {
+				return fmt.Sprintf("%s, %s: refused, and %+v", principal.Role, document, got)
 			}
 			return ""
 		}
@@ -450,55 +453,56 @@ func (m *matrix) guessed(who commerce.Principal, way, document string) string {
 		if guess.in(document) == nobody.in(document) {
 			continue
 		}
-		of, ofNobody := m.ask(who, guess, document), m.ask(who, nobody, document)
+		of, ofNobody := m.ask(principal, guess, document), m.ask(principal, nobody, document)
 		of.answer, of.requests = guess.out(of.answer), guess.out(of.requests)
 		ofNobody.answer, ofNobody.requests = nobody.out(ofNobody.answer), nobody.out(ofNobody.requests)
 		switch {
 		case of == ofNobody && of.requests == "" && strings.Contains(of.answer, "not use the type"):
-			// As entity compares with the docs.
+			// The method entity compares this case with the docs.
 		case own && of != ofNobody:
-			return fmt.Sprintf("%s, %s: of another's told\n%+v\nof nobody's\n%+v", who.Role, document, of, ofNobody)
+			return fmt.Sprintf("%s, %s: another customer's record:\n%+v\na missing record:\n%+v", principal.Role, document, of, ofNobody)
 		case !own && guess == otherSubject && of.answer == ofNobody.answer && strings.ContainsAny(way, "$"):
-			return fmt.Sprintf("%s, %s: of another's told no more than of nobody's: %+v", who.Role, document, of)
+			return fmt.Sprintf("%s, %s: another customer's record looks like a missing record: %+v", principal.Role, document, of)
 		}
 	}
 	if own && strings.Contains(way, "$") {
-		mine, nobodys := m.ask(who, ownSubject, document), m.ask(who, unknownSubject, document)
+		mine, nobodys := m.ask(principal, ownSubject, document), m.ask(principal, unknownSubject, document)
 		if ownSubject.out(mine.answer) == unknownSubject.out(nobodys.answer) {
-			return fmt.Sprintf("%s, %s: the own records are told as nobody's: %+v", who.Role, document, mine)
+			return fmt.Sprintf("%s, %s: the own record looks like a missing record: %+v", principal.Role, document, mine)
 		}
 	}
 	return ""
 }
 
-// entity tells how the answer to a representation differs from the docs.
-func (m *matrix) entity(who commerce.Principal, typ string) string {
+// entity returns a difference between the response to a representation and the docs, or "".
+func (m *matrix) entity(principal commerce.Principal, typ string) string {
 	keys := map[string]string{"Customer": `id:"cust_001"`, "Order": `id:"` + ownSubject.order + `"`, "Product": `sku:"prod_100"`, "Employee": `id:"rep_001"`, "Warehouse": `id:"wh_sea"`}
-	got := m.ask(who, ownSubject, fmt.Sprintf(`{_entities(representations:[{__typename:%q,%s}]){__typename}}`, typ, keys[typ]))
+	got := m.ask(principal, ownSubject, fmt.Sprintf(`{_entities(representations:[{__typename:%q,%s}]){__typename}}`, typ, keys[typ]))
 	refused := strings.Contains(got.answer, "not use the type")
-	if want := m.grant(who.Role, typ) == "–"; refused != want || refused && got.requests != "" || !refused && got.answer != fmt.Sprintf(`{"_entities":[{"__typename":%q}]} `, typ) && m.grant(who.Role, "Query._entities") != "–" {
-		return fmt.Sprintf("%s, entity %s: %+v", who.Role, typ, got)
+	if want := m.grant(principal.Role, typ) == "–"; refused != want || refused && got.requests != "" || !refused && got.answer != fmt.Sprintf(`{"_entities":[{"__typename":%q}]} `, typ) && m.grant(principal.Role, "Query._entities") != "–" {
+		return fmt.Sprintf("%s, entity %s: %+v", principal.Role, typ, got)
 	}
 	return ""
 }
 
-// talk tells how what is explained and suggested differs from the docs.
-func (m *matrix) talk(who commerce.Principal) string {
-	result := m.e.Execute(WithExplain(WithPrincipal(context.Background(), who)), Request{Query: `{__typename}`})
-	if _, explained := result.Extensions["explain"]; explained == (m.grant(who.Role, "EXPLAIN") == "–") {
-		return fmt.Sprintf("%s is told what was read: %v", who.Role, explained)
+// talk returns a difference between the docs and the caller's access to explain output and
+// suggestions, or "".
+func (m *matrix) talk(principal commerce.Principal) string {
+	result := m.e.Execute(WithExplain(WithPrincipal(context.Background(), principal)), Request{Query: `{__typename}`})
+	if _, explained := result.Extensions["explain"]; explained == (m.grant(principal.Role, "EXPLAIN") == "–") {
+		return fmt.Sprintf("%s gets explain output: %v", principal.Role, explained)
 	}
-	if got := m.ask(who, ownSubject, `{product(sku:"prod_100"){nam}}`); strings.Contains(got.answer, "Product") == (m.grant(who.Role, "INTROSPECT") == "–") {
-		return fmt.Sprintf("%s is told of a wrong name: %s", who.Role, got.answer)
+	if got := m.ask(principal, ownSubject, `{product(sku:"prod_100"){nam}}`); strings.Contains(got.answer, "Product") == (m.grant(principal.Role, "INTROSPECT") == "–") {
+		return fmt.Sprintf("%s gets this message for an unknown name: %s", principal.Role, got.answer)
 	}
 	return ""
 }
 
-// cell is a part of the matrix: a field in a way, or what else there is to ask for.
+// cell is a part of the matrix: a field at the end of a way, or an input field.
 type cell struct {
 	typ, field, way string
 	document        string
-	// fields are what it asks for.
+	// The selected fields with access rules.
 	fields map[string][]int
 }
 
@@ -526,7 +530,7 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 				t.Fatal(err)
 			}
 			if len(fields[name]) == 0 {
-				t.Fatalf("%s does not give %s", document, name)
+				t.Fatalf("%s does not set %s", document, name)
 			}
 			all = append(all, cell{"Mutation", name, document, document, fields})
 		}
@@ -534,8 +538,8 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 	return all
 }
 
-// differences are where a matrix is not what the docs say, for some people, at those cells that
-// have a field which passes: so many of them at most.
+// differences returns differences between the executor and the docs for some principals, at most
+// most of them. It checks the cells with a field that satisfies passes.
 func (m *matrix) differences(roles []commerce.Principal, most int, passes func(field string) bool) []string {
 	var found []string
 	add := func(difference string) {
@@ -551,32 +555,32 @@ func (m *matrix) differences(roles []commerce.Principal, most int, passes func(f
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(c.fields)), passes) {
 			continue
 		}
-		for _, who := range roles {
-			add(m.gate(who, c))
+		for _, principal := range roles {
+			add(m.gate(principal, c))
 			if isRoot(c.typ) {
-				add(m.guessed(who, c.document, c.document))
+				add(m.guessed(principal, c.document, c.document))
 			}
-			if way := fmt.Sprint(who.Role, c.way); !done[way] {
+			if way := fmt.Sprint(principal.Role, c.way); !done[way] {
 				done[way] = true
-				add(m.records(who, c.typ, c.way))
+				add(m.records(principal, c.typ, c.way))
 			}
 		}
 	}
-	for _, who := range roles {
-		add(m.talk(who))
+	for _, principal := range roles {
+		add(m.talk(principal))
 		for _, typ := range []string{"Customer", "Order", "Product", "Employee", "Warehouse"} {
 			if passes(typ) {
-				add(m.entity(who, typ))
+				add(m.entity(principal, typ))
 			}
 		}
 	}
 	return found
 }
 
-// isRoot tells of the types that operations begin with.
+// isRoot reports whether a type is a root type.
 func isRoot(typ string) bool { return typ == "Query" || typ == "Mutation" || typ == "Subscription" }
 
-// sampled is the sample book, with its feed.
+// sampled is the sample dataset and its change feed.
 type sampled struct {
 	store *dynamo.Store
 	feed  *feed.Feed
@@ -589,30 +593,30 @@ func sampleBook(t testing.TB) sampled {
 	return sampled{store, storetest.Feed(t, db, store, feed.Options{})}
 }
 
-// Every type and field with a rule is in the matrix, and the docs have it.
+// The matrix and the docs contain every type and field with an access rule.
 func TestTheMatrixIsWhole(t *testing.T) {
 	rules, withoutRule := documentedRules(t), unruled(t)
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
 			if name := d.Name + "." + f.Name; d.Kind == ast.InputObject && written(f.Directives) != "" && (len(inputWays[name]) == 0 || rules[name].permission == "") {
-				t.Errorf("no way gives %s, or %s does not tell who may", name, accessDocs)
+				t.Errorf("no document sets %s, or %s has no rule for it", name, accessDocs)
 			}
 		}
 		if d.Kind != ast.Object || slices.Contains(withoutRule, d.Name) {
 			continue
 		}
 		if len(ways[d.Name]) == 0 {
-			t.Errorf("no way leads to %s", d.Name)
+			t.Errorf("no document returns %s", d.Name)
 		}
 		for _, f := range d.Fields {
 			if rules[d.Name+"."+f.Name].permission == "" {
-				t.Errorf("%s does not tell who may use %s.%s", accessDocs, d.Name, f.Name)
+				t.Errorf("%s has no rule for %s.%s", accessDocs, d.Name, f.Name)
 			}
 		}
 	}
 	for _, p := range commerce.Permissions() {
 		if rules[p.String()].permission == "" {
-			t.Errorf("%s does not tell who is granted %s", accessDocs, p)
+			t.Errorf("%s has no grants of %s", accessDocs, p)
 		}
 	}
 }
@@ -626,7 +630,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// withdrawn are the rules as they would be if admins were not granted a permission.
+// withdrawn returns the rules without a permission's grant to admins.
 func withdrawn(rules map[string]rule, permission string) map[string]rule {
 	altered := map[string]rule{}
 	for name, r := range rules {
@@ -640,9 +644,9 @@ func withdrawn(rules map[string]rule, permission string) map[string]rule {
 	return altered
 }
 
-// separately asks as an admin who is not granted one permission: roles that are granted the same of
-// two permissions do not tell which of them a field needs.
-func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, book sampled, permission string, passes func(field string) bool) []string {
+// separately compares the rules for an admin without one permission. Roles with the same grants of
+// two permissions do not reveal which of the two a field requires.
+func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, dataset sampled, permission string, passes func(field string) bool) []string {
 	t.Helper()
 	p, ok := commerce.ParsePermission(permission)
 	if !ok {
@@ -650,50 +654,51 @@ func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.S
 	}
 	policy := commerce.StandardPolicy().With(commerce.RoleAdmin, p, commerce.None)
 	admin := commerce.Principal{ID: "admin", Role: commerce.RoleAdmin}
-	m := newMatrix(t, withdrawn(rules, permission), cells, &policy, schema, book)
-	// Who sees no customer is given none that a list has found.
+	m := newMatrix(t, withdrawn(rules, permission), cells, &policy, schema, dataset)
+	// A principal who may not see customers gets no customers from lists, so records cannot be
+	// compared.
 	m.gateOnly = true
 	return m.differences([]commerce.Principal{admin}, 1, passes)
 }
 
-// Each field needs the permission that the docs tell, and no other.
+// Each field requires exactly the documented permission.
 func TestMatrixOfSinglePermissions(t *testing.T) {
-	rules, schema, book := documentedRules(t), Schema(), sampleBook(t)
+	rules, schema, dataset := documentedRules(t), Schema(), sampleBook(t)
 	cells := allCells(t, rules)
 	for _, p := range commerce.Permissions() {
-		for _, d := range separately(t, rules, cells, schema, book, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
+		for _, d := range separately(t, rules, cells, schema, dataset, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
 			t.Error(d)
 		}
 	}
 }
 
-// The matrix tells when any cell of the policy is another one: as a whole, and at the root of each
-// kind of operation by itself.
+// The matrix detects every change of a grant in the policy, for the whole schema and for the fields
+// of each root type.
 func TestMatrixSeesEveryGrant(t *testing.T) {
-	rules, schema, book, standard := documentedRules(t), Schema(), sampleBook(t), commerce.StandardPolicy()
+	rules, schema, dataset, standard := documentedRules(t), Schema(), sampleBook(t), commerce.StandardPolicy()
 	cells := allCells(t, rules)
-	waysIn := []string{"", "Query.", "Mutation.", "Subscription."}
+	prefixes := []string{"", "Query.", "Mutation.", "Subscription."}
 	altered := 0
-	for _, who := range people() {
+	for _, principal := range people() {
 		for _, p := range commerce.Permissions() {
 			for _, g := range []commerce.Grant{commerce.None, commerce.Own, commerce.All} {
-				was := standard.Grant(who.Role, p)
+				original := standard.Grant(principal.Role, p)
 				switch {
-				case g == was,
-					// Only customers have own records, and what is nobody's cannot be the own one.
-					g == commerce.Own && (who.Customer == "" || was == commerce.None || was == commerce.All),
-					// A customer gets at nobody's contact but the own one's, as there is no other
-					// way.
+				case g == original,
+					// Only customers have own records. A role without access cannot be distinguished from a role
+					// with access to own records.
+					g == commerce.Own && (principal.Customer == "" || original == commerce.None || original == commerce.All),
+					// A customer can only reach their own contact data.
 					p == commerce.ReadContact && g == commerce.All:
 					continue
 				}
 				altered++
-				policy := standard.With(who.Role, p, g)
-				m := newMatrix(t, rules, cells, &policy, schema, book)
-				for _, way := range waysIn {
+				policy := standard.With(principal.Role, p, g)
+				m := newMatrix(t, rules, cells, &policy, schema, dataset)
+				for _, way := range prefixes {
 					needs := func(field string) bool { return strings.HasPrefix(field, way) && rules[field].permission == p.String() }
-					if slices.ContainsFunc(slices.Collect(maps.Keys(rules)), needs) && len(m.differences([]commerce.Principal{who}, 1, needs)) == 0 {
-						t.Errorf("nobody notices that %s is granted %s of %s%s instead of %s", who.Role, g, way, p, was)
+					if slices.ContainsFunc(slices.Collect(maps.Keys(rules)), needs) && len(m.differences([]commerce.Principal{principal}, 1, needs)) == 0 {
+						t.Errorf("the matrix does not detect that %s is granted %s of %s%s instead of %s", principal.Role, g, way, p, original)
 					}
 				}
 			}
@@ -704,22 +709,22 @@ func TestMatrixSeesEveryGrant(t *testing.T) {
 	}
 }
 
-// The matrix tells when any @access is taken out of the schema. By default every fourth is.
+// The matrix detects the removal of any @access from the schema. By default every fourth is removed.
 func TestMatrixSeesEveryDirective(t *testing.T) {
 	t.Parallel()
-	rules, book := documentedRules(t), sampleBook(t)
+	rules, dataset := documentedRules(t), sampleBook(t)
 	cells := allCells(t, rules)
-	taken := 0
+	removed := 0
 	schema := Schema()
 	notices := func(what, permission string, directives *ast.DirectiveList, passes func(field string) bool) {
-		if taken++; taken%longtest.Size(4, 1) > 0 {
+		if removed++; removed%longtest.Size(4, 1) > 0 {
 			return
 		}
-		was := *directives
-		*directives = slices.DeleteFunc(slices.Clone(was), func(d *ast.Directive) bool { return d.Name == "access" })
-		defer func() { *directives = was }()
-		if len(newMatrix(t, rules, cells, nil, schema, book).differences(people(), 1, passes)) == 0 && len(separately(t, rules, cells, schema, book, permission, passes)) == 0 {
-			t.Errorf("nobody notices that %s has no @access", what)
+		original := *directives
+		*directives = slices.DeleteFunc(slices.Clone(original), func(d *ast.Directive) bool { return d.Name == "access" })
+		defer func() { *directives = original }()
+		if len(newMatrix(t, rules, cells, nil, schema, dataset).differences(people(), 1, passes)) == 0 && len(separately(t, rules, cells, schema, dataset, permission, passes)) == 0 {
+			t.Errorf("the matrix does not detect that %s has no @access", what)
 		}
 	}
 	for _, d := range own(t) {
@@ -739,7 +744,7 @@ func TestMatrixSeesEveryDirective(t *testing.T) {
 			}
 		}
 	}
-	if taken < 55 {
-		t.Errorf("%d directives were taken out", taken)
+	if removed < 55 {
+		t.Errorf("%d directives were taken out", removed)
 	}
 }

@@ -24,21 +24,21 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// ann is a customer, with the first of the subjects of the matrix for an own record.
+// ann is a customer. Her own records are in ownSubject.
 var ann = commerce.Principal{ID: "ann", Role: commerce.RoleCustomer, Customer: commerce.CustomerID(ownSubject.customer)}
 
-// guarded returns an executor of the sample book that asks who makes requests.
+// guarded returns an executor of the sample dataset that requires authentication.
 func guarded(t *testing.T, opts Options) *Executor {
 	t.Helper()
 	opts.Authenticated = true
 	return executor(t, opts)
 }
 
-// heardBy is what somebody is told, and what was read for it.
-func heardBy(t *testing.T, e *Executor, who commerce.Principal, r Request) (Result, []table.Request) {
+// heardBy executes a request as a principal. It returns the result and the DynamoDB requests.
+func heardBy(t *testing.T, e *Executor, principal commerce.Principal, r Request) (Result, []table.Request) {
 	t.Helper()
 	trace := &table.Trace{}
-	result := e.Execute(trace.Begin(WithPrincipal(t.Context(), who)), r)
+	result := e.Execute(trace.Begin(WithPrincipal(t.Context(), principal)), r)
 	return result, trace.Requests()
 }
 
@@ -57,7 +57,7 @@ func TestNobodyMayDoNothing(t *testing.T) {
 			}
 		}
 	}
-	// Whatever is asked for, nothing is read, neither once nor to follow it.
+	// Nothing is read, and no subscription starts.
 	for _, c := range allCells(t, documentedRules(t)) {
 		trace := &table.Trace{}
 		stream, result := e.Start(trace.Begin(t.Context()), Request{Query: ownSubject.in(c.document)})
@@ -65,16 +65,17 @@ func TestNobodyMayDoNothing(t *testing.T) {
 			t.Errorf("%s: %s %v", c.document, result.Data, result.Errors)
 		}
 	}
-	// A customer without a customer has no own records.
+	// A principal with the role of a customer but without a customer ID has no own records.
 	result, requests := heardBy(t, e, commerce.Principal{ID: "x", Role: commerce.RoleCustomer}, Request{Query: `{customer(id:"cust_001"){name}}`})
 	if result.Outcome != Refused || result.Errors[0].Extensions["code"] != errcode.Forbidden || len(requests) > 0 {
 		t.Errorf("%s %v %v", result.Data, result.Errors, requests)
 	}
-	// Where nobody is asked who they are, everybody may do everything.
+	// Without authentication, every caller may do everything.
 	ask(executor(t, Options{}), Request{Query: aliceQuery}).check(t, "without authentication", alice)
 }
 
-// The whole operation is refused, with an error at each field; what is left out is not asked for.
+// One forbidden field rejects the whole operation. There is one error per forbidden field. Fields
+// that @skip or @include exclude cause no error.
 func TestForbiddenFields(t *testing.T) {
 	e := guarded(t, Options{})
 	const page = `orders(first:1){nodes{id}}`
@@ -121,8 +122,8 @@ func TestForbiddenFields(t *testing.T) {
 	}
 }
 
-// An input field that the role may not give refuses the operation in whatever form its value comes.
-// Null is no value.
+// A forbidden input field rejects the operation, no matter whether its value is a literal, a
+// variable or a default. Null does not count as a value.
 func TestForbiddenInputFields(t *testing.T) {
 	e := guarded(t, Options{})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
@@ -134,7 +135,7 @@ func TestForbiddenInputFields(t *testing.T) {
 	for _, c := range []struct {
 		query     string
 		variables map[string]any
-		// at is where the operation is refused, empty where it is not.
+		// at is the position of the error. It is empty if the operation is allowed.
 		at string
 	}{
 		{`mutation{updateCustomer(input:{id:"cust_001",email:"a@b.example",expectedVersion:999}){userErrors{code}}}`, nil, "1:46"},
@@ -169,8 +170,8 @@ func TestForbiddenInputFields(t *testing.T) {
 	}
 }
 
-// A document that is short to write and long to expand takes no longer than one that is as long,
-// and no refusal is longer than others.
+// Checking permissions takes time in proportion to the document, even if its fragments expand
+// exponentially. The number of errors is limited.
 func TestHostileDocumentsPassTheGate(t *testing.T) {
 	e := guarded(t, Options{})
 	doubling := `{...F0}`
@@ -182,7 +183,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 		t.Fatal(document.Errors(true))
 	}
 	parsed := document.Parsed
-	// The limits refuse it before; the gate does not count on them.
+	// The limits reject this document earlier. The permission check must not depend on that.
 	if errs := validator.ValidateWithRules(e.schema.Schema(), parsed, rules.NewRules(rules.LoneAnonymousOperationRule)); parsed == nil || len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -196,8 +197,8 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	}
 }
 
-// Customers are told nothing of the schema that they did not send, and others as much as ever,
-// whoever has sent the document before.
+// Messages to customers reveal nothing of the schema that the request does not contain. Messages to
+// staff do, no matter who sent the document first.
 func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
 	const wrong = `{product(sku:"prod_100"){nam}}`
 	e := guarded(t, Options{Documents: []document.Trusted{{ID: "wrong", Text: wrong}}})
@@ -205,34 +206,33 @@ func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
 	for _, r := range []Request{{Query: wrong}, {DocumentID: "wrong"}, hashed(hashOf(wrong), wrong), {Query: `{custome(id:"1"){name}}`}, {Query: `{customer}`}, {Query: `{customers(first:"1"){nodes{id}}}`},
 		{Query: `{ordersByStatus(status:PENDIN){nodes{id}}}`}, {Query: `{customer(id:"1"){...on Produc{sku}}}`}, {Query: `mutation{placeOrder(input:{}){__typename}}`}} {
 		for range 2 {
-			told, _ := heardBy(t, e, staff, r)
-			hushed, _ := heardBy(t, e, ann, r)
-			if len(told.Errors) == 0 || len(hushed.Errors) == 0 || hushed.Outcome != Refused {
-				t.Fatalf("%+v: %v, %v", r, told.Errors, hushed.Errors)
+			result, _ := heardBy(t, e, staff, r)
+			redacted, _ := heardBy(t, e, ann, r)
+			if len(result.Errors) == 0 || len(redacted.Errors) == 0 || redacted.Outcome != Refused {
+				t.Fatalf("%+v: %v, %v", r, result.Errors, redacted.Errors)
 			}
-			untold(t, r.Query+r.DocumentID, hushed.Errors)
+			untold(t, r.Query+r.DocumentID, redacted.Errors)
 			if r.Query == wrong || r.DocumentID != "" {
-				if !strings.Contains(told.Errors[0].Message, "Product") {
-					t.Errorf("%+v: staff are told %v", r, told.Errors)
+				if !strings.Contains(result.Errors[0].Message, "Product") {
+					t.Errorf("%+v: staff get %v", r, result.Errors)
 				}
 			}
 		}
 	}
-	// Variables.
 	for query, variables := range map[string]map[string]any{
 		`mutation($i:PlaceOrderInput!){placeOrder(input:$i){__typename}}`: {"i": map[string]any{"item": "x"}},
 		`query($s:OrderStatus!){ordersByStatus(status:$s){nodes{id}}}`:    {"s": "PENDIN"},
 	} {
-		hushed, _ := heardBy(t, e, ann, Request{Query: query, Variables: variables})
-		if len(hushed.Errors) == 0 || hushed.Outcome != Refused {
-			t.Errorf("%s: %s %v", query, hushed.Data, hushed.Errors)
+		redacted, _ := heardBy(t, e, ann, Request{Query: query, Variables: variables})
+		if len(redacted.Errors) == 0 || redacted.Outcome != Refused {
+			t.Errorf("%s: %s %v", query, redacted.Data, redacted.Errors)
 		}
-		untold(t, query, hushed.Errors)
+		untold(t, query, redacted.Errors)
 	}
 }
 
-// What goes wrong in execution is told to customers as vaguely, as to everybody where the server
-// tells nobody its schema.
+// Errors during execution reveal nothing of the schema to customers, or to any caller if
+// introspection is disabled.
 func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	entity := func(representation any) Request {
@@ -242,18 +242,18 @@ func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
 	open, closed := guarded(t, Options{}), guarded(t, Options{NoIntrospection: true})
 	for name, c := range map[string]struct {
 		r Request
-		// told is what those are told who may know of the schema.
-		told string
+		// told is part of the message for callers who may see the schema.
+		result string
 	}{
 		"an unknown type":       {entity(object{"__typename": "Custome", "id": "1"}), "Warehouse"},
 		"no type":               {entity(object{"id": "1"}), "Warehouse"},
 		"a type that is none":   {entity(object{"__typename": json.Number("1"), "id": "1"}), "Warehouse"},
-		"no object":             {entity("Customer"), "no object"},
-		"a list":                {entity([]any{"Customer"}), "no object"},
+		"no object":             {entity("Customer"), "not an object"},
+		"a list":                {entity([]any{"Customer"}), "not an object"},
 		"no key":                {entity(object{"__typename": "Product"}), `"sku"`},
 		"another's key":         {entity(object{"__typename": "Product", "id": "prod_100"}), `"sku"`},
 		"a key that is null":    {entity(object{"__typename": "Product", "sku": nil}), `"sku"`},
-		"a key of another type": {entity(object{"__typename": "Order", "id": true}), "no ID"},
+		"a key of another type": {entity(object{"__typename": "Order", "id": true}), "not an ID"},
 		"literals":              {Request{Query: `{_entities(representations:[{__typename:"Produc"}]){__typename}}`}, "Warehouse"},
 		"a date with a time":    {Request{Query: `{customer(id:"cust_001"){orders(placed:{from:"yesterday"}){nodes{id}}}}`}, "must be a string of the form"},
 		"a number for it":       {Request{Query: `query($p:TimeRange){customer(id:"cust_001"){orders(placed:$p){nodes{id}}}}`, Variables: object{"p": object{"from": json.Number("1")}}}, "must be a string"},
@@ -262,24 +262,24 @@ func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
 		"a null in an input":    {Request{Query: `mutation($n:Int=1){placeOrder(input:{customerId:"cust_001",items:[{sku:"prod_100",quantity:$n}]}){__typename}}`, Variables: object{"n": nil}}, "Int!"},
 		"a cost":                {Request{Query: `{customer(id:"cust_001"){` + numbered(12, `a%d:orders(first:100){nodes{timeline(first:100){nodes{at}}}}`) + `}}`}, "smaller pages"},
 	} {
-		for who, told := range map[string]Result{
-			"a customer": first(heardBy(t, open, ann, c.r)), "staff of a server that tells nothing": first(heardBy(t, closed, staff, c.r)),
+		for principal, result := range map[string]Result{
+			"a customer": first(heardBy(t, open, ann, c.r)), "staff of a server without introspection": first(heardBy(t, closed, staff, c.r)),
 		} {
-			if len(told.Errors) == 0 {
-				t.Errorf("%s: %s is told nothing: %s", name, who, told.Data)
+			if len(result.Errors) == 0 {
+				t.Errorf("%s: %s gets no error: %s", name, principal, result.Data)
 			}
-			untold(t, fmt.Sprint(c.r.Query, c.r.Variables), told.Errors)
+			untold(t, fmt.Sprint(c.r.Query, c.r.Variables), result.Errors)
 		}
-		if told := first(heardBy(t, open, staff, c.r)); len(told.Errors) == 0 || !strings.Contains(told.Errors[0].Message, c.told) {
-			t.Errorf("%s: staff are told %v, want %s", name, told.Errors, c.told)
+		if result := first(heardBy(t, open, staff, c.r)); len(result.Errors) == 0 || !strings.Contains(result.Errors[0].Message, c.result) {
+			t.Errorf("%s: staff get %v, want %s", name, result.Errors, c.result)
 		}
 	}
 }
 
 func first(result Result, _ []table.Request) Result { return result }
 
-// What customers read of their own takes as many requests as the budgets say, and for orders one
-// more with their timelines: whose an order is is known only when it is there.
+// Customers read their own records with the documented number of requests. Timelines take one more
+// round trip, because the owner of an order is known only after the order has been read.
 func TestBudgetsOfOwnRecords(t *testing.T) {
 	e := guarded(t, Options{Limits: oneByOne})
 	entities := func(n int, fields string) Request {
@@ -322,8 +322,7 @@ func TestBudgetsOfOwnRecords(t *testing.T) {
 	}
 }
 
-// An entity of a type that the caller may not use is refused at its place, and the others are
-// answered.
+// An entity of a forbidden type is rejected at its path. Other entities are returned.
 func TestForbiddenEntities(t *testing.T) {
 	e := guarded(t, Options{})
 	result, _ := heardBy(t, e, ann, Request{Query: `{_entities(representations:[{__typename:"Employee",id:"rep_001"},{__typename:"Customer",id:"cust_001"},{__typename:"Employee",id:"nobody"},{__typename:"Customer",id:"cust_002"},{__typename:"Employee"}])
@@ -341,30 +340,30 @@ func TestForbiddenEntities(t *testing.T) {
 	}
 }
 
-// Who follows what is not theirs is told what somebody is told who follows what is not there.
+// A subscription to another customer's records fails like a subscription to missing records.
 func TestFollowing(t *testing.T) {
 	e := guarded(t, Options{})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	for _, c := range []struct {
-		who      commerce.Principal
-		order    string
-		customer string
-		found    bool
-		requests string
+		principal commerce.Principal
+		order     string
+		customer  string
+		found     bool
+		requests  string
 	}{
-		{who: ann, order: ownSubject.order, found: true, requests: "AP29"},
-		{who: ann, order: otherSubject.order, requests: "AP29"},
-		{who: ann, order: unknownSubject.order, requests: "AP29"},
-		{who: staff, order: otherSubject.order, found: true, requests: "AP1"},
-		{who: staff, order: unknownSubject.order, requests: "AP1"},
-		{who: ann, customer: ownSubject.customer, found: true, requests: "AP6"},
-		{who: ann, customer: otherSubject.customer},
-		{who: ann, customer: unknownSubject.customer},
-		{who: staff, customer: otherSubject.customer, found: true, requests: "AP6"},
-		{who: staff, customer: unknownSubject.customer, requests: "AP6"},
+		{principal: ann, order: ownSubject.order, found: true, requests: "AP29"},
+		{principal: ann, order: otherSubject.order, requests: "AP29"},
+		{principal: ann, order: unknownSubject.order, requests: "AP29"},
+		{principal: staff, order: otherSubject.order, found: true, requests: "AP1"},
+		{principal: staff, order: unknownSubject.order, requests: "AP1"},
+		{principal: ann, customer: ownSubject.customer, found: true, requests: "AP6"},
+		{principal: ann, customer: otherSubject.customer},
+		{principal: ann, customer: unknownSubject.customer},
+		{principal: staff, customer: otherSubject.customer, found: true, requests: "AP6"},
+		{principal: staff, customer: unknownSubject.customer, requests: "AP6"},
 	} {
 		trace := &table.Trace{}
-		ctx := trace.Begin(WithPrincipal(t.Context(), c.who))
+		ctx := trace.Begin(WithPrincipal(t.Context(), c.principal))
 		ctx = loading(ctx, e)
 		var err error
 		if c.order != "" {
@@ -372,8 +371,8 @@ func TestFollowing(t *testing.T) {
 		} else {
 			err = e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(c.customer))
 		}
-		told := (*gqlerror.Error)(nil)
-		if c.found != (err == nil) || !c.found && (!errors.As(err, &told) || told.Extensions["code"] != errcode.NotFound || strings.Contains(told.Message, c.order+c.customer)) {
+		result := (*gqlerror.Error)(nil)
+		if c.found != (err == nil) || !c.found && (!errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound || strings.Contains(result.Message, c.order+c.customer)) {
 			t.Errorf("%+v: %v", c, err)
 		}
 		var requests []string
@@ -386,22 +385,23 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// Who sees all customers, and of orders the own ones, follows the own ones.
+// A principal who sees all customers but only their own orders can subscribe only to their own
+// orders.
 func TestFollowingNeedsTheOrders(t *testing.T) {
 	policy := commerce.StandardPolicy().With(commerce.RoleCustomer, commerce.ReadCustomer, commerce.All)
 	e := guarded(t, Options{Policy: &policy})
 	ctx := WithPrincipal(t.Context(), ann)
 	ctx = loading(ctx, e)
 	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(ownSubject.customer)); err != nil {
-		t.Errorf("the own: %v", err)
+		t.Errorf("own orders: %v", err)
 	}
-	var told *gqlerror.Error
-	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &told) || told.Extensions["code"] != errcode.NotFound {
-		t.Errorf("another's: %v", err)
+	var result *gqlerror.Error
+	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound {
+		t.Errorf("another customer's orders: %v", err)
 	}
 }
 
-// A mutation whose gate was left open is refused all the same.
+// A mutation checks the policy itself, even if the check before the execution was skipped.
 func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	e := guarded(t, Options{})
 	document, _, _ := e.documents.Find(t.Context(), "", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
@@ -416,8 +416,8 @@ func TestChangesAskForThePolicyThemselves(t *testing.T) {
 	}
 }
 
-// Whatever a document spreads where, and leaves out by which variables: refused are exactly the
-// forbidden fields that execution would come to.
+// The permission check rejects exactly the forbidden fields that execution would visit, for any
+// fragments, conditions and variables.
 func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 	e := unread(t, document.Limits{})
 	schema := e.schema.Schema()
@@ -441,7 +441,7 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 					if found {
 						rest = "{" + strings.ReplaceAll(rest, "%s", "")
 					}
-					aliases++ // fields of one alias would become one
+					aliases++ // fields with the same alias would be merged
 					fmt.Fprintf(&b, "f%d:%s%s%s ", aliases, name, directive, rest)
 				}
 			}
@@ -455,19 +455,19 @@ func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = validator.ValidateWithRules(schema, parsed, rules.NewRules(rules.LoneAnonymousOperationRule)) // it fills in the definitions; unused fragments are no matter here
+		_ = validator.ValidateWithRules(schema, parsed, rules.NewRules(rules.LoneAnonymousOperationRule)) // fills in the definitions; errors about unused fragments are ignored
 		operation := &graphql.OperationContext{Doc: parsed, Variables: map[string]any{"a": rapid.Bool().Draw(t, "a"), "b": rapid.Bool().Draw(t, "b")}}
 		want := map[int]bool{}
-		var come func(set ast.SelectionSet, typ string)
-		come = func(set ast.SelectionSet, typ string) {
+		var visit func(set ast.SelectionSet, typ string)
+		visit = func(set ast.SelectionSet, typ string) {
 			for _, f := range graphql.CollectFields(operation, set, []string{typ}) {
 				if name := typ + "." + f.Name; slices.Contains([]string{"Query.orders", "Product.totalInventory", "Query.warehouses"}, name) {
 					want[f.Position.Start] = true
 				}
-				come(f.Selections, f.Definition.Type.Name())
+				visit(f.Selections, f.Definition.Type.Name())
 			}
 		}
-		come(parsed.Operations[0].SelectionSet, "Query")
+		visit(parsed.Operations[0].SelectionSet, "Query")
 		got := map[int]bool{}
 		prepared, _ := e.preparer.Prepare(&document.Document{}, parsed.Operations[0], operation.Variables)
 		for _, err := range e.resolver.access.Check(ann, prepared, operation.Variables) {

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
-// testdata/bounds.golden has the bounds of the queries whose budgets are documented, and of the
-// mutations. A change that makes a bound useless shows there.
+// testdata/bounds.golden contains the bounds of all mutations and of the queries with documented
+// budgets. A useless bound shows up in its diff.
 func TestGoldenBounds(t *testing.T) {
 	budgets, err := os.ReadFile("../internal/server/testdata/budgets.graphql")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestGoldenBounds(t *testing.T) {
 	golden.File(t, "testdata/bounds.golden", table.String())
 }
 
-// sharded returns the bound with four shards if it differs from the bound with one.
+// sharded returns the bound with four shards if it differs from the bound with one shard.
 func sharded(one, four bound.Bound) string {
 	if one.Requests == four.Requests && one.RoundTrips == four.RoundTrips && one.ReadUnits == four.ReadUnits {
 		return ""

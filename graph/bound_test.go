@@ -29,7 +29,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// unlimited are limits that no document of a test comes near.
+// unlimited are limits that no document of a test reaches.
 var unlimited = document.Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields: 1 << 20, Directives: 1 << 20, IntrospectionDepth: 100, Cost: 1 << 40}
 
 func TestMain(m *testing.M) {
@@ -37,15 +37,15 @@ func TestMain(m *testing.M) {
 	os.Exit(dynamolocal.Main(m))
 }
 
-// drawing draws a document: nested pages of any size, aliases, fragments of both kinds, directives
-// and variables.
+// drawing draws random documents with nested pages of any size, aliases, fragments, directives and
+// variables.
 type drawing struct {
 	*rapid.T
 	values    map[string][]string
 	fragments []string
 	variables map[string]any
 	declared  map[string]string
-	// depth is that of the root; pages are large only there.
+	// depth is the depth of the root. Only pages at this depth can be large.
 	depth int
 }
 
@@ -65,7 +65,7 @@ func (d *drawing) set(typ *ast.Definition, depth int) string {
 		}
 		next := depth - 1
 		if paging {
-			next = depth // pages are not a level
+			next = depth // connections do not count as a level
 		}
 		set := d.set(of, next)
 		switch rapid.IntRange(0, 3).Draw(d.T, "fragment") {
@@ -92,7 +92,7 @@ func (d *drawing) directive() string {
 	return ""
 }
 
-// variable declares a variable with a value, and names it behind a text.
+// variable declares a variable with a value and returns a text followed by the variable.
 func (d *drawing) variable(before, typ, preset string, value any) string {
 	name := fmt.Sprint("v", len(d.declared))
 	d.declared[name] = typ + preset
@@ -157,7 +157,7 @@ func (d *drawing) quoteItems() string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// query draws a whole document.
+// query draws a document.
 func (d *drawing) query(depth int) string {
 	return d.operation("query", depth, func() string {
 		set := d.set(parsedSchema.Query, depth)
@@ -168,7 +168,7 @@ func (d *drawing) query(depth int) string {
 	})
 }
 
-// entities draws what a gateway asks for.
+// entities draws the representations of a gateway.
 func (d *drawing) entities(depth int) string {
 	types := parsedSchema.Types["_Entity"].Types
 	var literal []string
@@ -195,7 +195,7 @@ func (d *drawing) entities(depth int) string {
 	return field + " }"
 }
 
-// operation makes a document of an operation's selection.
+// operation returns a document with a selection.
 func (d *drawing) operation(kind string, depth int, draw func() string) string {
 	d.declared, d.variables = map[string]string{}, map[string]any{}
 	d.depth = depth
@@ -209,19 +209,19 @@ func (d *drawing) operation(kind string, depth int, draw func() string) string {
 	return head + " " + set + "\n" + strings.Join(d.fragments, "\n")
 }
 
-// failer is a test, of rapid or not.
+// failer is implemented by *testing.T and *rapid.T.
 type failer interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// anyVariables prepares an operation for whatever variables.
+// anyVariables prepares an operation for any variables.
 func anyVariables(o *ast.OperationDefinition) *operation.Prepared {
 	return operation.NewPreparer(parsedSchema, operation.Access{}, operation.NewCosts(parsedSchema, document.Limits{}, dynamo.NewBounds(1).WriteUnits), objectTypeOf, newExecutionContext(&graphql.OperationContext{}, newExecutableSchema(), nil)).PrepareAny(o)
 }
 
-// newExecutableSchema is a schema without resolvers.
+// newExecutableSchema returns a schema without resolvers.
 func newExecutableSchema() *executableSchema {
 	return NewExecutableSchema(Config{Resolvers: &Resolver{}}).(*executableSchema)
 }
@@ -235,35 +235,36 @@ func bounded(t failer, document string, shards int) bound.Bound {
 	return bound.Of(parsedSchema, anyVariables(parsed.Operations[0]), dynamo.NewBounds(shards))
 }
 
-// exceeded tells where an explanation is above a bound; empty where it is not.
+// exceeded describes where an explain output exceeds a bound. It returns "" if the output does not
+// exceed the bound.
 func exceeded(e explanation, most bound.Bound) string {
-	var over []string
+	var excess []string
 	if e.Totals.Requests > most.Requests {
-		over = append(over, fmt.Sprintf("%d requests, the bound is %d", e.Totals.Requests, most.Requests))
+		excess = append(excess, fmt.Sprintf("%d requests, the bound is %d", e.Totals.Requests, most.Requests))
 	}
 	if e.Totals.RoundTrips > most.RoundTrips {
-		over = append(over, fmt.Sprintf("%d round trips, the bound is %d", e.Totals.RoundTrips, most.RoundTrips))
+		excess = append(excess, fmt.Sprintf("%d round trips, the bound is %d", e.Totals.RoundTrips, most.RoundTrips))
 	}
 	if e.Totals.WriteUnits > most.WriteUnits {
-		over = append(over, fmt.Sprintf("%v write units, the bound is %v", e.Totals.WriteUnits, most.WriteUnits))
+		excess = append(excess, fmt.Sprintf("%v write units, the bound is %v", e.Totals.WriteUnits, most.WriteUnits))
 	}
 	if e.Totals.ReadUnits > most.ReadUnits {
-		over = append(over, fmt.Sprintf("%v read units, the bound is %v", e.Totals.ReadUnits, most.ReadUnits))
+		excess = append(excess, fmt.Sprintf("%v read units, the bound is %v", e.Totals.ReadUnits, most.ReadUnits))
 	}
 	for _, r := range e.Requests {
 		i := slices.IndexFunc(most.Patterns, func(p bound.Pattern) bool { return p.AccessPattern == r.AccessPattern })
 		if i < 0 {
-			over = append(over, r.AccessPattern+" is not in the bound")
+			excess = append(excess, r.AccessPattern+" is not in the bound")
 			continue
 		}
 		if most.Patterns[i].Requests--; most.Patterns[i].Requests < 0 {
-			over = append(over, r.AccessPattern+" takes more requests than the bound")
+			excess = append(excess, r.AccessPattern+" takes more requests than the bound")
 		}
 		if most.Patterns[i].ReadUnits -= r.ReadUnits; most.Patterns[i].ReadUnits < 0 {
-			over = append(over, r.AccessPattern+" takes more read units than the bound")
+			excess = append(excess, r.AccessPattern+" takes more read units than the bound")
 		}
 	}
-	return strings.Join(over, "; ")
+	return strings.Join(excess, "; ")
 }
 
 func executed(t failer, e *Executor, document string, variables map[string]any) reply {
@@ -279,7 +280,7 @@ func executed(t failer, e *Executor, document string, variables map[string]any) 
 	return r
 }
 
-// Whatever the query and the table, no more is asked of DynamoDB than the bound.
+// No query on any table exceeds its bound.
 func TestNoQueryExceedsItsBound(t *testing.T) {
 	t.Parallel()
 	for _, w := range worlds() {
@@ -291,12 +292,12 @@ func TestNoQueryExceedsItsBound(t *testing.T) {
 				document := d.query(3)
 				most := bounded(rt, document, w.shards)
 				if most.Requests > 80 {
-					return // the embedded store looks at the whole table for each request
+					return // the embedded store scans the table for each request
 				}
 				got := executed(rt, executor, document, d.variables)
 				largest = max(largest, got.Extensions.Explain.Totals.Requests)
-				if over := exceeded(got.Extensions.Explain, most); over != "" {
-					rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
+				if excess := exceeded(got.Extensions.Explain, most); excess != "" {
+					rt.Fatalf("%s\n%s %v\n%v", excess, document, d.variables, requestsOf(got.Extensions.Explain))
 				}
 			})
 			if largest < 2 && longtest.Enabled() {
@@ -306,8 +307,8 @@ func TestNoQueryExceedsItsBound(t *testing.T) {
 	}
 }
 
-// Nor is more asked for a mutation and whatever its payload selects, whether it is done, refused or
-// not needed.
+// No mutation with any payload exceeds its bound, whether the mutation succeeds, fails or changes
+// nothing.
 func TestNoMutationExceedsItsBound(t *testing.T) {
 	w := hard("one shard", 1, 20)
 	executor := w.executor(t, storetest.Engines()[0].Client(t))
@@ -343,8 +344,8 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 		}
 		got := executed(rt, executor, document, d.variables)
 		largest = max(largest, got.Extensions.Explain.Totals.Requests)
-		if over := exceeded(got.Extensions.Explain, most); over != "" {
-			rt.Fatalf("%s\n%s %v\n%v", over, document, d.variables, requestsOf(got.Extensions.Explain))
+		if excess := exceeded(got.Extensions.Explain, most); excess != "" {
+			rt.Fatalf("%s\n%s %v\n%v", excess, document, d.variables, requestsOf(got.Extensions.Explain))
 		}
 	})
 	if largest < 2 && longtest.Enabled() {
@@ -360,7 +361,7 @@ func requestsOf(e explanation) string {
 	return b.String()
 }
 
-// Queries that have shown what a bound must count, one after another on the hardest world.
+// Queries that revealed gaps in earlier bounds, on the fixture with the largest records.
 func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
 	const page, timeline = `inventory(first: 3) { nodes { warehouse { name } product { name } } }`, `timeline(first: 50) { nodes { note warehouse { name } } }`
@@ -371,14 +372,14 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 		executor := w.executor(t, db)
 		for _, c := range []struct {
 			query string
-			// tight is whether the query takes just as many requests and round trips as its bound.
+			// tight reports whether the query takes exactly the requests and round trips of its bound.
 			tight bool
 		}{
 			{fmt.Sprintf(`{ order(id: %q) { %s items { nodes { name } } } }`, order, timeline), false},
 			{fmt.Sprintf(`{ order(id: %q) { itemCount items(first: 100) { nodes { product { name } } } } }`, other), true},
 			{fmt.Sprintf(`{ order(id: %q) { timeline(last: 3) { nodes { note } } } orders(first: 100) { nodes { %s } } }`, order, timeline), false},
-			// Timelines come in three groups: with the order, by themselves, and by themselves after
-			// they were too large to come with the order.
+			// There are three groups of timelines: read with their order, read separately, and read
+			// separately after they were too large to be read with their order.
 			{fmt.Sprintf(`{ a: order(id: %[1]q) { timeline { nodes { type } } } b: order(id: %[2]q) { timeline { nodes { type } } }
 				orders(placed: {from: "2026-01-01T00:00:00.003Z", to: "2026-01-01T00:00:00.008Z"}) { nodes { timeline(first: 1) { nodes { warehouse { name } } } } } }`, order, other), false},
 			{fmt.Sprintf(`{ product(sku: %s) { %s } inventoryLevel(sku: %s, warehouseId: %s) { product { %s } } }`, sku, page, sku, house, page), false},
@@ -393,8 +394,8 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 		} {
 			most := bounded(t, c.query, w.shards)
 			got := executed(t, executor, c.query, nil).Extensions.Explain
-			if over := exceeded(got, most); over != "" {
-				t.Errorf("%s\n%s\n%s", over, c.query, requestsOf(got))
+			if excess := exceeded(got, most); excess != "" {
+				t.Errorf("%s\n%s\n%s", excess, c.query, requestsOf(got))
 			}
 			if c.tight && (got.Totals.Requests != most.Requests || got.Totals.RoundTrips != most.RoundTrips) {
 				t.Errorf("%s\ntakes %d requests in %d round trips, the bound is %+v", c.query, got.Totals.Requests, got.Totals.RoundTrips, most)
@@ -403,8 +404,8 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 	})
 }
 
-// The longest page of the largest orders is just below the megabyte at which a Query ends, and its
-// bound is hardly more than it takes.
+// The longest page of the largest orders is just below the limit of one megabyte per Query. Its
+// bound is only slightly higher than its cost.
 func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 	t.Parallel()
 	w := hard("one shard", 1, 20)
@@ -414,14 +415,13 @@ func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 		query := `{ customer(id: ` + w.values["id"][0] + `) { orders(first: 100) { nodes { id } pageInfo { hasNextPage } } } }`
 		got := executed(t, executor, query, nil).Extensions.Explain
 		most := bounded(t, query, 1)
-		if over := exceeded(got, most); over != "" || most.Requests != 2 || got.Totals.ReadUnits < 0.9*most.ReadUnits {
-			t.Errorf("%s: the bound is %+v\n%s", over, most, requestsOf(got))
+		if excess := exceeded(got, most); excess != "" || most.Requests != 2 || got.Totals.ReadUnits < 0.9*most.ReadUnits {
+			t.Errorf("%s: the bound is %+v\n%s", excess, most, requestsOf(got))
 		}
 	})
 }
 
-// Fragments that double thirty times, or come in ever new combinations, take no time; what cannot
-// be told is as much as can be.
+// Fragments that double thirty times are bounded quickly. The result is bound.Unbounded.
 func TestBoundsOfWildFragments(t *testing.T) {
 	for name, c := range map[string]struct {
 		last   string
@@ -436,13 +436,13 @@ func TestBoundsOfWildFragments(t *testing.T) {
 				document += fmt.Sprintf("\nfragment F%d on Customer { orders(first: 100) { nodes { %s } } }", n, c.spread(n+1))
 			}
 			if most := bounded(t, document, 4); most.Requests != bound.Unbounded || most.ReadUnits != bound.Unbounded {
-				t.Errorf("the bound is %+v, want as much as can be", most)
+				t.Errorf("the bound is %+v, want bound.Unbounded", most)
 			}
 		})
 	}
 }
 
-// What a document says for certain makes a bound smaller, what it leaves open does not.
+// Literals in a document make a bound smaller. Variables do not.
 func TestWhatBoundsDependOn(t *testing.T) {
 	for _, c := range []struct{ less, more string }{
 		{`{ customers(first: 5) { nodes { orders(first: 5) { nodes { id } } } } }`, `query($n: Int = 1) { customers(first: 5) { nodes { orders(first: $n) { nodes { id } } } } }`},
@@ -463,12 +463,12 @@ func TestWhatBoundsDependOn(t *testing.T) {
 		}
 	}
 	if most := bounded(t, `query($p: TimeRange) { orders(placed: $p) { nodes { id } } }`, 1); len(most.Patterns) != 2 || most.Requests != most.Patterns[0].Requests {
-		t.Errorf("either pattern may be read: %+v", most)
+		t.Errorf("both patterns are possible, but only one is used: %+v", most)
 	}
 }
 
-// What a gateway asks for by keys is bounded as what others refer to: a look-up for each hundred of
-// a kind, and what follows.
+// Representations are bounded like other references: one look-up per hundred records of a type, and
+// the reads below them.
 func TestBoundsOfEntities(t *testing.T) {
 	for _, c := range []struct {
 		query                string
@@ -479,8 +479,8 @@ func TestBoundsOfEntities(t *testing.T) {
 		{`query($r: [_Any!]!) { _entities(representations: $r) { ... on Customer { orders(first: 1) { nodes { id } } } } }`, 1014, 1},
 		{`query($r: [_Any!]!) { _entities(representations: $r) { ... on Order { customer { name } } } }`, 25, 2},
 		{`query($r: [_Any!]!) { _entities(representations: $r) { __typename } }`, 14, 1},
-		// Orders that come with their timelines are a Query each, and another where they are too
-		// large to come whole.
+		// An order item collection takes one Query. Its timeline takes another Query if the collection is
+		// too large for one page.
 		{`{ _entities(representations: [{__typename: "Order", id: "a"}]) { ... on Order { timeline { nodes { type } } } } }`, 2, 2},
 		{`{ _entities(representations: [{__typename: "Product", sku: "a"}, {__typename: "Product", sku: "b"}]) { ... on Product { inventory { nodes { quantity } } } } }`, 4, 2},
 	} {
@@ -490,7 +490,7 @@ func TestBoundsOfEntities(t *testing.T) {
 	}
 }
 
-// A subscription is bounded for each event: the order is read, unless nobody asks for it.
+// The bound of a subscription applies to each event. The order is read only if it is selected.
 func TestBoundsOfSubscriptions(t *testing.T) {
 	for _, c := range []struct {
 		query    string
@@ -511,7 +511,8 @@ func TestBoundsOfSubscriptions(t *testing.T) {
 	}
 }
 
-// Events take no more than their bounds, whether the order came along or not, on the hardest world.
+// Events on the fixture with the largest records do not exceed their bounds, with and without the
+// order in the event.
 func TestEventsKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
 	w := hard("one shard", 1, 20)
@@ -532,7 +533,7 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 				`subscription { orderStatusChanged { a: order { customer { orders(first: 100) { nodes { items { nodes { name } } } } } } b: order { status } } }`,
 			} {
 				if (i+j)%longtest.Size(3, 1) > 0 {
-					continue // by default each query is of one order
+					continue // by default each query runs with one order
 				}
 				event := &commerce.Event{Type: commerce.EventShipped, WarehouseID: "gone"}
 				for _, change := range []feed.OrderChange{{OrderID: id, Event: event}, {OrderID: id, Order: found[0].Value}} {
@@ -540,8 +541,8 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 					got, _ := s.Next(WithExplain(t.Context()))
 					s.Close()
 					explained, ok := got.Extensions["explain"].(explanation)
-					if over := exceeded(explained, bounded(t, query, w.shards)); over != "" || !ok || len(got.Errors) > 0 {
-						t.Errorf("%s\n%s\n%s%v", over, query, requestsOf(explained), got.Errors)
+					if excess := exceeded(explained, bounded(t, query, w.shards)); excess != "" || !ok || len(got.Errors) > 0 {
+						t.Errorf("%s\n%s\n%s%v", excess, query, requestsOf(explained), got.Errors)
 					}
 				}
 			}

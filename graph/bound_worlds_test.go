@@ -18,13 +18,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// world is an order book that random queries are asked of, and what they may name in it.
+// world is a fixture for random queries, with the argument values that queries can use.
 type world struct {
 	name   string
 	shards int
 	store  func(t *testing.T, db *dynamodb.Client) *dynamo.Store
 	values map[string][]string
-	// full makes a page of one customer's orders longer than a megabyte.
+	// full makes a page of one customer's orders larger than one megabyte.
 	full bool
 }
 
@@ -36,13 +36,14 @@ func worlds() []*world {
 	return []*world{sample, hard("one shard", 1, 20), hard("many shards", 16, 3)}
 }
 
-// executor answers queries of the world without limits; whatever goes wrong, its bound has to hold.
+// executor returns an executor without limits for the fixture. It ignores reported errors, because
+// the bounds must hold for failing queries, too.
 func (w *world) executor(t *testing.T, db *dynamodb.Client) *Executor {
 	t.Helper()
 	return NewExecutor(Options{Store: w.store(t, db), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited, Report: func(context.Context, error) {}})
 }
 
-// What the hard worlds consist of.
+// Numbers of records in the hard fixtures.
 const (
 	hardCustomers = 12
 	hardOrders    = 70
@@ -63,12 +64,12 @@ func hardOrder(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// padded is an id or a name of the greatest length.
+// padded pads an ID or a name to its maximum length.
 func padded(s string, length int) string { return s + strings.Repeat("x", length-len(s)) }
 
-// hard is a world in which every record is as large as it can be, statuses come in runs, some
-// records lack what saves requests, as those of other software do, and some collections are too
-// large to be read at once. Most of the orders are one customer's.
+// hard returns a fixture with the largest records and with long runs of orders with one status.
+// Some records lack optional attributes that save requests, like records written by other software.
+// Some item collections are too large for one read. One customer has most of the orders.
 func hard(name string, shards, run int) *world {
 	customer := func(n int) commerce.CustomerID {
 		return commerce.CustomerID(padded(fmt.Sprintf("customer-%d-", n), 64))
@@ -124,7 +125,7 @@ func hard(name string, shards, run int) *world {
 			c := commerce.Customer{ID: customer(n), Name: padded("Customer", 200), Email: fmt.Sprintf("customer%d@example.com", n), PhoneNumbers: phones,
 				AccountRepID: rep(n % 2), CreatedAt: hardStart, UpdatedAt: hardStart, Version: 1 << 40}
 			if count := 1; n%3 > 0 {
-				c.OrderCount = &count // the others are customers of software that does not count
+				c.OrderCount = &count // the other customers have no stored count, like external records
 			}
 			book.Customers = append(book.Customers, c)
 		}
@@ -133,12 +134,12 @@ func hard(name string, shards, run int) *world {
 			placed = 110
 		}
 		for n := range placed {
-			of := customer(0)
+			owner := customer(0)
 			if n%9 == 0 && !w.full {
-				of = customer(n % hardCustomers)
+				owner = customer(n % hardCustomers)
 			}
 			at := hardStart.Add(time.Duration(n) * time.Millisecond)
-			o := commerce.OrderWithItems{Order: commerce.Order{ID: hardOrder(n), CustomerID: of, Status: commerce.Statuses()[n/run*3%5], PlacedAt: at, UpdatedAt: at,
+			o := commerce.OrderWithItems{Order: commerce.Order{ID: hardOrder(n), CustomerID: owner, Status: commerce.Statuses()[n/run*3%5], PlacedAt: at, UpdatedAt: at,
 				Total: price, AccountRepID: rep(n % 2), Version: 1 << 40, ShippingAddress: &commerce.Address{Recipient: padded("a", 200), Line1: padded("a", 200),
 					Line2: padded("a", 200), City: padded("a", 200), Region: padded("a", 200), PostalCode: padded("a", 200), CountryCode: "US"}}}
 			lines := 2
@@ -154,11 +155,11 @@ func hard(name string, shards, run int) *world {
 				lines = commerce.MaxEmbeddedItems
 			}
 			for l := range lines {
-				o.Lines = append(o.Lines, commerce.LineItem{OrderID: o.ID, CustomerID: of, SKU: sku(l), Name: padded("Thing", 200), Quantity: 999_999, UnitPrice: price})
+				o.Lines = append(o.Lines, commerce.LineItem{OrderID: o.ID, CustomerID: owner, SKU: sku(l), Name: padded("Thing", 200), Quantity: 999_999, UnitPrice: price})
 			}
 			events := 1
 			if n == 3 {
-				events = hardEvents // more than can be read at once
+				events = hardEvents // more than one read can return
 			}
 			for e := range events {
 				o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(hardOrder(n*1000 + e)), OrderID: o.ID, Type: commerce.EventShippingAddressChanged, At: at,
@@ -169,15 +170,15 @@ func hard(name string, shards, run int) *world {
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
 		storetest.Load(t, store, book)
-		// A tenth of the orders are as other software writes them: they neither carry their items
-		// nor count them.
+		// A tenth of the orders are like external records: they contain neither their items nor an item
+		// count.
 		for n := 5; n < hardOrders && !w.full; n += 10 {
 			o := book.Orders[n]
 			for _, key := range [][2]string{{"ORDER#" + string(o.ID), "#METADATA"}, {"CUSTOMER#" + string(o.CustomerID), "ORDER#" + string(o.ID)}} {
 				remove(t, db, table, key[0], key[1], "items, itemCount")
 			}
 		}
-		// And one customer's record is gone, while its edge is not.
+		// One customer's record is missing, but its edge exists.
 		if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("CUSTOMER#"+string(customer(11)), "#METADATA")}); err != nil {
 			t.Fatal(err)
 		}

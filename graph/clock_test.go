@@ -8,11 +8,11 @@ import (
 	"github.com/ordergraph/ordergraph/graph/rate"
 )
 
-// handClock is a clock that is put forward by hand; whoever sleeps puts it forward as well.
+// handClock is a manual clock. Sleep advances it.
 type handClock struct {
 	mu  sync.Mutex
 	now time.Time
-	// slept is how often somebody slept.
+	// slept is the number of calls of Sleep.
 	slept int
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// costOf is what a query costs by the default limits.
+// costOf returns the cost of a query with the default limits.
 func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int {
 	t.Helper()
 	document := e.documents.Parse(query, false)
@@ -38,7 +38,7 @@ func costOf(t rapid.TB, e *Executor, query string, variables map[string]any) int
 	return prepared.Cost(coerced)
 }
 
-// quoted are the variables of a quote of so many lines.
+// quoted returns the variables of a quote with this number of lines.
 func quoted(lines int, name ...string) map[string]any {
 	items := make([]any, lines)
 	for i := range items {
@@ -51,7 +51,7 @@ func TestCost(t *testing.T) {
 	e := unread(t, document.Limits{})
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
 	page := func(size int) int { return 1 + 10 + 1 + size*2 }
-	// The most write units of the mutations, and those of each line of an order.
+	// The maximum write units of each mutation and of each line of an order.
 	most := func(mutation string, lines int) int { return int(dynamo.NewBounds(1).WriteUnits(mutation, lines)) }
 	confirming, placing := most("confirmOrder", 0), most("placeOrder", 0)
 	each := most("placeOrder", 1) - placing
@@ -101,7 +101,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// A cost over the limit is refused before anything is read; one at it is not.
+// An operation above the cost limit is rejected before anything is read. An operation at the limit
+// is executed.
 func TestCostLimit(t *testing.T) {
 	query := `query($n:Int!){customers(first:$n){nodes{id}}}`
 	e := unread(t, document.Limits{Cost: 112})
@@ -129,7 +130,7 @@ func TestCostLimit(t *testing.T) {
 	}
 }
 
-// values counts what an answer holds.
+// values counts the values in a response.
 func values(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -145,7 +146,7 @@ func values(v any) int {
 	return n
 }
 
-// answered is how many values the answer to a query has.
+// answered returns the number of values in the response to a query.
 func answered(t rapid.TB, e *Executor, query string) int {
 	t.Helper()
 	result := e.Execute(context.Background(), Request{Query: query})
@@ -156,11 +157,11 @@ func answered(t rapid.TB, e *Executor, query string) int {
 	if err := json.Unmarshal(result.Data, &data); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	return values(data) - 1 // the object that holds all is no field's
+	return values(data) - 1 // the root object is not the value of a field
 }
 
-// Whatever the query, its answer never has more values than it costs; and it costs the same however
-// its selections are cut into fragments.
+// The response to any query never has more values than the query's cost. The cost does not depend
+// on fragments.
 func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
@@ -169,10 +170,10 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(rt, "introspection") == 0 {
 			query = "{__schema" + drawSelections(rt, parsedSchema.Types["__Schema"], 4) + "}"
 		}
-		cost, held := costOf(rt, e, query, nil), answered(rt, e, query)
-		largest = max(largest, held)
-		if held > cost {
-			rt.Fatalf("%s costs %d, and its answer has %d values", query, cost, held)
+		cost, valueCount := costOf(rt, e, query, nil), answered(rt, e, query)
+		largest = max(largest, valueCount)
+		if valueCount > cost {
+			rt.Fatalf("%s costs %d, and its response has %d values", query, cost, valueCount)
 		}
 		document, err := parser.ParseQuery(&ast.Source{Input: query})
 		if err != nil {
@@ -183,11 +184,11 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 		}
 	})
 	if largest < 50 && longtest.Enabled() {
-		t.Errorf("the largest answer has %d values", largest)
+		t.Errorf("the largest response has %d values", largest)
 	}
 }
 
-// cut makes fragments of inline fragments.
+// cut moves inline fragments to named fragments.
 func cut(document *ast.QueryDocument) string {
 	var replace func(ast.SelectionSet)
 	replace = func(set ast.SelectionSet) {
@@ -209,22 +210,22 @@ func cut(document *ast.QueryDocument) string {
 	return b.String()
 }
 
-// The tools' own query costs what its answer has, and what the longest lists that may be null would
-// have.
+// The introspection query of tools costs the values of its response, plus the longest lists that
+// could be there instead of null.
 func TestIntrospectionCost(t *testing.T) {
 	query, err := os.ReadFile("testdata/introspection.graphql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := unread(t, document.Limits{})
-	cost, held := costOf(t, e, string(query), nil), answered(t, e, string(query))
-	t.Logf("introspection costs %d, its answer has %d values", cost, held)
-	if held > cost || held < 1000 || cost > setting.OrDefaults(document.Limits{}).Cost/2 {
-		t.Errorf("introspection costs %d, its answer has %d values", cost, held)
+	cost, valueCount := costOf(t, e, string(query), nil), answered(t, e, string(query))
+	t.Logf("introspection costs %d, its response has %d values", cost, valueCount)
+	if valueCount > cost || valueCount < 1000 || cost > setting.OrDefaults(document.Limits{}).Cost/2 {
+		t.Errorf("introspection costs %d, its response has %d values", cost, valueCount)
 	}
 }
 
-// The example of docs/limits.md costs what it says.
+// The example in docs/limits.md has the documented cost.
 func TestDocumentedCosts(t *testing.T) {
 	text, err := os.ReadFile("../docs/limits.md")
 	if err != nil {
@@ -233,22 +234,21 @@ func TestDocumentedCosts(t *testing.T) {
 	_, rest, _ := strings.Cut(string(text), "```graphql\n")
 	query, rest, _ := strings.Cut(rest, "```")
 	_, rest, _ = strings.Cut(rest, "It costs ")
-	says, _, _ := strings.Cut(rest, ".\n")
+	documented, _, _ := strings.Cut(rest, ".\n")
 	cost := fmt.Sprint(costOf(t, unread(t, document.Limits{}), query, nil))
-	if cost != strings.ReplaceAll(says, ",", "") {
-		t.Errorf("%s costs %s, the documentation says %s", query, cost, says)
+	if cost != strings.ReplaceAll(documented, ",", "") {
+		t.Errorf("%s costs %s, the documentation has %s", query, cost, documented)
 	}
 }
 
-// docs/limits.md says what a point pays for.
+// docs/limits.md documents the resources that a point pays for.
 func TestGoldenPoints(t *testing.T) {
 	golden.Section(t, "../docs/limits.md", "points", fmt.Sprintf(
 		"One point pays for %d µs of processor time, %d bytes of a request or of `data`, %d DynamoDB read\nunit, %d write unit, %d parsed document nodes, or %d visited ones with fragments expanded.\n",
 		operation.PointCPU.Microseconds(), operation.PointBytes, operation.PointReadUnits, operation.PointWriteUnits, operation.PointParsed, operation.PointVisited))
 }
 
-// A gateway pays for each record that it asks for, as much as the type costs of which most is
-// selected.
+// The cost of _entities is the number of representations times the cost of the most expensive type.
 func TestEntitiesCost(t *testing.T) {
 	e := unread(t, document.Limits{})
 	customer := map[string]any{"__typename": "Customer", "id": "1"}

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// A customer's orders are counted exactly, and the bound is what that takes at most. A customer
-// with more orders has no number, which the client and the log are told.
+// A customer's orders are counted exactly, and the bound is the maximum cost of counting. A
+// customer with more orders has no count. The client gets an error, which is also logged.
 func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 	t.Parallel()
 	w := hard("one shard", 1, 20)
@@ -24,7 +24,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))
 		}
 		if string(got.Data) != `{"customer":{"orderCount":64}}` {
-			t.Errorf("answered %s %v", got.Data, got.Errors)
+			t.Errorf("response %s %v", got.Data, got.Errors)
 		}
 
 		var logged []string
@@ -35,7 +35,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))
 		}
 		if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "ordergraph check -repair") || string(got.Data) != `{"customer":null}` {
-			t.Errorf("answered %s %v", got.Data, got.Errors)
+			t.Errorf("response %s %v", got.Data, got.Errors)
 		}
 		if len(logged) != 1 || !strings.Contains(logged[0], table.ErrTooManyToCount.Error()) {
 			t.Errorf("logged %q", logged)

@@ -9,9 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// What the caches reckon a document to take is what bounds their memory, so it is measured: for
-// every shape it is at least what the heap grows by, and not so much more that the caches would
-// stay empty.
+// The caches rely on estimates of a document's memory, so this test measures the memory. For every
+// kind of document, the estimate is at least the growth of the heap and at most six times as large.
 func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 	d := document.NewStore(Schema(), document.Options{})
 	e := NewExecutor(Options{})
@@ -44,7 +43,7 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 			if one.Parsed == nil {
 				t.Fatal(one.Errors(false))
 			}
-			// So many that what else happens on the heap is small beside them.
+			// Enough documents to make other allocations negligible.
 			many := make([]*document.Document, 40+4<<20/one.Bytes())
 			before := heap()
 			for i := range many {
@@ -52,18 +51,18 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 				askFor(e, many[i])
 			}
 			grown := (heap() - before) / len(many)
-			said := one.Bytes()
-			t.Logf("takes %d bytes, said %d", grown, said)
-			if said < grown || said > 6*grown {
-				t.Errorf("it takes %d bytes, and is said to take %d", grown, said)
+			estimate := one.Bytes()
+			t.Logf("takes %d bytes, estimated %d", grown, estimate)
+			if estimate < grown || estimate > 6*grown {
+				t.Errorf("a document takes %d bytes, but the estimate is %d", grown, estimate)
 			}
 			runtime.KeepAlive(many)
 		})
 	}
 }
 
-// askFor makes all that requests can have made of a document and is kept with it, whatever their
-// variables are.
+// askFor prepares all operations of a document for many combinations of conditions, so that the
+// document caches them.
 func askFor(e *Executor, d *document.Document) {
 	if len(d.Errors(false)) > 0 {
 		return
@@ -85,9 +84,9 @@ func askFor(e *Executor, d *document.Document) {
 	}
 }
 
-// What is kept with a document is reckoned as well, each part as what it takes, as those who ask
-// decide which parts there are: trees of few fields that have long arguments, say, for each choice
-// of many conditions.
+// The estimates of prepared operations are also measured. Clients choose the content of documents,
+// such as few fields with long arguments and many conditions, so every part of a prepared operation
+// is included.
 func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 	d, e := document.NewStore(Schema(), document.Options{Limits: document.Limits{Aliases: 1000}}), NewExecutor(Options{})
 	conditions, variables := "", "query ("
@@ -130,20 +129,20 @@ func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 			}
 			grown := (heap() - before) / len(many)
 			room := one.Room()
-			said := many[0].PreparedBytes()
-			t.Logf("%d bytes are kept, said %d, of %d", grown, said, room)
-			if said < grown || said > 6*grown {
-				t.Errorf("%d bytes are kept, and said to be %d", grown, said)
+			estimate := many[0].PreparedBytes()
+			t.Logf("%d bytes are cached, estimated %d, of %d", grown, estimate, room)
+			if estimate < grown || estimate > 6*grown {
+				t.Errorf("%d bytes are cached, but the estimate is %d", grown, estimate)
 			}
-			if said > room || one.Bytes() < room {
-				t.Errorf("%d bytes are kept, there is room for %d, and the document is said to take %d", said, room, one.Bytes())
+			if estimate > room || one.Bytes() < room {
+				t.Errorf("%d bytes are cached, the capacity is %d, and the estimate for the document is %d", estimate, room, one.Bytes())
 			}
 			runtime.KeepAlive(many)
 		})
 	}
 }
 
-// heap is how many bytes of the heap are in use.
+// heap returns the number of heap bytes in use.
 func heap() int {
 	runtime.GC()
 	runtime.GC()

@@ -11,54 +11,54 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// CheckedOperation is an operation of a trusted document, as CheckDocuments found it.
+// CheckedOperation is the result of checking one operation of a trusted document.
 type CheckedOperation struct {
-	// ID is the document's, Name the operation's.
+	// ID is the ID of the document. Name is the name of the operation.
 	ID, Name string
-	// Type is query, mutation or subscription; empty where the document could not be parsed.
+	// Type is "query", "mutation" or "subscription". It is empty if the document could not be parsed.
 	Type string
-	// Bound is the most that it can ask of DynamoDB; nothing where there are Errors.
+	// Bound is the maximum load on DynamoDB. It is empty if there are Errors.
 	Bound bound.Bound
-	// Errors tell why the server would not execute it.
+	// Errors are the reasons why the server would reject the operation.
 	Errors []document.Error
 }
 
-// CheckDocuments tells what a server with these options would make of its trusted documents, on a
-// table of so many shards. It needs no store. The operations are in the documents' order; a
-// document with errors is one operation.
+// CheckDocuments checks the trusted documents in opts as a server with these options would, for a
+// table with this number of shards. opts needs no store. The operations are in the order of the
+// documents. A document with errors counts as one operation.
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
-	given := opts.Documents
+	documents := opts.Documents
 	opts.Documents = nil
 	e, table := NewExecutor(opts), dynamo.NewBounds(shards)
-	var checked []CheckedOperation
-	for _, g := range given {
-		d := e.documents.Parse(g.Text, opts.NoIntrospection)
+	var operations []CheckedOperation
+	for _, trusted := range documents {
+		d := e.documents.Parse(trusted.Text, opts.NoIntrospection)
 		if errs := d.Errors(opts.NoIntrospection); len(errs) > 0 {
-			c := CheckedOperation{ID: g.ID, Name: cmp.Or(g.Name, document.OperationName(d.Parsed)), Errors: document.Errors(errs)}
+			checked := CheckedOperation{ID: trusted.ID, Name: cmp.Or(trusted.Name, document.OperationName(d.Parsed)), Errors: document.Errors(errs)}
 			if d.Parsed != nil {
-				c.Type = string(d.Parsed.Operations[0].Operation)
+				checked.Type = string(d.Parsed.Operations[0].Operation)
 			}
-			checked = append(checked, c)
+			operations = append(operations, checked)
 			continue
 		}
 		for _, o := range d.Parsed.Operations {
-			checked = append(checked, e.check(g, o, table))
+			operations = append(operations, e.check(trusted, o, table))
 		}
 	}
-	return checked
+	return operations
 }
 
-// check bounds an operation of a valid document. What it costs can depend on its variables, so only
-// where it has none it is known here that it costs too much.
-func (e *Executor) check(of document.Trusted, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
-	c := CheckedOperation{ID: of.ID, Name: o.Name, Type: string(o.Operation)}
+// check computes the bound of an operation of a valid document. The cost can depend on variables,
+// so check compares it with the limit only if the operation has no variables.
+func (e *Executor) check(trusted document.Trusted, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
+	checked := CheckedOperation{ID: trusted.ID, Name: o.Name, Type: string(o.Operation)}
 	prepared := e.preparer.PrepareAny(o)
 	if len(o.VariableDefinitions) == 0 {
 		if err := e.costs.Check(o, prepared.Cost(nil)); err != nil {
-			c.Errors = document.Errors(gqlerror.List{err})
-			return c
+			checked.Errors = document.Errors(gqlerror.List{err})
+			return checked
 		}
 	}
-	c.Bound = bound.Of(e.schema.Schema(), prepared, table)
-	return c
+	checked.Bound = bound.Of(e.schema.Schema(), prepared, table)
+	return checked
 }

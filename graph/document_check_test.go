@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// What the check finds is what the server would answer, with the bound of what it would execute.
+// The check reports the errors that the server would return, and the bounds of the operations that
+// it would execute.
 func TestCheckDocuments(t *testing.T) {
 	dear := document.Trusted{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
 	several := document.Trusted{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
@@ -23,9 +24,9 @@ func TestCheckDocuments(t *testing.T) {
 	var ids []string
 	for _, o := range CheckDocuments(opts, 3) {
 		ids = append(ids, o.ID+" "+o.Type+" "+o.Name)
-		if says := wrong[o.ID]; says != "" {
-			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), says) || !reflect.DeepEqual(o.Bound, bound.Bound{}) {
-				t.Errorf("%s: %+v, want %s", o.ID, o, says)
+		if message := wrong[o.ID]; message != "" {
+			if len(o.Errors) == 0 || !strings.HasPrefix(o.Errors[0].Error(), message) || !reflect.DeepEqual(o.Bound, bound.Bound{}) {
+				t.Errorf("%s: %+v, want %s", o.ID, o, message)
 			}
 			continue
 		}

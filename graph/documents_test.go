@@ -21,7 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// executor returns an executor of the sample book.
+// executor returns an executor of the sample dataset.
 func executor(t *testing.T, opts Options) *Executor {
 	t.Helper()
 	opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
@@ -30,7 +30,7 @@ func executor(t *testing.T, opts Options) *Executor {
 	return NewExecutor(opts)
 }
 
-// answer is what a client sees: the data, or the code of the first error and its message.
+// answer is the response that a client sees: the data, or the code and message of the first error.
 type answer struct{ data, code, message string }
 
 func ask(e *Executor, r Request) answer {
@@ -47,13 +47,13 @@ func ask(e *Executor, r Request) answer {
 	return answer{string(result.Data), code, result.Errors[0].Message}
 }
 
-// hashOf is the hash of a text as clients write it.
+// hashOf returns the hash of a text in hexadecimal digits.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// hashed is a request by Apollo's protocol, of a hash and perhaps a text.
+// hashed returns a request of Apollo's protocol with a hash and an optional text.
 func hashed(hash, text string) Request {
 	return Request{Query: text, Extensions: map[string]any{"persistedQuery": map[string]any{"version": json.Number("1"), "sha256Hash": hash}}}
 }
@@ -62,18 +62,19 @@ const aliceQuery = `{ customer(id: "cust_01") { name } }`
 
 var alice = answer{data: `{"customer":{"name":"Alice Chen"}}`}
 
-func (a answer) check(t *testing.T, what string, want answer) {
+func (a answer) check(t *testing.T, name string, want answer) {
 	t.Helper()
 	if a != want {
-		t.Errorf("%s: got %+v, want %+v", what, a, want)
+		t.Errorf("%s: got %+v, want %+v", name, a, want)
 	}
 }
 
-// refused fails the test unless there is no data, and the code and a part of the message are these.
-func (a answer) refused(t *testing.T, what, code, says string) {
+// refused fails the test unless the response has no data, this code, and a message that contains
+// the given text.
+func (a answer) refused(t *testing.T, name, code, part string) {
 	t.Helper()
-	if a.data != "" || a.code != code || !strings.Contains(a.message, says) {
-		t.Errorf("%s: got %+v, want %s with %q", what, a, code, says)
+	if a.data != "" || a.code != code || !strings.Contains(a.message, part) {
+		t.Errorf("%s: got %+v, want %s with %q", name, a, code, part)
 	}
 }
 
@@ -88,10 +89,10 @@ func TestPersistedQueries(t *testing.T) {
 	ask(e, hashed(hash, aliceQuery)).check(t, "hash and text", alice)
 	ask(e, hashed(hash, "")).check(t, "the hash", alice)
 	ask(e, hashed(strings.ToUpper(hash), "")).check(t, "the hash in upper case", alice)
-	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", errcode.PersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
 
 	other := `{ customer(id: "cust_02") { name } }`
-	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", errcode.PersistedQueryMismatch, "not of the text")
+	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
 	ask(e, hashed(hashOf(other), "")).check(t, "the hash of that", miss)
 
 	for text, says := range map[string]string{`{ nonsense }`: "Cannot query field", `{ customer(`: "Expected Name", "#": "no operation"} {
@@ -101,8 +102,8 @@ func TestPersistedQueries(t *testing.T) {
 	ask(e, Request{}).refused(t, "nothing", errcode.BadUserInput, "no document")
 }
 
-// Members that a client adds are let through: urql sends miss: true with the text. All else has to
-// be as the protocol says.
+// Unknown members of the extension are ignored: urql sends miss: true with the text. All other
+// members must follow the protocol.
 func TestPersistedQueryExtension(t *testing.T) {
 	e := executor(t, Options{})
 	hash := hashOf(aliceQuery)
@@ -110,16 +111,16 @@ func TestPersistedQueryExtension(t *testing.T) {
 		`{"version": 1, "sha256Hash": "` + hash + `", "miss": true}`: "",
 		`{"version": 1.0, "sha256Hash": "` + hash + `"}`:             "",
 		`null`: "",
-		`"x"`:  "no object",
-		`[1]`:  "no object",
+		`"x"`:  "must be an object",
+		`[1]`:  "must be an object",
 		`{}`:   "version",
 		`{"version": 2, "sha256Hash": "` + hash + `"}`:     "version",
 		`{"version": "1", "sha256Hash": "` + hash + `"}`:   "version",
 		`{"version": true, "sha256Hash": "` + hash + `"}`:  "version",
 		`{"version": 1e999, "sha256Hash": "` + hash + `"}`: "version",
-		`{"version": 1}`:                                                  "sha256Hash is no text",
-		`{"version": 1, "sha256Hash": 1}`:                                 "sha256Hash is no text",
-		`{"version": 1, "sha256Hash": ""}`:                                "sha256Hash is no text",
+		`{"version": 1}`:                                                  "sha256Hash must be a string",
+		`{"version": 1, "sha256Hash": 1}`:                                 "sha256Hash must be a string",
+		`{"version": 1, "sha256Hash": ""}`:                                "sha256Hash must be a string",
 		`{"version": 1, "sha256Hash": "` + hash[1:] + `"}`:                "64 hexadecimal digits",
 		`{"version": 1, "sha256Hash": "` + hash + `0"}`:                   "64 hexadecimal digits",
 		`{"version": 1, "sha256Hash": "` + strings.Repeat("g", 64) + `"}`: "64 hexadecimal digits",
@@ -137,7 +138,7 @@ func TestPersistedQueryExtension(t *testing.T) {
 			ask(e, r).refused(t, text, errcode.BadUserInput, says)
 		}
 	}
-	// Numbers of callers that do not decode with UseNumber.
+	// Numbers of callers that decode JSON without UseNumber.
 	for _, version := range []any{1, 1.0} {
 		r := hashed(hash, aliceQuery)
 		r.Extensions["persistedQuery"].(map[string]any)["version"] = version
@@ -178,9 +179,9 @@ func TestTrustedDocuments(t *testing.T) {
 				ask(e, r).check(t, name, alice)
 			}
 			ask(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", errcode.UntrustedDocument, "no trusted document")
-			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", errcode.BadUserInput, "send one of them")
-			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", errcode.BadUserInput, "send one of them")
-			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not of the text")
+			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", errcode.BadUserInput, "send only one of them")
+			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", errcode.BadUserInput, "send only one of them")
+			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
 			ask(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", errcode.BadUserInput, "Cannot query field")
 			ask(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", errcode.BadUserInput, "")
 			ask(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", errcode.BadUserInput, "id")
@@ -194,9 +195,9 @@ func TestTrustedDocuments(t *testing.T) {
 	}
 }
 
-// Where only trusted documents are executed no text is, not even one of the manifest: a client that
-// sends texts would seem to work until it prints one otherwise. Nothing is registered, and no
-// answer makes a client send its text.
+// With TrustedOnly, no text is executed, not even the text of a trusted document. A client that
+// sends texts would otherwise fail only when its text changes. Nothing is registered, and no error
+// makes a client send its text.
 func TestTrustedOnly(t *testing.T) {
 	e := executor(t, Options{Documents: manifest, TrustedOnly: true})
 	for name, r := range map[string]Request{
@@ -215,8 +216,7 @@ func TestTrustedOnly(t *testing.T) {
 	}
 }
 
-// Beside trusted documents, texts and registered ones work as they do without, also where there is
-// no manifest.
+// Without TrustedOnly, texts and registered documents work with and without a manifest.
 func TestTrustedBesideOthers(t *testing.T) {
 	e := executor(t, Options{Documents: manifest})
 	ask(e, Request{Query: aliceQuery}).check(t, "a text", alice)
@@ -226,9 +226,9 @@ func TestTrustedBesideOthers(t *testing.T) {
 	ask(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", errcode.UntrustedDocument, "no trusted document")
 }
 
-// Whatever clients send in whatever order, a hash is answered exactly as its text would be, or not
-// found; what was registered and fits is found until more were registered than are kept; and what
-// does not validate is never found.
+// For any sequence of requests, a request by hash returns the same response as its text, or "not
+// found". A registered document is found until newer documents have evicted it. An invalid document
+// is never found.
 func TestAnySequenceOfPersistedQueries(t *testing.T) {
 	e := executor(t, Options{Documents: manifest[:1]})
 	const most = 4
@@ -246,7 +246,7 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 
 	rapid.Check(t, func(t *rapid.T) {
 		e.documents = document.NewStore(e.schema.Schema(), document.Options{Trusted: manifest[:1], Kept: most})
-		var registered []string // by when they were last used
+		var registered []string // in the order of their last use
 		use := func(text string) {
 			if invalid(text) || text == manifest[0].Text {
 				return
@@ -257,9 +257,9 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 			registered = append(registered, text)
 			registered = registered[max(0, len(registered)-most):]
 		}
-		check := func(t *rapid.T, what string, got, want answer) {
+		check := func(t *rapid.T, name string, got, want answer) {
 			if got != want {
-				t.Fatalf("%s: got %+v, want %+v", what, got, want)
+				t.Fatalf("%s: got %+v, want %+v", name, got, want)
 			}
 		}
 		text := rapid.SampledFrom(texts)
@@ -303,9 +303,9 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 	})
 }
 
-// Clients send the same documents at the same time, first as texts and then as hashes, and execute
-// them together: the race detector reports whether anything writes to a document that is shared.
-// Nothing changes one that was validated, either.
+// Clients send the same documents concurrently, first as texts and then as hashes, and execute them
+// together. The race detector reports writes to shared documents. The test also compares the
+// documents before and after.
 func TestDocumentsAreSharedByRequests(t *testing.T) {
 	e := executor(t, Options{Documents: manifest[:2]})
 	variables := map[string]any{"id": "cust_01", "n": json.Number("2"), "on": true}

@@ -17,7 +17,7 @@ import (
 // employee or a warehouse.
 type Entity any
 
-// entityType is one type of entity: how its key is read, how a record is loaded, and how one is
+// entityType describes a type of entity: how its key is parsed, and how a record is loaded and
 // planned.
 type entityType struct {
 	name string
@@ -26,8 +26,8 @@ type entityType struct {
 	plan func(to *refs, f *operation.Field, id any)
 }
 
-// newEntityType declares a type whose records have keys of type ID. list returns the list of a plan
-// that takes a record.
+// newEntityType returns the entity type for records with keys of type ID. list returns the list of
+// pending keys to which the plan adds a key.
 func newEntityType[ID ~string, T any](
 	name, key string, pattern *model.Lookup[ID, *T], list func(to *refs, selections []*operation.SelectionSet) *wanted[ID],
 ) entityType {
@@ -36,7 +36,7 @@ func newEntityType[ID ~string, T any](
 		key:  func(representation map[string]any) (any, error) { return keyed[ID](representation, key) },
 		load: func(ctx context.Context, id any) (Entity, error) {
 			v, err := reference(ctx, pattern, id.(ID))
-			if v == nil { // a nil pointer would be no nil Entity
+			if v == nil { // a nil *T in an Entity would not be nil
 				return nil, err
 			}
 			return v, nil
@@ -50,7 +50,7 @@ func newEntityType[ID ~string, T any](
 	}
 }
 
-// entityTypes declares the types of entities, in alphabetical order.
+// entityTypes returns the types of entities in alphabetical order.
 func entityTypes() []entityType {
 	return []entityType{
 		newEntityType("Customer", "id", model.CustomerByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
@@ -61,13 +61,12 @@ func entityTypes() []entityType {
 	}
 }
 
-// entityKey returns the type and the ID of the record that a representation names.
-//
-// Errors: commerce.InvalidError, where the representation names none.
+// entityKey returns the type and the ID in a representation. It returns commerce.InvalidError if
+// the representation is malformed or has another type.
 func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {
-		return entityType{}, nil, commerce.For("representations", commerce.Invalid("holds something that is no object: give each as {__typename, and the type's key}"))
+		return entityType{}, nil, commerce.For("representations", commerce.Invalid("contains a value that is not an object: send __typename and the key of the type for each entity"))
 	}
 	for _, t := range r.entityTypes {
 		if fields["__typename"] == t.name {
@@ -80,36 +79,36 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 		names[i] = t.name
 	}
 	last := len(names) - 1
-	return entityType{}, nil, commerce.For("__typename", commerce.Invalid("is no entity of this subgraph: those are %s and %s", strings.Join(names[:last], ", "), names[last]))
+	return entityType{}, nil, commerce.For("__typename", commerce.Invalid("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// keyed returns the ID in the key field of a representation. It is empty if the text is malformed.
+// keyed returns the ID in the key field of a representation. It returns an empty ID for malformed
+// text.
 func keyed[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {
 	case nil:
-		return nil, commerce.For(key, commerce.Invalid("is missing or null: the type is known by it"))
+		return nil, commerce.For(key, commerce.Invalid("is missing or null: it is the key of the type"))
 	case string:
 		text = value
 	case json.Number:
-		text = value.String() // of a variable
+		text = value.String() // in a variable
 	case int64:
-		text = strconv.FormatInt(value, 10) // of a literal
+		text = strconv.FormatInt(value, 10) // in a literal
 	}
 	if _, number := fields[key].(json.Number); text == "" || number && strings.ContainsAny(text, ".eE") {
-		return nil, commerce.For(key, commerce.Invalid("is no ID: give a text, or a whole number"))
+		return nil, commerce.For(key, commerce.Invalid("is not an ID: send a string or an integer"))
 	}
 	id, _ := lookupID[ID](text)
 	return id, nil
 }
 
-// entities looks up what representations name, each by itself: where one cannot be looked up, its
-// error stands at its place.
-//
-// Errors: commerce.InvalidError where there are too many of them.
+// entities looks up each representation separately. A failed look-up becomes an error at the path
+// of its representation. entities returns commerce.InvalidError if there are too many
+// representations.
 func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
 	if len(representations) > operation.MaxRepresentations {
-		return nil, commerce.For("representations", commerce.Invalid("has %d entries: ask for %d at most at a time", len(representations), operation.MaxRepresentations))
+		return nil, commerce.For("representations", commerce.Invalid("has %d entries: send at most %d in one request", len(representations), operation.MaxRepresentations))
 	}
 	found := make([]Entity, len(representations))
 	for i := range representations {
@@ -118,8 +117,8 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 	return found, nil
 }
 
-// entityAt looks up what a representation names. Where that fails, or panics, it records the error
-// and returns nil, so that the others are not lost.
+// entityAt looks up the entity of a representation. If that fails or panics, it records the error
+// and returns nil, so that the other entities are not lost.
 func (r *Resolver) entityAt(ctx context.Context, representation any) (found Entity) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -135,14 +134,13 @@ func (r *Resolver) entityAt(ctx context.Context, representation any) (found Enti
 	return found
 }
 
-// entityOf looks up what a representation names, nil where it does not exist.
-//
-// Errors: those of operation.Refusal where the caller may not use the type, which alone decides.
+// entityOf returns the entity of a representation, or nil if the entity does not exist. It returns
+// the errors of operation.Refusal if the caller may not use the type, before it reads anything.
 func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.Quiet(r.principal(ctx)) {
-		// The reason names entities and their keys.
-		err = commerce.For("representations", commerce.Invalid("holds something that names no entity: give each as a type and its key"))
+		// The original message lists entities and their keys.
+		err = commerce.For("representations", commerce.Invalid("contains a value that is not an entity: send a type and its key for each entity"))
 	}
 	if err != nil {
 		return nil, err
@@ -153,42 +151,40 @@ func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, er
 	return t.load(ctx, id)
 }
 
-// entities adds the records that _entities names to those that the root's level looks up.
-func (p plan) entities(ctx context.Context, f *operation.Field, named *refs) {
+// entities adds the records of _entities to the keys of the root level.
+func (p plan) entities(ctx context.Context, f *operation.Field, to *refs) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
 		return
 	}
 	for _, representation := range representations {
 		if t, id, err := p.resolver.entityKey(representation); err == nil && p.resolver.mayUseType(ctx, t.name) == nil {
-			t.plan(named, f, id)
+			t.plan(to, f, id)
 		}
 	}
 }
 
-// Subgraph is the order book as a part of a federated graph.
+// Subgraph is the result of _service: this API as a subgraph of a federated graph.
 type Subgraph struct{}
 
-// machinery is the schema file whose definitions composers bring themselves.
-const machinery = "federation.graphqls"
+// federationFile is the schema file with the definitions that composition tools provide themselves.
+const federationFile = "federation.graphqls"
 
-// SDL is the schema as it is written, with the directives of federation, for those who compose a
-// federated graph.
+// SDL returns the source of the schema with the federation directives, for composition tools.
 func (Subgraph) SDL() string {
 	var parts []string
 	for _, source := range sources {
-		if !strings.HasSuffix(source.Name, machinery) {
+		if !strings.HasSuffix(source.Name, federationFile) {
 			parts = append(parts, source.Input)
 		}
 	}
 	return strings.Join(parts, "\n")
 }
 
-// gqlgen calls the resolvers of _entities and _service by these names, and without its plugin for
-// federation leaves them to us. Why without: docs/adr/0016-federation.md.
+// gqlgen calls the resolvers of _entities and _service by the names below. Its federation plugin,
+// which would generate them, is not used. docs/adr/0016-federation.md explains the reasons.
 
-// __resolve_entities returns any, so that it can return nil where an error stands for the whole
-// list.
+// __resolve_entities returns any, so that it can return nil if an error applies to the whole list.
 func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) any {
 	entities, err := ec.Resolvers.(*Resolver).entities(ctx, representations)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// oneByOne are limits that have room for entities that are asked for one by one.
+// oneByOne are limits that allow one request per entity.
 var oneByOne = document.Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
 
 const gatewayQuery = `query ($representations: [_Any!]!) {
@@ -31,7 +31,7 @@ const gatewayQuery = `query ($representations: [_Any!]!) {
 	}
 }`
 
-// represented reads representations as HTTP does.
+// represented decodes representations as the HTTP server does.
 func represented(t testing.TB, text string) []any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -43,7 +43,7 @@ func represented(t testing.TB, text string) []any {
 	return representations
 }
 
-// execute answers a query as JSON.
+// execute returns the response to a query as JSON.
 func execute(t testing.TB, e *Executor, r Request) (string, reply) {
 	t.Helper()
 	text, err := json.Marshal(e.Execute(WithExplain(t.Context()), r).Response)
@@ -57,8 +57,8 @@ func execute(t testing.TB, e *Executor, r Request) (string, reply) {
 	return string(text), got
 }
 
-// Whatever stands beside them, representations that name something are answered, those that name
-// nothing that exists are null, and those that name nothing at all are an error at their place.
+// Each representation is resolved independently of the others. Missing records are null, and
+// malformed representations are errors at their path.
 func TestEachRepresentationStandsForItself(t *testing.T) {
 	e := executor(t, Options{Limits: oneByOne})
 	const good, answer = `{"__typename": "Customer", "id": "cust_01"}`, `{"__typename":"Customer","name":"Alice Chen"}`
@@ -73,44 +73,44 @@ func TestEachRepresentationStandsForItself(t *testing.T) {
 		{`{"__typename": "Warehouse", "id": "nowhere"}`, `null`, ""},
 		{`{"__typename": "Employee", "id": "nobody"}`, `null`, ""},
 		{`{"__typename": "Product", "sku": "nothing"}`, `null`, ""},
-		{`{}`, `null`, `argument "__typename" is no entity`},
-		{`{"id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
-		{`{"__typename": null, "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
-		{`{"__typename": ["Customer"], "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
-		{`{"__typename": "Money", "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
-		{`{"__typename": "customer", "id": "cust_01"}`, `null`, `argument "__typename" is no entity`},
+		{`{}`, `null`, `argument "__typename" is not an entity`},
+		{`{"id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
+		{`{"__typename": null, "id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
+		{`{"__typename": ["Customer"], "id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
+		{`{"__typename": "Money", "id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
+		{`{"__typename": "customer", "id": "cust_01"}`, `null`, `argument "__typename" is not an entity`},
 		{`{"__typename": "Customer"}`, `null`, `argument "id" is missing or null`},
 		{`{"__typename": "Customer", "id": null}`, `null`, `argument "id" is missing or null`},
 		{`{"__typename": "Product", "id": "prod_100"}`, `null`, `argument "sku" is missing or null`},
-		{`{"__typename": "Customer", "id": ""}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": true}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": 1.5}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": 1e3}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": {"id": "cust_01"}}`, `null`, `argument "id" is no ID`},
-		{`{"__typename": "Customer", "id": ["cust_01"]}`, `null`, `argument "id" is no ID`},
+		{`{"__typename": "Customer", "id": ""}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": true}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": 1.5}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": 1e3}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": {"id": "cust_01"}}`, `null`, `argument "id" is not an ID`},
+		{`{"__typename": "Customer", "id": ["cust_01"]}`, `null`, `argument "id" is not an ID`},
 		{`{"__typename": "Customer", "id": "a#b"}`, `null`, ""},
 		{`{"__typename": "Order", "id": "cust_01"}`, `null`, ""},
 		{`{"__typename": "Order", "id": 7}`, `null`, ""},
-		{`"Customer"`, `null`, `argument "representations" holds something that is no object`},
-		{`[[]]`, `null`, `argument "representations" holds something that is no object`},
+		{`"Customer"`, `null`, `argument "representations" contains a value that is not an object`},
+		{`[[]]`, `null`, `argument "representations" contains a value that is not an object`},
 	} {
 		t.Run(c.representation, func(t *testing.T) {
 			text := fmt.Sprintf(`[%s, %s, %[1]s]`, good, c.representation)
 			_, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": represented(t, text)}})
 			if want := fmt.Sprintf(`{"_entities":[%s,%s,%[1]s]}`, answer, c.answer); string(got.Data) != want {
-				t.Errorf("the answer is %s, want %s", got.Data, want)
+				t.Errorf("the response is %s, want %s", got.Data, want)
 			}
 			switch {
 			case c.wrong == "" && len(got.Errors) == 0:
 			case c.wrong != "" && len(got.Errors) == 1 && strings.HasPrefix(got.Errors[0].Message, c.wrong) && fmt.Sprint(got.Errors[0].Path) == "[_entities 1]":
 			default:
-				t.Errorf("errors are %v, want %q at its place", got.Errors, c.wrong)
+				t.Errorf("errors are %v, want %q at its path", got.Errors, c.wrong)
 			}
 		})
 	}
 }
 
-// Representations in the document's text are read like those in variables.
+// Literal representations are resolved like representations in variables.
 func TestRepresentationsInTheDocument(t *testing.T) {
 	e := executor(t, Options{Limits: oneByOne})
 	for query, want := range map[string]string{
@@ -120,11 +120,11 @@ func TestRepresentationsInTheDocument(t *testing.T) {
 		`{ _entities(representations: []) { __typename } }`:                                                                          `{"_entities":[]}`,
 	} {
 		if text, got := execute(t, e, Request{Query: query}); string(got.Data) != want || len(got.Errors) > 0 {
-			t.Errorf("%s\nis answered by %s", query, text)
+			t.Errorf("%s\nhas the response %s", query, text)
 		} else {
 			for _, r := range got.Extensions.Explain.Requests {
 				if r.Path == "" {
-					t.Errorf("%s\nno plan saw %s %s coming", query, r.AccessPattern, r.Key)
+					t.Errorf("%s\n%s %s was not planned", query, r.AccessPattern, r.Key)
 				}
 			}
 		}
@@ -147,24 +147,24 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 		}
 		if string(got.Data) != "null" || len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "1001") || fmt.Sprint(got.Errors[0].Path) != "[_entities]" ||
 			!strings.Contains(text, errcode.BadUserInput) || got.Extensions.Explain.Totals.Requests != 0 {
-			t.Errorf("%d representations are answered by %s", n, text)
+			t.Errorf("%d representations have the response %s", n, text)
 		}
 	}
 }
 
-// A panic costs the answer of one representation, not the server.
+// A panic affects only one representation, not the server.
 func TestPanicsAtRepresentations(t *testing.T) {
-	var told []error
-	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { told = append(told, err) }}
+	var reported []error
+	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { reported = append(reported, err) }}
 	ctx := graphql.WithResponseContext(withReported(t.Context()), r.present, recovered)
-	// Without loaders, looking up panics.
+	// Look-ups panic without loaders.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})
-	if err != nil || len(found) != 2 || found[0] != nil || len(graphql.GetErrors(ctx)) != 2 || len(told) != 1 {
-		t.Errorf("found %v, %v; errors %v; told %v", found, errors.Join(err), graphql.GetErrors(ctx), told)
+	if err != nil || len(found) != 2 || found[0] != nil || len(graphql.GetErrors(ctx)) != 2 || len(reported) != 1 {
+		t.Errorf("found %v, %v; errors %v; told %v", found, errors.Join(err), graphql.GetErrors(ctx), reported)
 	}
 }
 
-// Whatever representations a gateway sends, each is answered as the field of Query for it would.
+// Each representation returns the same record as the corresponding field of Query.
 func TestEntitiesAreWhatTheirOwnFieldsGive(t *testing.T) {
 	e := executor(t, Options{Limits: oneByOne})
 	fields := map[string]string{"Customer": "customer", "Order": "order", "Product": "product", "Employee": "employee", "Warehouse": "warehouse"}

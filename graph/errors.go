@@ -18,8 +18,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// present makes what a client sees of an error. It is a list of what may be seen: all else is
-// INTERNAL, and told to report only.
+// present converts an error for the client. Only the listed errors are shown. All other errors
+// become INTERNAL, and only the log contains their cause.
 func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
@@ -31,55 +31,56 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 	var invalid *commerce.InvalidError
 	var clock *table.ClockError
-	shows := func(code, format string, args ...any) *gqlerror.Error {
+	show := func(code, format string, args ...any) *gqlerror.Error {
 		shown.Message = fmt.Sprintf(format, args...)
 		return errcode.With(shown, code)
 	}
 	var full *admission.Refusal
 	switch {
 	case errors.As(err, &full):
-		shown = shows(full.Pool().Code, "%s", full.Error())
+		shown = show(full.Pool().Code, "%s", full.Error())
 		shown.Extensions["pool"] = full.Pool().Name
 		return shown
 	case errors.As(err, &invalid):
-		return shows(errcode.BadUserInput, "%s", sentence(invalid, shown.Path))
+		return show(errcode.BadUserInput, "%s", sentence(invalid, shown.Path))
 	case located != nil && located.Err == nil && located.Extensions["code"] != nil:
 		shown.Message, shown.Extensions = located.Message, located.Extensions
 		return shown
 	case located != nil && located.Err == nil:
-		// The parser's and the validator's own words: they tell what is wrong with the query.
-		return shows(errcode.BadUserInput, "%s", located.Message)
+		// Messages of the parser and the validator describe errors in the document.
+		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
-		// An argument that the generated code cannot read: its path reaches behind the field's.
-		return shows(errcode.BadUserInput, "argument %q is not of its type", errcode.LastName(shown.Path))
+		// The generated code cannot convert an argument. The path of such an error is longer than the
+		// path of the field.
+		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastName(shown.Path))
 	case errors.Is(err, table.ErrOverBudget):
-		return shows(document.Codes.Requests, "The operation has made as many requests to DynamoDB as one can. Ask for fewer lists inside lists, or for less at once.")
+		return show(document.Codes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
 	case outOfTime(ctx, err):
 		r.reportOnce(ctx, err)
-		return shows(errcode.TimedOut, "The request took longer than it may. Ask for less, or try again.")
+		return show(errcode.TimedOut, "The request exceeded its time limit. Request less, or try again.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
-		return shows(errcode.Unavailable, "The server makes no changes, as its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
+		return show(errcode.Unavailable, "The server rejects changes because its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
 	case errors.Is(err, table.ErrTooManyToCount):
 		r.reportOnce(ctx, err)
-		return shows(errcode.Unavailable, "The customer has more orders than a request counts. The server's operator can store the count with `ordergraph check -repair`.")
+		return show(errcode.Unavailable, "The customer has more orders than one request can count. The server's operator can store the count with `ordergraph check -repair`.")
 	case errors.Is(err, table.ErrNotCounted):
 		r.reportOnce(ctx, err)
-		return shows(errcode.Unavailable, "The orders have not been counted. The server's operator can count them with `ordergraph check -repair`.")
+		return show(errcode.Unavailable, "The orders have not been counted. The server's operator can count them with `ordergraph check -repair`.")
 	case errors.Is(err, table.ErrNotAddedUp):
 		r.reportOnce(ctx, err)
-		return shows(errcode.Unavailable, "The customer's orders have not been added up. The server's operator can do that with `ordergraph check -repair`.")
+		return show(errcode.Unavailable, "The customer's spending has not been computed. The server's operator can compute it with `ordergraph check -repair`.")
 	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrNoTable), errors.Is(err, table.ErrAccessDenied):
 		r.reportOnce(ctx, err)
-		return shows(errcode.Unavailable, "The order book cannot be reached right now. Try again.")
+		return show(errcode.Unavailable, "The order book cannot be reached right now. Try again.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		if errors.Is(err, context.DeadlineExceeded) {
 			r.reportOnce(ctx, err)
 		}
-		return shows(errcode.Unavailable, "The order book took too long to answer, or the caller went away. Try again.")
+		return show(errcode.Unavailable, "The order book took too long to respond, or the client canceled the request. Try again.")
 	default:
 		r.reportOnce(ctx, err)
-		shown = shows(errcode.Internal, "Something went wrong on the server.")
+		shown = show(errcode.Internal, "Something went wrong on the server.")
 		if r.requestID != nil {
 			shown.Extensions["requestId"] = r.requestID(ctx)
 		}
@@ -87,8 +88,8 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 }
 
-// outOfTime reports whether something went wrong because the request had no time left; it may not
-// be DynamoDB's fault then.
+// outOfTime reports whether an error occurred because the request's deadline has passed. DynamoDB
+// is not necessarily the cause then.
 func outOfTime(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))
@@ -96,8 +97,8 @@ func outOfTime(ctx context.Context, err error) bool {
 
 type reportedKey struct{}
 
-// reported are the errors that were told to report for one request. Fields that wait for one
-// request of DynamoDB's fail with one error, which is worth one line in the log.
+// reported has the errors that were logged for one request. Fields that wait for the same DynamoDB
+// request fail with the same error, which is logged once.
 type reported struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -107,32 +108,32 @@ func withReported(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportedKey{}, &reported{})
 }
 
-// reportOnce tells an error to report, with the field that it happened at, unless the request told
-// the same before.
+// reportOnce logs an error with the path of its field, unless the same error was logged before for
+// this request.
 func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	path := graphql.GetPath(ctx)
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {
 		path, err = located.Path, located.Err
 	}
-	if told, ok := ctx.Value(reportedKey{}).(*reported); ok {
-		told.mu.Lock()
-		defer told.mu.Unlock()
-		if told.seen[err.Error()] {
+	if request, ok := ctx.Value(reportedKey{}).(*reported); ok {
+		request.mu.Lock()
+		defer request.mu.Unlock()
+		if request.seen[err.Error()] {
 			return
 		}
-		if told.seen == nil {
-			told.seen = map[string]bool{}
+		if request.seen == nil {
+			request.seen = map[string]bool{}
 		}
-		told.seen[err.Error()] = true
+		request.seen[err.Error()] = true
 	}
-	if len(path) > 0 { // a stream that ends does so between the fields
+	if len(path) > 0 { // the end of a subscription has no field
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	r.report(ctx, err)
 }
 
-// sentence makes a sentence of what is wrong with a value; the path's end names an argument that
-// the error does not name.
+// sentence returns the message of an invalid value. If the error does not name an argument, the
+// last name in the path does.
 func sentence(e *commerce.InvalidError, path ast.Path) string {
 	if e.Argument == "" && len(path) > 0 {
 		return fmt.Sprintf("argument %q: %s", errcode.LastName(path), e.Reason)
@@ -140,7 +141,7 @@ func sentence(e *commerce.InvalidError, path ast.Path) string {
 	return e.Error()
 }
 
-// recovered makes an error of a panic, for the log only.
+// recovered converts a panic to an error, which only the log shows.
 func recovered(_ context.Context, panicked any) error {
 	return fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 }

@@ -17,50 +17,53 @@ import (
 )
 
 // execution executes one operation: a query, a mutation, or the operation of a subscription for one
-// event. It visits the selected fields in order, calls their resolvers, and appends each value to
+// event. It visits the selected fields in order, calls their resolvers and appends each value to
 // the response.
 //
-// It runs in one goroutine: the plan has read what the fields need, so resolvers seldom wait. The
-// code that depends on the schema is generated (execute_generated.go). Why gqlgen's generated code
-// does not execute operations: docs/adr/0031-one-tree-one-executor.md. Both give the same bytes,
-// errors and costs; here, errors are in the order of their fields.
+// An execution runs in one goroutine. Resolvers seldom wait, because the plan has already read what
+// the fields need. The code that depends on the schema is generated (execute_generated.go).
+// docs/adr/0031-one-tree-one-executor.md explains why gqlgen's generated code does not execute
+// operations. Both produce the same bytes, errors and costs, but here errors are in the order of
+// their fields.
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
 	operation *admittedOperation
-	// ctx is the operation's context. resolverCtx is what resolvers get: it gives them the loaders
+	// ctx is the operation's context. resolverCtx is the context of the resolvers, with the loaders
 	// and the execution.
 	ctx, resolverCtx context.Context
 	loaders          *loaders.Loaders
 	// budget limits the requests of all loaders of the operation.
 	budget *table.ReadBudget
-	// trace collects the requests that the response explains; nil where it explains none.
+	// trace records the requests for the explain output. It is nil if the response has no explain
+	// output.
 	trace *table.Trace
-	// arguments are those that contain variables.
+	// arguments are the arguments that contain variables.
 	arguments []any
 	// resolving is the field whose resolver was called last.
 	resolving *operation.Field
-	// path are the fields around the current one, from the root.
+	// path is the path of fields from the root to the current object.
 	path []step
-	// values is the number of values in the response, pages the number of pages that were
-	// requested, mutations the number of mutations that were made.
+	// values is the number of values in the response. pages is the number of requested pages.
+	// mutations is the number of executed mutations.
 	values, pages, mutations int
-	// written are the write units of mutations.
+	// written counts the write units of mutations.
 	written table.Written
 	boundedResponse
 }
 
-// step is a field on the path, and the index in its list; -1 where it has none.
+// step is a field on the path and the index in its list, or -1 if the field is not a list.
 type step struct {
 	field *operation.Field
 	index int
 }
 
-// mark is a position in the response to return to when what follows turns out to be null.
+// mark is a position in the response. The execution returns to the mark if the value after it turns
+// out to be null.
 type mark struct{ offset, values int }
 
-// begin returns the execution of an operation, before any of its fields is resolved.
-func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
+// newExecution returns a new execution of an operation.
+func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
 		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
 		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
@@ -77,9 +80,10 @@ func (e *Executor) begin(ctx context.Context, o *admittedOperation) *execution {
 	return x
 }
 
-// run executes an operation; for a subscription, for one event. spent is what the execution costs.
+// run executes an operation. For a subscription, it executes the operation for one event. spent is
+// the cost of the execution.
 func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.OrderChange) (response *graphql.Response, spent int) {
-	x := e.begin(ctx, o)
+	x := e.newExecution(ctx, o)
 	var data []byte
 	switch o.Operation.Operation {
 	case ast.Mutation:
@@ -93,15 +97,15 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 	return x.respond(data), x.spent(len(data) + x.dropped)
 }
 
-// spent returns what the execution costs whose data have so many bytes. A read costs a point where
-// nothing of the answer does: the lists of a record that does not exist are read beside it, and a
-// sharded list is read in parts.
+// spent returns the cost of an execution with a response of this number of bytes. Reads can cost
+// more than the response: the lists of a missing record are read together with the record, and a
+// sharded list takes several reads.
 func (x *execution) spent(bytes int) int {
-	answer := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
-	return max(answer, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Left())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.Units))
+	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
+	return max(responseCost, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Left())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.Units))
 }
 
-// respond returns the response with these data, with all errors and the explanation.
+// respond returns the response with data, all errors and the explain output.
 func (x *execution) respond(data []byte) *graphql.Response {
 	response := &graphql.Response{Data: data}
 	if limit := x.executor.limits.Answer; x.offset() > limit {
@@ -114,17 +118,16 @@ func (x *execution) respond(data []byte) *graphql.Response {
 	return response
 }
 
-// query executes a query. Its data are null as a whole where a field of the root is and must not
-// be.
+// query executes a query. Its data is null if a non-null root field is null.
 func (x *execution) query() []byte {
 	x.load(x.executor.resolver.store, "")
 	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.Root) })
 	return x.root(x.fieldQuery)
 }
 
-// mutation executes mutations, one after the other. Each has loaders of its own, which have read
-// nothing yet and read consistently: its payload shows the state that it left, whatever other
-// mutations of the request read or wrote.
+// mutation executes mutations one after the other. Each mutation has its own loaders with
+// consistent reads. Its payload therefore shows the state after this mutation, independent of the
+// reads and writes of other mutations in the request.
 func (x *execution) mutation() []byte {
 	store := x.executor.resolver.store.Consistent()
 	return x.root(func(f *operation.Field) bool {
@@ -136,9 +139,9 @@ func (x *execution) mutation() []byte {
 	})
 }
 
-// event executes the operation of a subscription for an event. It reads consistently: a subscriber
-// sees the change, and what was written before it. Every field of Subscription is an OrderUpdate!,
-// so the data are null as a whole where the update cannot be
+// event executes the operation of a subscription for one event. It reads consistently, so a
+// subscriber sees the change and all writes before it. Every field of Subscription has the type
+// OrderUpdate!, so the data is null if the update is null
 // (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 func (x *execution) event(change *feed.OrderChange) []byte {
 	x.load(x.executor.resolver.store.Consistent(), "")
@@ -150,8 +153,9 @@ func (x *execution) event(change *feed.OrderChange) []byte {
 	})
 }
 
-// load gives the resolvers new loaders. What a mutation itself reads is not on the budget, so that
-// none is left half done. path is what the requests that nobody planned are for.
+// load creates new loaders for the resolvers. The reads of a mutation itself are not charged to the
+// budget, so the budget cannot interrupt a mutation. path is the path that the explain output shows
+// for unplanned requests.
 func (x *execution) load(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.On(x.ctx)
@@ -159,8 +163,8 @@ func (x *execution) load(store *dynamo.Store, path string) {
 	x.resolverCtx = &resolverContext{table.SpanOf(x.ctx).Unplanned(x.ctx, path), x}
 }
 
-// plan reads what fields will need, and returns when it is there. A panic here costs requests, not
-// the response.
+// plan runs the look-ahead and returns when its reads are complete. A panic in the plan is logged.
+// The resolvers then read on their own.
 func (x *execution) plan(ctx context.Context, first func(plan)) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -171,12 +175,11 @@ func (x *execution) plan(ctx context.Context, first func(plan)) {
 		return
 	}
 	x.loaders.Plan(func(level *loaders.Level) {
-		first(plan{&planning{resolver: x.executor.resolver, loaders: x.loaders, arguments: x.arguments}, level})
+		first(plan{&planState{resolver: x.executor.resolver, loaders: x.loaders, arguments: x.arguments}, level})
 	})
 }
 
-// planPayload reads what the payload of the mutation that is being resolved selects of the record
-// that it returns.
+// planPayload plans the selection of the record that the current mutation returns.
 func planPayload(ctx context.Context, record any) {
 	x, ok := ctx.Value(executionKey{}).(*execution)
 	if !ok {
@@ -191,7 +194,7 @@ func planPayload(ctx context.Context, record any) {
 	}
 }
 
-// resolverContext is the context that resolvers get.
+// resolverContext is the context of resolvers.
 type resolverContext struct {
 	context.Context
 	execution *execution
@@ -203,8 +206,8 @@ type (
 	resolvingKey struct{}
 )
 
-// Value returns the execution, its loaders, the field that is being resolved, or what the
-// surrounding context has.
+// Value returns the execution, its loaders, the field that is being resolved, or a value of the
+// embedded context.
 func (c *resolverContext) Value(key any) any {
 	switch key {
 	case executionKey{}:
@@ -217,7 +220,7 @@ func (c *resolverContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// of returns the loaders of the operation that is being executed.
+// of returns the loaders of the current operation.
 func of(ctx context.Context) *loaders.Loaders { return ctx.Value(loadersKey{}).(*loaders.Loaders) }
 
 // resolving returns the field that is being resolved.
@@ -225,7 +228,7 @@ func resolving(ctx context.Context) *operation.Field {
 	return ctx.Value(resolvingKey{}).(*operation.Field)
 }
 
-// root writes the object that the operation's root fields make up.
+// root writes the object with the root fields.
 func (x *execution) root(field func(*operation.Field) bool) []byte {
 	x.out = append(x.out, '{')
 	valid, set := true, x.operation.prepared.Root
@@ -244,47 +247,47 @@ func (x *execution) root(field func(*operation.Field) bool) []byte {
 	return x.out
 }
 
-// rootField writes the value of a root field. The panics of resolvers do not come this far: these
-// are the execution's own.
+// rootField writes the value of a root field. It recovers from panics in the execution itself.
+// Panics in resolvers are recovered earlier.
 func (x *execution) rootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
-	from := x.here()
+	start := x.here()
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			x.recovered(x.pathContext(f), panicked)
+			x.recordPanic(x.pathContext(f), panicked)
 			x.path = x.path[:0]
-			x.backTo(from)
+			x.backTo(start)
 			written = !f.Definition.Type.NonNull && x.null()
 		}
 	}()
 	return field(f)
 }
 
-// here marks where the next value begins.
+// here returns a mark for the next value.
 func (x *execution) here() mark { return mark{x.offset(), x.values} }
 
-// backTo drops everything written and counted since a mark.
+// backTo removes everything that was written and counted since a mark.
 func (x *execution) backTo(m mark) {
 	x.truncate(m.offset)
 	x.values = m.values
 }
 
-// begin begins a field: it writes the name, and counts the value.
+// begin starts a field: it writes the name and counts the value.
 func (x *execution) begin(f *operation.Field) {
 	x.values++
 	x.out = append(x.out, f.Key...)
 }
 
-// open begins an object.
+// open starts an object.
 func (x *execution) open() mark {
-	from := x.here()
+	start := x.here()
 	x.out = append(x.out, '{')
-	return from
+	return start
 }
 
-// close ends an object. One that is not valid is null, and nothing of it is left.
-func (x *execution) close(from mark, valid bool) bool {
+// close ends an object. If the object is not valid, the method removes it and returns false.
+func (x *execution) close(start mark, valid bool) bool {
 	if !valid {
-		x.backTo(from)
+		x.backTo(start)
 		return false
 	}
 	x.out = append(x.out, '}')
@@ -292,20 +295,20 @@ func (x *execution) close(from mark, valid bool) bool {
 	return true
 }
 
-// enter makes a field part of the path of the fields inside it; leave ends that.
+// enter adds a field to the path. leave removes the last field.
 func (x *execution) enter(f *operation.Field) { x.path = append(x.path, step{f, -1}) }
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
-// openList begins a list, whose elements have indices on the path.
+// openList starts a list. Its elements have indexes on the path.
 func (x *execution) openList(f *operation.Field) mark {
-	from := x.here()
+	start := x.here()
 	x.enter(f)
 	x.out = append(x.out, '[')
-	return from
+	return start
 }
 
-// element begins an element of a list.
+// element starts an element of a list.
 func (x *execution) element(i int) {
 	x.path[len(x.path)-1].index = i
 	x.values++
@@ -314,11 +317,11 @@ func (x *execution) element(i int) {
 	}
 }
 
-// closeList ends a list. One that is not valid is null, and nothing of it is left.
-func (x *execution) closeList(from mark, valid bool) bool {
+// closeList ends a list. If the list is not valid, the method removes it and returns false.
+func (x *execution) closeList(start mark, valid bool) bool {
 	x.leave()
 	if !valid {
-		x.backTo(from)
+		x.backTo(start)
 		return false
 	}
 	x.out = append(x.out, ']')
@@ -326,14 +329,13 @@ func (x *execution) closeList(from mark, valid bool) bool {
 	return true
 }
 
-// null writes null.
 func (x *execution) null() bool {
 	x.out = append(x.out, "null"...)
 	return true
 }
 
-// argumentsOf returns the arguments of a field. Where they cannot be read, each object has an error
-// of its own.
+// argumentsOf returns the arguments of a field. If the arguments are invalid, it records an error
+// for the current object and returns false.
 func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
 	if read := f.ArgumentsIn(x.arguments); read != nil {
 		return read, true
@@ -344,7 +346,7 @@ func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
 	return nil, false
 }
 
-// introspect writes a part of the schema, which gqlgen's generated code marshals.
+// introspect writes a part of the schema. gqlgen's generated code marshals it.
 func (x *execution) introspect(f *operation.Field) bool {
 	field := graphql.CollectedField{Field: f.Field}
 	for _, set := range f.Selections {
@@ -359,5 +361,5 @@ func (x *execution) introspect(f *operation.Field) bool {
 	value := marshal(ctx, field)
 	x.values += operation.CountValues(value) - 1
 	value.MarshalGQL(x)
-	return true // both are nullable
+	return true // both fields are nullable
 }

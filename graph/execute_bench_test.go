@@ -12,12 +12,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/racing"
 )
 
-// executedOrders is a page of orders as a client shows it: with what they cost, when and by whom
-// they were placed, and their items.
+// executedOrders is a typical page of orders with totals, placement times, customers and items.
 const executedOrders = `query($n: Int) { ordersByStatus(status: PENDING, first: $n) { nodes { id status total { amount } placedAt customer { name } items { nodes { productId name quantity unitPrice { amount } } } } } }`
 
-// inMemory gives its orders to whoever asks, without reading any: what is measured is the execution
-// alone.
+// inMemory returns orders without reading them, so that benchmarks measure only the execution.
 type inMemory struct {
 	*Resolver
 	orders   []*commerce.Order
@@ -54,8 +52,8 @@ func (o inMemoryOrder) Items(ctx context.Context, of *commerce.Order, first *int
 	return connected(&asked, dynamo.Slice[*commerce.LineItem]{Items: o.of.items}, asked.Err)
 }
 
-// executing answers executedOrders for 50 orders of three items each, by an execution or by the
-// oracle. What it returns is run again and again.
+// executing returns a function that executes executedOrders for 50 orders of three items each, with
+// an execution or with the oracle.
 func executing(t testing.TB, byOracle bool) func() int {
 	price, err := commerce.ParseMoney("29.99", "USD")
 	if err != nil {
@@ -68,28 +66,28 @@ func executing(t testing.TB, byOracle bool) func() int {
 	for i := range 3 {
 		of.items = append(of.items, &commerce.LineItem{SKU: commerce.SKU(fmt.Sprintf("prod_%d", i)), Name: "A chair of wood", Quantity: 2, UnitPrice: price})
 	}
-	tw := newTwins(t, Options{Store: &dynamo.Store{}}, func(r *Resolver) ResolverRoot {
+	pair := newExecutorPair(t, Options{Store: &dynamo.Store{}}, func(r *Resolver) ResolverRoot {
 		of.Resolver = r
 		return &of
 	})
-	e, run := tw.executor, tw.executor.run
+	e, run := pair.executor, pair.executor.run
 	if byOracle {
-		e, run = tw.oracle.Executor, tw.oracle.run
+		e, run = pair.oracle.Executor, pair.oracle.run
 	}
 	e.plans = false
 	prepared, _, errs := e.prepare(t.Context(), Request{Query: executedOrders, Variables: map[string]any{"n": json.Number("50")}})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	ctx := context.WithValue(withReported(t.Context()), twinKey{}, e)
+	ctx := context.WithValue(withReported(t.Context()), pairKey{}, e)
 	return func() int {
 		response, _ := run(ctx, prepared, nil)
 		return len(response.Data)
 	}
 }
 
-// BenchmarkExecution is what it takes to execute an operation whose records are all in memory: 50
-// orders and 150 items.
+// BenchmarkExecution measures the execution of an operation with all records in memory: 50 orders
+// with 150 items.
 func BenchmarkExecution(b *testing.B) {
 	for _, by := range []string{"executor", "oracle"} {
 		b.Run(by, func(b *testing.B) {
@@ -102,8 +100,8 @@ func BenchmarkExecution(b *testing.B) {
 	}
 }
 
-// What an execution allocates grows by less than two things an order: the connection of its items,
-// and what the answer takes. A field or an element that allocated would show.
+// The allocations of an execution grow by fewer than two per order: the connection of its items,
+// and the response. An allocation per field or element would exceed the limit.
 func TestExecutionsAllocateLittle(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
 		t.Skip("these allocate themselves")

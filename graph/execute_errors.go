@@ -8,17 +8,18 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// The messages of gqlgen's generated code for a null where none may be. Clients do not see them,
-// but the log does.
+// Messages of gqlgen's generated code for null in a non-null position. They appear in the log, but
+// not in responses.
 const (
-	// nullResult is for the result of a resolver.
+	// nullResult is the message for the result of a resolver.
 	nullResult = "must not be null"
-	// nullElement is for a nil pointer.
+	// nullElement is the message for a nil pointer.
 	nullElement = "the requested element is null which the schema does not allow"
 )
 
-// fieldContext returns the context of a field as gqlgen's generated code has it: for errors, and
-// for resolvers that report errors themselves. It is made from the path, as few need it.
+// fieldContext returns the context of a field, as gqlgen's generated code creates it. Errors need
+// it, and so do resolvers that report errors themselves. It is created from the path on demand,
+// because few fields need it.
 func (x *execution) fieldContext(f *operation.Field) context.Context {
 	return graphql.WithFieldContext(x.objectContext(), &graphql.FieldContext{Field: graphql.CollectedField{Field: f.Field}, IsMethod: true, IsResolver: true})
 }
@@ -35,8 +36,7 @@ func (x *execution) objectContext() context.Context {
 	return ctx
 }
 
-// pathContext returns the context of the current object, or of the root field that the execution is
-// at.
+// pathContext returns the context of the current object, or of the root field if the path is empty.
 func (x *execution) pathContext(root *operation.Field) context.Context {
 	if len(x.path) > 0 {
 		return x.objectContext()
@@ -44,8 +44,7 @@ func (x *execution) pathContext(root *operation.Field) context.Context {
 	return x.fieldContext(root)
 }
 
-// resolved reports whether a resolver returned a value, and records its error where it returned
-// one.
+// resolved reports whether a resolver succeeded. It records the resolver's error otherwise.
 func (x *execution) resolved(f *operation.Field, err error) bool {
 	if err == nil {
 		return true
@@ -55,27 +54,27 @@ func (x *execution) resolved(f *operation.Field, err error) bool {
 	return false
 }
 
-// caught makes an error of a resolver's panic. It is to be deferred.
+// caught recovers from a resolver's panic and records it as an error. It must be deferred.
 func (x *execution) caught(f *operation.Field, ok *bool) {
 	if panicked := recover(); panicked != nil {
-		x.recovered(x.fieldContext(f), panicked)
+		x.recordPanic(x.fieldContext(f), panicked)
 		*ok = false
 	}
 }
 
-// recovered records a panic as an error.
-func (x *execution) recovered(ctx context.Context, panicked any) {
+// recordPanic records a panic as an error.
+func (x *execution) recordPanic(ctx context.Context, panicked any) {
 	operation := graphql.GetOperationContext(ctx)
 	operation.Error(ctx, operation.Recover(ctx, panicked))
 }
 
-// missing records that a field is null and must not be, unless an error already says why. It
-// returns false.
+// missing records the error that a non-null field is null, unless the field already has an error.
+// It returns false.
 func (x *execution) missing(f *operation.Field, message string) bool {
 	return missingAt(x.fieldContext(f), message)
 }
 
-// missingElement is missing for an element of a list.
+// missingElement records the error that a non-null element of a list is null. It returns false.
 func (x *execution) missingElement() bool { return missingAt(x.objectContext(), nullElement) }
 
 func missingAt(ctx context.Context, message string) bool {

@@ -26,48 +26,48 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// twins are an executor and its oracle. log is what each has reported, without the stacks of panics
-// and without the field: what happens to several fields is reported of the first.
-type twins struct {
+// executorPair is an executor and its oracle. log has the reported errors of each, without stack
+// traces and paths. An error that affects several fields is reported with the path of the first one
+// only.
+type executorPair struct {
 	executor *Executor
 	oracle   oracle
 	mu       sync.Mutex
 	log      map[*Executor][]string
 }
 
-type twinKey struct{}
+type pairKey struct{}
 
-func newTwins(t testing.TB, opts Options, root func(*Resolver) ResolverRoot) *twins {
-	tw := &twins{log: map[*Executor][]string{}}
+func newExecutorPair(t testing.TB, opts Options, root func(*Resolver) ResolverRoot) *executorPair {
+	pair := &executorPair{log: map[*Executor][]string{}}
 	if opts.Store == nil {
 		opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
 	}
 	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
 	opts.Report = func(ctx context.Context, err error) {
-		tw.mu.Lock()
-		defer tw.mu.Unlock()
-		e := ctx.Value(twinKey{}).(*Executor)
+		pair.mu.Lock()
+		defer pair.mu.Unlock()
+		e := ctx.Value(pairKey{}).(*Executor)
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		_, what, _ := strings.Cut(line, ": ")
-		tw.log[e] = append(tw.log[e], what)
+		pair.log[e] = append(pair.log[e], what)
 	}
-	tw.executor, tw.oracle = NewExecutor(opts), oracle{NewExecutor(opts)}
+	pair.executor, pair.oracle = NewExecutor(opts), oracle{NewExecutor(opts)}
 	if root != nil {
-		for _, e := range []*Executor{tw.executor, tw.oracle.Executor} {
+		for _, e := range []*Executor{pair.executor, pair.oracle.Executor} {
 			resolvers := root(e.resolver)
 			e.schema = NewExecutableSchema(Config{Resolvers: resolvers, Schema: e.schema.Schema()}).(*executableSchema)
 			e.fields = newFieldResolvers(resolvers, newExecutionContext(&graphql.OperationContext{}, e.schema, nil))
 		}
 	}
-	return tw
+	return pair
 }
 
-// told is what a client and the log see of a request, but the order of errors. reads is how much
-// each access pattern has read; empty for mutations, of which the oracle does not plan the
-// payloads.
-func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result, r Request) (said, reads string) {
-	ctx := context.WithValue(WithExplain(context.Background()), twinKey{}, e)
-	tw.log[e] = nil
+// told returns the response and the log of a request, with sorted errors. reads describes the reads
+// of each access pattern. It is empty for mutations, because the oracle does not plan payloads.
+func (pair *executorPair) told(e *Executor, execute func(context.Context, Request) Result, r Request) (response, reads string) {
+	ctx := context.WithValue(WithExplain(context.Background()), pairKey{}, e)
+	pair.log[e] = nil
 	result := execute(ctx, r)
 	var b strings.Builder
 	fmt.Fprintf(&b, "outcome %d\ndata %s\n", result.Outcome, result.Data)
@@ -79,7 +79,7 @@ func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result
 	slices.Sort(lines)
 	fmt.Fprintf(&b, "errors %s\n", strings.Join(lines, "\n       "))
 	if cost, ok := result.Extensions["cost"].(rate.Cost); ok {
-		cost.Available = 0 // it is what earlier requests have left
+		cost.Available = 0 // depends on earlier requests
 		fmt.Fprintf(&b, "cost %+v\n", cost)
 	}
 	if explained, ok := result.Extensions["explain"].(explanation); ok && !result.Mutation {
@@ -88,50 +88,49 @@ func (tw *twins) told(e *Executor, execute func(context.Context, Request) Result
 			items[r.AccessPattern] += r.Items
 			units[r.AccessPattern] += r.ReadUnits
 		}
-		reads = fmt.Sprintf("reads %v, units %v\n", items, units) // maps are printed in the order of their keys
+		reads = fmt.Sprintf("reads %v, units %v\n", items, units) // maps are printed in key order
 	}
-	log := slices.Clone(tw.log[e])
+	log := slices.Clone(pair.log[e])
 	slices.Sort(log)
 	fmt.Fprintf(&b, "log %s\n", strings.Join(slices.Compact(log), "\n    "))
 	return b.String(), reads
 }
 
-// alike answers a request in both ways, and returns the answer.
-func (tw *twins) alike(t rapid.TB, r Request) string {
+// alike executes a request with both and compares the results. It returns the response.
+func (pair *executorPair) alike(t rapid.TB, r Request) string {
 	t.Helper()
-	executed, reads := tw.told(tw.executor, tw.executor.Execute, r)
-	expected, wanted := tw.told(tw.oracle.Executor, tw.oracle.Execute, r)
-	// Reads of a level run side by side, and whether one gives another a record in time is chance.
-	// With one processor as with many, some executions of both read the same.
+	executed, reads := pair.told(pair.executor, pair.executor.Execute, r)
+	expected, expectedReads := pair.told(pair.oracle.Executor, pair.oracle.Execute, r)
+	// Concurrent reads of a level share records only if the timing allows it. After some repetitions
+	// both sides have read the same.
 	for range 100 {
-		if reads == wanted || executed != expected {
+		if reads == expectedReads || executed != expected {
 			break
 		}
-		_, reads = tw.told(tw.executor, tw.executor.Execute, r)
-		_, wanted = tw.told(tw.oracle.Executor, tw.oracle.Execute, r)
+		_, reads = pair.told(pair.executor, pair.executor.Execute, r)
+		_, expectedReads = pair.told(pair.oracle.Executor, pair.oracle.Execute, r)
 	}
-	if executed != expected || reads != wanted {
-		t.Fatalf("%s\n%v\nexecuted: %s%s\nby the oracle: %s%s", r.Query, r.Variables, executed, reads, expected, wanted)
+	if executed != expected || reads != expectedReads {
+		t.Fatalf("%s\n%v\nexecuted: %s%s\nby the oracle: %s%s", r.Query, r.Variables, executed, reads, expected, expectedReads)
 	}
 	return executed
 }
 
-// Whatever the query, an execution gives the bytes, the errors, the costs and the reads of the
-// oracle.
+// For any query, an execution returns the same bytes, errors, costs and reads as the oracle.
 func TestAnyQueryIsExecutedAsTheOracleDoes(t *testing.T) {
 	clock := &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
+	pair := newExecutorPair(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		query := "query($yes: Boolean = true, $no: Boolean!) " + conditions(rt, drawSelections(rt, parsedSchema.Query, 4))
 		r := Request{Query: query, Variables: map[string]any{"no": false}}
 		limit := rapid.SampledFrom([]int{0, 20, 100, 300, 1000, 5000}).Draw(rt, "answer")
-		tw.executor.limits.Answer, tw.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
-		tw.alike(rt, r)
+		pair.executor.limits.Answer, pair.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
+		pair.alike(rt, r)
 	})
 }
 
-// conditions puts variants in the place of some of a query's names of types: twice, under a
-// condition, and in fragments.
+// conditions replaces some __typename fields of a query by variants: duplicates, conditions and
+// fragments.
 func conditions(t *rapid.T, query string) string {
 	parts := strings.Split(query, " __typename")
 	var b strings.Builder
@@ -147,10 +146,10 @@ func conditions(t *rapid.T, query string) string {
 	return b.String()
 }
 
-// Operations that random queries do not come by.
+// Operations that random queries do not cover.
 func TestOperationsAreExecutedAsTheOracleDoes(t *testing.T) {
 	clock := &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1)}, nil)
+	pair := newExecutorPair(t, Options{Rates: clock.rates(1<<31-1, 1)}, nil)
 	for _, c := range []struct {
 		query     string
 		variables map[string]any
@@ -171,18 +170,18 @@ func TestOperationsAreExecutedAsTheOracleDoes(t *testing.T) {
 		{`{ __type(name: "Order") { name } customer(id: "cust_01") { name } }`, nil, `"Order"`},
 		{`mutation { updateCustomer(input: {id: "nobody", name: "A"}) { userErrors { code } } }`, nil, `NOT_FOUND`},
 	} {
-		if got := tw.alike(t, Request{Query: c.query, Variables: c.variables}); !strings.Contains(got, c.want) {
+		if got := pair.alike(t, Request{Query: c.query, Variables: c.variables}); !strings.Contains(got, c.want) {
 			t.Errorf("%s\nhas no %s:\n%s", c.query, c.want, got)
 		}
 	}
 }
 
-// faults makes resolvers fail: which, of which objects and how depends on the salt alone, so that
-// both ways of executing meet the same.
+// faults makes resolvers fail. The salt determines how each call of a resolver fails. Both
+// executors therefore have the same faults.
 type faults struct {
 	salt uint32
-	// most is one in how many calls fails.
-	most uint32
+	// modulus determines how often resolvers fail: about 5 of modulus calls fail.
+	modulus uint32
 }
 
 var errOfResolver = errors.New("a resolver's own words")
@@ -191,7 +190,7 @@ func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T,
 	h := fnv.New32a()
 	fmt.Fprint(h, f.salt, field, of)
 	var none T
-	switch n := h.Sum32() % f.most; n {
+	switch n := h.Sum32() % f.modulus; n {
 	case 0:
 		return none, errOfResolver
 	case 1:
@@ -206,7 +205,7 @@ func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T,
 	return value()
 }
 
-// faultyPage is faulty for pages, which can have a record that is nil as well.
+// faultyPage makes resolvers of pages fail. A page can also contain a nil record.
 func faultyPage[T any](f *faults, field string, of any, page func() (*paging.Connection[*T], error)) (*paging.Connection[*T], error) {
 	return faulty(f, field, of, func() (*paging.Connection[*T], error) {
 		c, err := page()
@@ -301,37 +300,38 @@ func (v faultyEvent) Note(ctx context.Context, of *commerce.Event) (*string, err
 	return faulty(v.faults, "note", of.ID, func() (*string, error) { return v.OrderEventResolver.Note(ctx, of) })
 }
 
-// Whatever resolvers do, null where none may be, errors and panics, it has the same consequences.
+// Faults of resolvers have the same effects as with the oracle: null in non-null positions, errors
+// and panics.
 func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 	f, clock := &faults{}, &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
+	pair := newExecutorPair(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	seen := map[string]bool{}
 	queries := []string{
 		`{ a: customers { nodes { id orders { nodes { id customer { name } items { nodes { productId product { name } } } itemCount } } orderCount } } b: customers { edges { cursor node { orders { edges { node { id } } pageInfo { endCursor } } } } } }`,
 		`{ a: order(id: "01HVMK3P2Q0000000000000001") { id timeline { nodes { type note } } items { edges { node { product { sku } } } } } b: order(id: "01HVNR4Q3R0000000000000002") { customer { orders(first: 2) { nodes { itemCount } } } } }`,
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		f.salt, f.most = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 100}).Draw(rt, "most")
+		f.salt, f.modulus = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 100}).Draw(rt, "most")
 		query := rapid.SampledFrom(append(queries, conditions(rt, "query($yes: Boolean = true, $no: Boolean = false) "+drawSelections(rt, parsedSchema.Query, 4)))).Draw(rt, "query")
-		got := tw.alike(rt, Request{Query: query})
+		got := pair.alike(rt, Request{Query: query})
 		for _, what := range []string{"a resolver's panic", errOfResolver.Error(), nullElement, "is no good", "not today", "data null"} {
 			seen[what] = seen[what] || strings.Contains(got, what)
 		}
 	})
 	for _, what := range []string{"a resolver's panic", errOfResolver.Error(), nullElement, "is no good", "not today", "data null"} {
-		if !seen[what] && longtest.Enabled() { // in so few queries chance may leave one out
+		if !seen[what] && longtest.Enabled() { // few random queries may miss a fault
 			t.Errorf("no query met %q", what)
 		}
 	}
 }
 
-// Events are delivered alike, also those that cannot be, and those that are too long.
+// Events have the same results as with the oracle, including failing and oversized events.
 func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 	f, clock := &faults{}, &handClock{}
-	tw := newTwins(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
+	pair := newExecutorPair(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	event := &commerce.Event{ID: "01HVMK3P2Q0000000000000003", Type: commerce.EventPlaced, Actor: "ann"}
 	rapid.Check(t, func(rt *rapid.T) {
-		f.salt, f.most = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 1 << 30}).Draw(rt, "most")
+		f.salt, f.modulus = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 1 << 30}).Draw(rt, "most")
 		query := "subscription($yes: Boolean = true, $no: Boolean = false) { u: orderStatusChanged " + conditions(rt, drawSelections(rt, parsedSchema.Types["OrderUpdate"], 3)) + " }"
 		change := feed.OrderChange{OrderID: rapid.SampledFrom([]commerce.OrderID{"01HVMK3P2Q0000000000000001", "01HVNR4Q3R0000000000000002", sampleOrder}).Draw(rt, "order")}
 		if rapid.Bool().Draw(rt, "event") {
@@ -339,13 +339,13 @@ func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 		}
 		limit := rapid.SampledFrom([]int{30, 100, 1000, 100_000}).Draw(rt, "answer")
 		var delivered []string
-		for _, run := range []func(context.Context, *admittedOperation, *feed.OrderChange) (*graphql.Response, int){tw.executor.run, tw.oracle.run} {
-			tw.executor.limits.Answer, tw.oracle.limits.Answer = limit, limit
-			operation, refused := tw.executor.admit(withReported(t.Context()), Request{Query: query})
+		for _, run := range []func(context.Context, *admittedOperation, *feed.OrderChange) (*graphql.Response, int){pair.executor.run, pair.oracle.run} {
+			pair.executor.limits.Answer, pair.oracle.limits.Answer = limit, limit
+			operation, refused := pair.executor.admit(withReported(t.Context()), Request{Query: query})
 			if refused != nil {
 				return
 			}
-			response, spent := run(context.WithValue(withReported(t.Context()), twinKey{}, tw.executor), operation, &change)
+			response, spent := run(context.WithValue(withReported(t.Context()), pairKey{}, pair.executor), operation, &change)
 			var lines []string
 			for _, err := range response.Errors {
 				text, _ := json.Marshal(err)
@@ -360,10 +360,10 @@ func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 	})
 }
 
-// What is dropped of an answer is measured all the same, and what is gone back behind is whole.
+// A bounded response counts dropped bytes, and is complete after it was truncated below its limit.
 func TestAnswersKeepNoMoreThanTheirLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		a := boundedResponse{most: 100_000}
+		a := boundedResponse{limit: 100_000}
 		var whole []byte
 		var places []int
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
@@ -380,11 +380,11 @@ func TestAnswersKeepNoMoreThanTheirLimit(t *testing.T) {
 				a.out, whole = append(a.out, b...), append(whole, b...)
 				a.bound()
 			}
-			if a.offset() != len(whole) || len(a.out) > a.most+responseSlack {
+			if a.offset() != len(whole) || len(a.out) > a.limit+responseSlack {
 				rt.Fatalf("%d bytes measured, %d kept, of %d", a.offset(), len(a.out), len(whole))
 			}
-			if len(whole) <= a.most && (a.dropped > 0 || !bytes.Equal(a.out, whole)) {
-				rt.Fatalf("an answer of %d bytes is not whole", len(whole))
+			if len(whole) <= a.limit && (a.dropped > 0 || !bytes.Equal(a.out, whole)) {
+				rt.Fatalf("a response of %d bytes is incomplete", len(whole))
 			}
 		}
 	})

@@ -18,101 +18,103 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Request is a GraphQL request as a client sends it.
+// Request is a GraphQL request of a client.
 type Request struct {
-	// Query is the document's text; empty where the request names a document instead.
+	// Query is the text of the document. It is empty if the request refers to a document by ID or
+	// hash.
 	Query string
-	// DocumentID names a trusted document.
+	// DocumentID is the ID of a trusted document.
 	DocumentID string
-	// OperationName chooses among the document's operations; empty where there is only one.
+	// OperationName selects an operation of the document. It may be empty if the document has only
+	// one.
 	OperationName string
-	// Variables are the values of variables as JSON gives them, numbers as json.Number.
+	// Variables are the values of variables as decoded from JSON, with numbers as json.Number.
 	Variables map[string]any
-	// Extensions are what clients send besides; persistedQuery is read.
+	// Extensions are the extensions of the request. Only persistedQuery is used.
 	Extensions map[string]any
-	// ReadOnly refuses mutations.
+	// ReadOnly rejects mutations.
 	ReadOnly bool
-	// Paid is what Charge has taken for the request; 0 where it was not called.
+	// Paid is the number of points that Charge has charged for the request. It is 0 if Charge was not
+	// called.
 	Paid int
 }
 
-// Outcome tells how far a request came.
+// Outcome describes at which step the processing of a request ended.
 type Outcome int
 
 // Outcomes.
 const (
-	// Executed requests have data, which is null where a fault took all of it away.
+	// Executed requests have data, which may be null because of an error.
 	Executed Outcome = iota
-	// Refused requests were not executed: the response has errors and no data.
+	// Refused requests were not executed. The response has errors and no data.
 	Refused
-	// Overloaded requests were refused because those that are under way cost too much together; see
-	// admission.Cost.
+	// Overloaded requests were refused because the operations in progress have reached the limit of
+	// concurrent cost; see admission.Cost.
 	Overloaded
-	// NotReadOnly requests were refused because Request.ReadOnly allows no mutations.
+	// NotReadOnly requests were refused because they are mutations and Request.ReadOnly is set.
 	NotReadOnly
-	// RateLimited requests were refused because who makes them has asked for too much lately; see
-	// Rates.
+	// RateLimited requests were refused because the caller has exceeded the rate limit; see
+	// Options.Rates.
 	RateLimited
 )
 
-// Result is the answer to a request.
+// Result is the result of a request.
 type Result struct {
 	*graphql.Response
 	Outcome Outcome
-	// Mutation reports whether the request was a mutation and executed. Then it is not to be sent
-	// again without a thought.
+	// Mutation reports whether a mutation was executed. Clients should not blindly repeat the request
+	// then.
 	Mutation bool
-	// RetryAfter is how long it takes until a RateLimited request fits.
+	// RetryAfter is the time until the caller has enough points for a RateLimited request.
 	RetryAfter time.Duration
-	// Refusal is why an Overloaded request was refused.
+	// Refusal is the reason for an Overloaded request.
 	Refusal *admission.Refusal
 }
 
-// Executor answers GraphQL requests. It is safe for concurrent use.
+// Executor executes GraphQL requests. It is safe for concurrent use.
 //
-// A request passes these checks before anything is read. The document is found, or parsed, kept
-// within limits and validated; its operation is chosen and the variables are coerced (package
-// document). The operation is prepared; the caller has permission for all that it selects; its cost
-// is within the limit (package operation). The caller's rate and the quota of concurrent cost have
-// room for it (packages rate and admission). Then an execution runs it, with a budget of requests
-// (Limits.Requests) and a limit of the response (response.go).
+// A request passes these checks before anything is read. Package document finds or parses the
+// document, checks its limits and validates it. It selects the operation and coerces the variables.
+// Package operation prepares the operation, and checks the caller's permissions and the cost.
+// Packages rate and admission check the caller's rate limit and the quota of concurrent cost. An
+// execution then runs the operation with a limited number of DynamoDB requests (Limits.Requests)
+// and a limited response (response.go).
 //
-// The operations that are being executed share admission.Cost: their responses grow in memory at
-// the same time, so that a limit for each, and one for how many there are, would let two hundred of
-// the largest take gigabytes. The events of subscriptions have admission.Events, so that a change
-// that ten thousand follow keeps no query out. Events wait in the feed, which ends subscriptions
-// that fall behind.
+// Concurrent operations share admission.Cost, because their responses are in memory at the same
+// time. Without this pool, two hundred operations of the maximum cost could need gigabytes. Events
+// of subscriptions use admission.Events instead, so a change with ten thousand subscribers does not
+// block queries. Waiting events are buffered in the change feed, which ends subscriptions that fall
+// behind.
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
 	fields   *fieldResolvers
 	preparer *operation.Preparer
-	// plans reports whether to look ahead. Without a plan the responses are the same and take more
-	// requests.
+	// plans enables the look-ahead. Without it, responses are the same but need more requests.
 	plans  bool
 	limits document.Limits
 	costs  operation.Costs
 	rates  *rate.Limiter
-	// anonymousRates has the buckets of callers without a token. They are kept apart: however many
-	// addresses callers have, they make the server forget no other bucket.
+	// anonymousRates limits callers without a token. The separate limiter keeps a large number of
+	// addresses from evicting the buckets of authenticated callers.
 	anonymousRates *rate.Limiter
 	pools          *admission.Controller
 	documents      *document.Store
-	// eventTime is how long each event's execution can take, and followed are the documents that
-	// subscriptions hold.
+	// eventTime is the time limit for each event. followed counts the memory of the documents and
+	// variables that subscriptions hold.
 	eventTime time.Duration
 	followed  *document.Held
 }
 
-// admittedOperation is an operation that can be executed.
+// admittedOperation is an operation that passed all checks.
 type admittedOperation struct {
 	*graphql.OperationContext
 	document *document.Document
 	prepared *operation.Prepared
 	cost     int
-	// work is what finding and preparing it took.
+	// work is the work of finding and preparing the operation.
 	work document.Work
-	// paid is what was taken for it; nil where there are no rate limits.
+	// paid are the reserved points. It is nil without rate limits.
 	paid *rate.Reservation
 }
 
@@ -129,7 +131,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
 	limits := setting.OrDefaults(opts.Limits)
 	if opts.Rates.Burst > 0 {
-		limits.Cost = min(limits.Cost, opts.Rates.Burst) // what never fits is not told to wait
+		limits.Cost = min(limits.Cost, opts.Rates.Burst) // an operation above the burst could never run
 	}
 	fields := newFieldResolvers(r, newExecutionContext(&graphql.OperationContext{}, schema, nil))
 	costs := operation.NewCosts(served, limits, dynamo.NewBounds(1).WriteUnits)
@@ -154,17 +156,17 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	}
 }
 
-// Execute answers one request. All that goes wrong is in the result. A subscription is refused, as
-// it has more than one answer: see Start.
+// Execute executes a request. All errors are part of the result. It rejects subscriptions, which
+// need Start.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 		o.paid.Settle(0, nil)
-		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription has more than one answer: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
+		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription requires a streaming transport: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	})
 	return result
 }
 
-// start executes a query or a mutation, and has a subscription begun by subscribe.
+// start executes a query or a mutation. For a subscription, it calls subscribe.
 func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Stream, Result)) (stream *Stream, result Result) {
 	ctx = withReported(ctx)
 	defer func() {
@@ -183,19 +185,19 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 	}
 }
 
-// admit makes an operation that can be executed of a request, and takes what it can cost; or it is
-// the answer that tells why not.
+// admit prepares the operation of a request and reserves its cost. If the request is refused, it
+// returns the result for the client instead.
 func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
 	if r.Paid == 0 {
-		var limited *Result
-		if r.Paid, limited = e.Charge(ctx, 0); limited != nil {
-			return nil, limited
+		var refused *Result
+		if r.Paid, refused = e.Charge(ctx, 0); refused != nil {
+			return nil, refused
 		}
 	}
 	o, outcome, errs := e.prepare(ctx, r)
-	worked := operation.WorkPoints(o.work)
-	rates.Deduct(principal, worked)
+	workPoints := operation.WorkPoints(o.work)
+	rates.Deduct(principal, workPoints)
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
 		for _, err := range errs[:min(len(errs), errcode.MaxErrors)] {
@@ -203,18 +205,18 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 		}
 		return nil, &refused
 	}
-	paid, wait := rates.Reserve(principal, o.cost, r.Paid+worked)
+	paid, wait := rates.Reserve(principal, o.cost, r.Paid+workPoints)
 	if wait > 0 {
-		return nil, &Result{Response: rates.Refuse(principal, o.Operation.Position, o.cost, r.Paid+worked, wait), Outcome: RateLimited, RetryAfter: wait}
+		return nil, &Result{Response: rates.Refuse(principal, o.Operation.Position, o.cost, r.Paid+workPoints, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	o.paid = paid
 	return o, nil
 }
 
-// Charge takes the points of a request of so many bytes, which has arrived and is not yet decoded:
-// the least that a request costs, and its bytes. They are for Request.Paid. A caller who does not
-// have as many is refused. The points are kept whatever becomes of the request.
-func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, limited *Result) {
+// Charge charges the minimum cost of a request and the points for its bytes. The server calls it
+// before it decodes the request, and sets Request.Paid to the result. Charge refuses a caller who
+// does not have enough points. The points are not refunded.
+func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
 	paid, wait := rates.Charge(principal, bytes/operation.PointBytes)
 	if wait > 0 {
@@ -223,7 +225,7 @@ func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, limited *Re
 	return paid, nil
 }
 
-// ratesOf returns the limiter that has the caller's bucket.
+// ratesOf returns the limiter with the caller's bucket.
 func (e *Executor) ratesOf(ctx context.Context) *rate.Limiter {
 	if e.resolver.principal(ctx).Role == commerce.RoleAnonymous {
 		return e.anonymousRates
@@ -231,7 +233,7 @@ func (e *Executor) ratesOf(ctx context.Context) *rate.Limiter {
 	return e.rates
 }
 
-// execute executes a query or a mutation, if there is room for what it costs.
+// execute executes a query or a mutation if admission.Cost has capacity for its cost.
 func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
 	defer func() { operation.paid.Settle(spent, result.Response) }()
@@ -249,15 +251,15 @@ func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
 	return &graphql.Response{Errors: gqlerror.List{e.resolver.present(ctx, err)}}
 }
 
-// prepare makes an operation that can be executed of a request, or tells what is wrong with it;
-// then there is only the work that it took.
+// prepare prepares the operation of a request, or returns errors. If it returns errors, the
+// operation contains only the work.
 func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, Outcome, gqlerror.List) {
 	start, o := graphql.Now(), &admittedOperation{}
-	who, access := e.resolver.principal(ctx), e.resolver.access
-	if who.Role == 0 {
+	principal, access := e.resolver.principal(ctx), e.resolver.access
+	if principal.Role == 0 {
 		return o, Refused, gqlerror.List{unauthenticated()}
 	}
-	quiet := access.Quiet(who)
+	quiet := access.Quiet(principal)
 	doc, work, missing := e.documents.Find(ctx, r.DocumentID, r.Query, r.Extensions, quiet)
 	if o.work = work; missing != nil {
 		return o, Refused, gqlerror.List{missing}
@@ -265,8 +267,8 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	chosen := doc.Operation(r.OperationName)
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
-		// Whatever else is wrong with it.
-		return o, NotReadOnly, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "this way of asking changes nothing: send a mutation with POST")}
+		// The method is wrong even if the document has errors, too.
+		return o, NotReadOnly, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "mutations are not allowed in this request: send them with POST")}
 	case len(doc.Errors(quiet)) > 0:
 		return o, Refused, doc.Errors(quiet)
 	case chosen == nil:
@@ -279,9 +281,9 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	prepared, work := e.preparer.Prepare(doc, chosen, variables)
 	o.work.Visited += work.Visited
 	if prepared.TooLarge {
-		return o, Refused, gqlerror.List{errcode.New(chosen.Position, document.Codes.Cost, "the %s selects more than %d fields where every fragment is spread: select fewer", chosen.Operation, document.MaxExpanded)}
+		return o, Refused, gqlerror.List{errcode.New(chosen.Position, document.Codes.Cost, "the %s selects more than %d fields with its fragments expanded: select fewer fields", chosen.Operation, document.MaxExpanded)}
 	}
-	if errs := access.Check(who, prepared, variables); len(errs) > 0 {
+	if errs := access.Check(principal, prepared, variables); len(errs) > 0 {
 		return o, Refused, errs
 	}
 	cost := prepared.Cost(variables)

@@ -6,13 +6,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// explanation is what extensions.explain holds: what a query read of the table, and what it cost.
+// explanation is the content of extensions.explain: the DynamoDB requests of an operation and their
+// units.
 type explanation struct {
 	Requests []explainedRequest `json:"requests"`
 	Totals   explainedTotals    `json:"totals"`
 }
 
-// explainedRequest is one request to DynamoDB.
+// explainedRequest is a request to DynamoDB.
 type explainedRequest struct {
 	AccessPattern string  `json:"accessPattern"`
 	Operation     string  `json:"operation"`
@@ -23,12 +24,12 @@ type explainedRequest struct {
 	ReadUnits     float64 `json:"readUnits"`
 	WriteUnits    float64 `json:"writeUnits"`
 	DurationMs    float64 `json:"durationMs"`
-	// Wave is the round trip that the request belongs to, from 1.
+	// Wave is the number of the round trip that the request belongs to, starting at 1.
 	Wave int `json:"wave"`
 }
 
-// explainedTotals sum the requests up. RoundTrips is the longest chain of requests that had to wait
-// for one another.
+// explainedTotals are the sums over all requests. RoundTrips is the length of the longest chain of
+// dependent requests.
 type explainedTotals struct {
 	Requests   int     `json:"requests"`
 	RoundTrips int     `json:"roundTrips"`

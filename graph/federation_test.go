@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Those who compose schemas are told it, also where clients are not; what serves only them, clients
-// cannot write.
+// Composition tools get the directives that they need, even without introspection. Clients cannot
+// use these directives.
 func TestService(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		e := NewExecutor(Options{Store: storetest.Sample(t, storetest.Engines()[0].Client(t)), NoIntrospection: off})
@@ -22,7 +22,7 @@ func TestService(t *testing.T) {
 		}
 		for _, query := range []string{`{ _service @key(fields: "sdl") { sdl } }`, `query ($f: federation__FieldSet) { _service { sdl } }`, `{ _service @shareable { sdl } }`} {
 			if _, got := execute(t, e, Request{Query: query}); string(got.Data) != "null" || len(got.Errors) == 0 || !strings.Contains(got.Errors[0].Message, "nknown") {
-				t.Errorf("%s is answered %s, %v", query, got.Data, got.Errors)
+				t.Errorf("%s has the response %s, %v", query, got.Data, got.Errors)
 			}
 		}
 	}

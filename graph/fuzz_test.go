@@ -13,10 +13,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Whatever a client sends as document and variables, it gets an answer, and no fault of the server.
+// Any document with any variables gets a response without an INTERNAL error.
 //
-// go test ./graph -fuzz FuzzRequests searches on; what it finds is kept in testdata/fuzz and tried
-// by every test run.
+// `go test ./graph -fuzz FuzzRequests` searches for failing inputs. It stores them in
+// testdata/fuzz, and every test run repeats them.
 func FuzzRequests(f *testing.F) {
 	store := storetest.Sample(f, storetest.Engines()[0].Client(f))
 	var faults struct {
@@ -58,7 +58,7 @@ func FuzzRequests(f *testing.F) {
 		if err := d.Decode(&given); err != nil {
 			given = nil
 		}
-		// It is no measure of time: it only ends what does not come to an end.
+		// The limit is generous. It only stops requests that do not terminate.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for _, executor := range []*Executor{e, closed} {

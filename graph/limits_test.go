@@ -19,7 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// unread is an executor whose table nobody can read: all that reaches it was refused before.
+// unread returns an executor with a store that cannot be read. Requests that reach the store fail.
 func unread(t *testing.T, limits document.Limits) *Executor {
 	t.Helper()
 	return NewExecutor(Options{Limits: limits, Report: func(_ context.Context, err error) { t.Error(err) }})
@@ -30,7 +30,7 @@ func refusals(e *Executor, query string) gqlerror.List {
 	return errs
 }
 
-// numbered repeats a text, with %d replaced by 0, 1, 2 and so on.
+// numbered repeats a text n times and replaces %d by 0, 1, 2 and so on.
 func numbered(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -43,8 +43,8 @@ func nested(n int, before, inner, after string) string {
 	return strings.Repeat(before, n) + inner + strings.Repeat(after, n)
 }
 
-// Each limit lets through what is at it, and refuses what is one over it, with its code, its
-// numbers and a place.
+// Each limit accepts a document at the limit and rejects a document just above it. The error has
+// the limit's code, its numbers and a location.
 func TestLimits(t *testing.T) {
 	standard := setting.OrDefaults(document.Limits{})
 	untested := map[string]bool{}
@@ -63,7 +63,7 @@ func TestLimits(t *testing.T) {
 		limits     document.Limits
 		passes     string
 		refused    string
-		says       []string
+		message    []string
 	}{
 		{"tokens", document.Codes.Tokens, document.Limits{Tokens: 20}, `{` + strings.Repeat("__typename ", 18) + `}`, `{` + strings.Repeat("__typename ", 19) + `}`, []string{"21", "20"}},
 		{"tokens with comments", document.Codes.Tokens, document.Limits{Tokens: 20}, `{__typename}`, strings.Repeat("#\n", 18) + `{__typename}`, []string{"21", "20"}},
@@ -110,7 +110,7 @@ func TestLimits(t *testing.T) {
 			if len(errs) == 0 || errs[0].Extensions["code"] != c.code || len(errs[0].Locations) != 1 {
 				t.Fatalf("%.200s: %v, want %s and its place", c.refused, errs, c.code)
 			}
-			for _, number := range c.says {
+			for _, number := range c.message {
 				if !strings.Contains(" "+strings.ReplaceAll(strings.ReplaceAll(errs[0].Message, ",", " "), ":", " ")+" ", " "+number+" ") {
 					t.Errorf("%q does not say %s", errs[0].Message, number)
 				}
@@ -122,7 +122,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// fan are fragments that each spread the next one n times.
+// fan returns fragments that each spread the next one n times.
 func fan(names string, n int) string {
 	var b strings.Builder
 	for _, name := range names {
@@ -131,14 +131,14 @@ func fan(names string, n int) string {
 	return b.String()
 }
 
-// Whatever the fragments do, a document is measured, and refused where it is wrong.
+// Documents with any kind of fragments are measured and rejected if they are invalid.
 func TestFragmentsThatAreWrong(t *testing.T) {
 	e := unread(t, document.Limits{})
 	long := strings.Repeat("x", 200+1)
-	for query, says := range map[string]string{
-		`{...F} fragment F on Query{...F}`:                                              `"F" is spread inside itself`,
-		`{...F} fragment F on Query{...G} fragment G on Query{__typename ...F}`:         `"F" is spread inside itself`,
-		`{__typename} fragment F on Query{...G} fragment G on Query{...on Query{...F}}`: `"F" is spread inside itself`,
+	for query, message := range map[string]string{
+		`{...F} fragment F on Query{...F}`:                                              `"F" spreads itself`,
+		`{...F} fragment F on Query{...G} fragment G on Query{__typename ...F}`:         `"F" spreads itself`,
+		`{__typename} fragment F on Query{...G} fragment G on Query{...on Query{...F}}`: `"F" spreads itself`,
 		`{...F}`: `Unknown fragment "F"`,
 		`{...F} fragment F on Query{__typename} fragment F on Query{...F}`: "only one fragment",
 		`{__typename} fragment F on Query{__typename}`:                     "never used",
@@ -161,13 +161,13 @@ func TestFragmentsThatAreWrong(t *testing.T) {
 		`{a} fragment F on ` + long + `{a}`:     "201 bytes",
 	} {
 		errs := refusals(e, query)
-		if len(errs) == 0 || !strings.Contains(errs[0].Message, says) || len(errs[0].Locations) == 0 {
-			t.Errorf("%s: %v, want %q", query, errs, says)
+		if len(errs) == 0 || !strings.Contains(errs[0].Message, message) || len(errs[0].Locations) == 0 {
+			t.Errorf("%s: %v, want %q", query, errs, message)
 		}
 	}
 }
 
-// What tools send, and what this repository shows, is within limits.
+// Introspection queries of tools and all examples in this repository are within the limits.
 func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 	e, shallow := unread(t, document.Limits{}), unread(t, document.Limits{Depth: 8, Tokens: 185, IntrospectionDepth: 1})
 	standard, err := os.ReadFile("testdata/introspection.graphql")
@@ -186,7 +186,7 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 	for name, query := range queries {
 		doc := e.documents.Parse(query, false)
 		if name == "introspection" {
-			doc = shallow.documents.Parse(query, false) // as small as the limits' settings say
+			doc = shallow.documents.Parse(query, false) // within the limits in the settings
 		}
 		if len(doc.Errors(false)) > 0 {
 			t.Errorf("%s: %v", name, doc.Errors(false))
@@ -201,7 +201,7 @@ func TestHonestDocumentsAreWithinLimits(t *testing.T) {
 	}
 }
 
-// examples are the queries of the golden files, the documentation and GraphiQL's tabs.
+// examples returns the queries of the golden files, the documentation and GraphiQL's tabs.
 func examples(t testing.TB) map[string]string {
 	t.Helper()
 	queries := map[string]string{}
@@ -251,7 +251,7 @@ func files(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// Clients look codes up in docs/limits.md: it has all that there are, and no others.
+// docs/limits.md documents exactly the existing error codes.
 func TestDocumentedCodes(t *testing.T) {
 	source, err := os.ReadFile("errcode/errcode.go")
 	if err != nil {
@@ -282,7 +282,7 @@ func TestDocumentedCodes(t *testing.T) {
 	}
 }
 
-// Messages repeat little of what was sent, and there are not more of them than anybody reads.
+// Messages quote only a small part of the request, and the number of errors is limited.
 func TestMessagesStayShort(t *testing.T) {
 	e := unread(t, document.Limits{})
 	long := strings.Repeat("x", 100_000)

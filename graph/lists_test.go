@@ -10,10 +10,10 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 )
 
-// Every argument of a list but those that choose the page is part of the list's cursors, and of the
-// key by which its loader knows the page. Else a cursor of one list would be accepted by another.
+// Every argument of a list that selects records is part of the list's cursors and of its loader's
+// key. Otherwise one list would accept a cursor of another list.
 func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
-	e := newTwins(t, Options{}, nil).executor
+	e := newExecutorPair(t, Options{}, nil).executor
 	pagingNames := []string{"first", "after", "last", "before"}
 	// sample returns one of two values of a type.
 	var sample func(of *ast.Type, n int) any

@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// An operation that there is no room for is not executed; small ones are, and so is it once there
-// is room.
+// An operation is refused if the concurrent cost has no capacity for it. Cheap operations are
+// executed, and so is the operation when there is capacity again.
 func TestOverload(t *testing.T) {
 	e := executor(t, Options{Admission: admission.New(admission.Sizes{admission.Cost: 5000})})
 	large, small := Request{Query: `{ orders(first: 100) { nodes { a: id b: id c: id d: id e: id f: id g: id h: id i: id j: id k: id l: id m: id n: id o: id p: id q: id r: id s: id t: id u: id } } }`}, Request{Query: `{ __typename }`}
@@ -24,9 +24,9 @@ func TestOverload(t *testing.T) {
 		t.Errorf("a small one: outcome %d, errors %v", got.Outcome, got.Errors)
 	}
 	e.pools[admission.Cost].Give(others, 3000)
-	for range 5 { // each gives back what it has taken
+	for range 5 { // each operation releases its cost
 		if got := e.Execute(t.Context(), large); got.Outcome != Executed || len(got.Errors) > 0 {
-			t.Errorf("with room: outcome %d, errors %v", got.Outcome, got.Errors)
+			t.Errorf("with capacity: outcome %d, errors %v", got.Outcome, got.Errors)
 		}
 	}
 }

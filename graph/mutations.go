@@ -8,20 +8,21 @@ import (
 	"github.com/ordergraph/ordergraph/graph/input"
 )
 
-// Payload is what a mutation answers: the record, or why the rules refused.
+// Payload is the payload of a mutation: the record, or the reasons why the business rules rejected
+// the mutation.
 type Payload[T any] struct {
-	// Value is the record as the mutation left it; with a VersionConflict as it is; else nil where
-	// the mutation was refused.
+	// Value is the record after the mutation. With a VersionConflict, Value is the current record. It
+	// is nil if the mutation was rejected for another reason.
 	Value *T
-	// UserErrors are why it was not done, empty where it was.
+	// UserErrors are the reasons for the rejection. It is empty if the mutation succeeded.
 	UserErrors []commerce.Refusal
 }
 
-// mutate makes a mutation's payload: it checks the input, has the change made, and tells what the
-// rules refused. Faults are errors of the field.
+// mutate executes a mutation and returns its payload. It validates the input, calls do, and
+// converts violations of business rules to user errors. Other errors become errors of the field.
 func mutate[C, T any](ctx context.Context, r *Resolver, do func(context.Context, change.Caller, C) (*T, error), command func(*input.Checks) C, key *string) (*Payload[T], error) {
 	c := input.NewChecks(r.store.Currency())
-	asked := command(c)
+	validCommand := command(c)
 	caller, err := r.caller(ctx)
 	if err != nil {
 		return nil, err
@@ -30,14 +31,15 @@ func mutate[C, T any](ctx context.Context, r *Resolver, do func(context.Context,
 	if err := c.Err(); err != nil {
 		return payload[T](nil, err)
 	}
-	p, err := payload(do(ctx, caller, asked))
+	p, err := payload(do(ctx, caller, validCommand))
 	if p != nil && p.Value != nil {
 		planPayload(ctx, p.Value)
 	}
 	return p, err
 }
 
-// payload tells a refusal from a fault.
+// payload returns a payload if err is nil or a violation of business rules. It returns any other
+// error.
 func payload[T any](value *T, err error) (*Payload[T], error) {
 	refusals := commerce.RefusalsOf(err)
 	if err != nil && refusals == nil {

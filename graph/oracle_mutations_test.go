@@ -23,14 +23,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// reproducible returns an order book whose times and IDs depend on nothing but the clock and the
-// changes that are made to it.
+// reproducible returns an order book with times and IDs that depend only on its clock and its
+// changes.
 func reproducible(t testing.TB, clock *handClock) *dynamo.Store {
 	t.Helper()
 	return reproducibleOn(t, storetest.Engines()[0].Client(t), clock)
 }
 
-// reproducibleOn is the same on an engine.
+// reproducibleOn is like reproducible, for a given engine.
 func reproducibleOn(t testing.TB, db *dynamodb.Client, clock *handClock) *dynamo.Store {
 	t.Helper()
 	store := storetest.NewTable(t, db, dynamo.Options{
@@ -57,7 +57,7 @@ func (l *locked) Read(b []byte) (int, error) {
 	return l.from.Read(b)
 }
 
-// inputValues are what a random mutation gives to input fields of a name, as GraphQL spells it.
+// inputValues are the GraphQL literals that random mutations use for input fields, by field name.
 var inputValues = map[string][]string{
 	"id":              {`"new_1"`, `"new_2"`, `"cust_01"`, `"prod_100"`, `"a#b"`},
 	"customerId":      {`"cust_01"`, `"cust_001"`, `"new_1"`, `"nobody"`},
@@ -81,7 +81,7 @@ var inputValues = map[string][]string{
 	"hireDate":        {`"2026-01-01"`},
 }
 
-// inputValue draws the value of an input field, as GraphQL spells it.
+// inputValue draws a GraphQL literal for an input field.
 func inputValue(t *rapid.T, name string, typ *ast.Type) string {
 	if values := inputValues[name]; values != nil {
 		return rapid.SampledFrom(values).Draw(t, name)
@@ -109,7 +109,7 @@ func inputValue(t *rapid.T, name string, typ *ast.Type) string {
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-// drawMutation draws a mutation of one to three fields.
+// drawMutation draws a mutation with one to three fields.
 func drawMutation(t *rapid.T) string {
 	var fields []string
 	for i := range rapid.IntRange(1, 3).Draw(t, "mutations") {
@@ -125,25 +125,25 @@ func drawMutation(t *rapid.T) string {
 	return "mutation($yes: Boolean = true, $no: Boolean = false) { __typename " + strings.Join(fields, " ") + " }"
 }
 
-// Whatever the mutation, an execution answers it as the oracle does, and leaves the same records.
-// And it forgets nothing: all that a payload reads was planned.
+// For any mutation, an execution returns the same response as the oracle and leaves the same
+// records. All reads of the payload are planned.
 func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 	clock, now := &handClock{}, &handClock{now: hardStart.AddDate(1, 0, 0)}
-	tw := newTwins(t, Options{Store: reproducible(t, now), Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
-	tw.oracle.resolver.store = reproducible(t, now)
+	pair := newExecutorPair(t, Options{Store: reproducible(t, now), Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
+	pair.oracle.resolver.store = reproducible(t, now)
 	seen := map[string]bool{}
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Request{Query: conditions(rt, drawMutation(rt))}
 		limit := rapid.SampledFrom([]int{0, 100, 5000}).Draw(rt, "answer")
-		tw.executor.limits.Answer, tw.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
+		pair.executor.limits.Answer, pair.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
 		now.forward(time.Second)
-		got := tw.alike(rt, r)
+		got := pair.alike(rt, r)
 		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", document.Codes.Answer} {
 			seen[what] = seen[what] || strings.Contains(got, what)
 		}
 	})
 	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", document.Codes.Answer} {
-		if !seen[what] && longtest.Enabled() { // in so few mutations chance may leave one out
+		if !seen[what] && longtest.Enabled() { // few random mutations may miss a result
 			t.Errorf("no mutation met %q", what)
 		}
 	}
@@ -160,12 +160,12 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 		slices.Sort(lines)
 		return strings.Join(lines, "\n")
 	}
-	if executed, expected := records(tw.executor.resolver.store), records(tw.oracle.resolver.store); executed != expected {
+	if executed, expected := records(pair.executor.resolver.store), records(pair.oracle.resolver.store); executed != expected {
 		t.Errorf("the records differ:\n%s\nby the oracle:\n%s", executed, expected)
 	}
 }
 
-// What a payload selects of its record is planned: lists and references of one kind share requests,
+// The selection of a payload's record is planned: lists and references of one kind share requests,
 // as in a query.
 func TestPayloadsArePlanned(t *testing.T) {
 	e := executor(t, Options{})
@@ -189,8 +189,8 @@ func TestPayloadsArePlanned(t *testing.T) {
 	}
 }
 
-// A record that a payload shows is the one that the mutation left, also where the payload goes back
-// to it.
+// A payload shows the record as the mutation left it, even if the selection leads back to the
+// record.
 func TestPayloadsGoBackToTheirRecord(t *testing.T) {
 	e := executor(t, Options{})
 	result := e.Execute(t.Context(), Request{Query: `mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status items { nodes { order { status version } } } } } }`})

@@ -16,11 +16,11 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// oracle executes operations with gqlgen's generated code. Everything before and after is the
-// Executor's. What it answers is what an execution has to answer.
+// oracle executes operations with gqlgen's generated code. All other steps are the Executor's. An
+// execution must return the same results.
 type oracle struct{ *Executor }
 
-// Execute answers a query or a mutation.
+// Execute executes a query or a mutation.
 func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
 	ctx = withReported(ctx)
 	operation, refused := o.admit(ctx, r)
@@ -32,13 +32,13 @@ func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
 	return Result{Response: response, Mutation: operation.Operation.Operation == ast.Mutation}
 }
 
-// run is Executor.run by the generated code.
+// run is like Executor.run, but uses the generated code.
 func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *feed.OrderChange) (*graphql.Response, int) {
-	x := o.begin(ctx, prepared)
+	x := o.newExecution(ctx, prepared)
 	given := prepared.OperationContext
 	executed := &graphql.OperationContext{RawQuery: given.RawQuery, Variables: given.Variables, Doc: given.Doc, Operation: given.Operation, RecoverFunc: given.RecoverFunc}
 	root := map[ast.Operation]string{ast.Query: "Query", ast.Mutation: "Mutation", ast.Subscription: "Subscription"}[given.Operation.Operation]
-	var spent, pages atomic.Int64 // root fields are resolved side by side
+	var spent, pages atomic.Int64 // root fields are resolved concurrently
 	executed.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
 		field := graphql.GetFieldContext(ctx).Field
 		at := &operation.Field{Field: field.Field}
@@ -115,7 +115,7 @@ func (o oracle) event(ctx context.Context, operation *graphql.OperationContext, 
 	return data.Bytes()
 }
 
-// valuesIn is how many values a value has that was marshaled.
+// valuesIn returns the number of values in a marshaled value.
 func valuesIn(made graphql.Marshaler) int {
 	var text bytes.Buffer
 	made.MarshalGQL(&text)
@@ -126,7 +126,7 @@ func valuesIn(made graphql.Marshaler) int {
 	return values(value)
 }
 
-// asksBeyond is what a connection's pageInfo is asked for.
+// asksBeyond returns the fields of pageInfo that a connection selects.
 func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b operation.Beyond) {
 	for _, part := range graphql.CollectFields(op, f.Selections, []string{f.Definition.Type.Name()}) {
 		if part.Name != "pageInfo" {
@@ -140,9 +140,9 @@ func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b opera
 	return b
 }
 
-// loading returns a context in which resolvers can load.
+// loading returns a context with loaders for resolvers.
 func loading(ctx context.Context, e *Executor) context.Context {
-	x := e.begin(ctx, &admittedOperation{OperationContext: &graphql.OperationContext{}, prepared: &operation.Prepared{}})
+	x := e.newExecution(ctx, &admittedOperation{OperationContext: &graphql.OperationContext{}, prepared: &operation.Prepared{}})
 	x.load(e.resolver.store, "")
 	return x.resolverCtx
 }

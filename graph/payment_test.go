@@ -25,7 +25,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// rated is an executor with rate limits, and its clock.
+// rated returns an executor with rate limits, and its clock.
 func rated(t *testing.T, burst, restore int, opts Options) (*Executor, *handClock) {
 	t.Helper()
 	clock := &handClock{}
@@ -33,18 +33,18 @@ func rated(t *testing.T, burst, restore int, opts Options) (*Executor, *handCloc
 	return executor(t, opts), clock
 }
 
-// told is extensions.cost of a result.
+// toldOf returns extensions.cost of a result.
 func toldOf(t rapid.TB, result Result) rate.Cost {
 	t.Helper()
-	told, ok := result.Extensions["cost"].(rate.Cost)
+	cost, ok := result.Extensions["cost"].(rate.Cost)
 	if !ok {
-		t.Fatalf("the answer tells no cost: %v, %v", result.Extensions, result.Errors)
+		t.Fatalf("the response has no cost: %v, %v", result.Extensions, result.Errors)
 	}
-	return told
+	return cost
 }
 
-// An operation costs what its answer has, and the pages and mutations that made it; what it could
-// have cost besides is given back.
+// The actual cost of an operation consists of the values in its response, its pages and its
+// mutations. The rest of the reserved cost is refunded.
 func TestActualCosts(t *testing.T) {
 	for _, c := range []struct {
 		query  string
@@ -54,7 +54,7 @@ func TestActualCosts(t *testing.T) {
 		{`{ a: __typename ...F } fragment F on Query { b: __typename }`, 2},
 		{`{ __typename @skip(if: true) }`, rate.RefusedCost},
 		{`{ customer(id: "nobody") { name email } }`, 1},
-		{`{ customer(id: "nobody") { name email orders { nodes { id } } } }`, 2}, // the list is read beside the record
+		{`{ customer(id: "nobody") { name email orders { nodes { id } } } }`, 2}, // the list is read together with the record
 		{`{ customer(id: "cust_01") { name email } }`, 3},
 		{`{ customer(id: "cust_01") { name name @include(if: true) email @skip(if: true) } }`, 2},
 		{`{ customer(id: "cust_01") { phoneNumbers } }`, 2},
@@ -76,8 +76,8 @@ func TestActualCosts(t *testing.T) {
 	}
 }
 
-// A long answer costs its bytes, also where that is more than was taken before, as far as there is
-// anything left.
+// A large response is charged by its bytes, even beyond the reserved cost, as long as the caller
+// has points.
 func TestLongAnswersPayForTheirBytes(t *testing.T) {
 	e, _ := rated(t, 100, 1, Options{Limits: document.Limits{Cost: 10_000}})
 	sdl := Request{Query: `{ _service { sdl } }`}
@@ -91,11 +91,11 @@ func TestLongAnswersPayForTheirBytes(t *testing.T) {
 	}
 }
 
-// A document pays for being parsed, validated and prepared, whether it is refused or not. One that
-// is kept does not. What it pays counts towards the cost of the operation.
+// Parsing, validating and preparing a document costs points, whether the document is valid or not.
+// A cached document costs nothing. The points are part of the operation's cost.
 func TestDocumentsPayForTheirWork(t *testing.T) {
-	// 725 nodes are parsed. Those of C are visited 61 times: below the operation, A, B and by itself.
-	// A tree is built of each set of conditions, which visits every fragment once.
+	// 725 nodes are parsed. The nodes of C are visited 61 times: below the operation, A, B and by
+	// itself. A tree is built for each combination of conditions and visits every fragment once.
 	nested := func(field string, yes bool) Request {
 		return Request{
 			Query:     `query($yes: Boolean!) {customer(id: "x") {...A ...B @include(if: $yes)}}` + strings.ReplaceAll(fan("AB", 5), "Query", "Customer") + `fragment C on Customer{` + strings.Repeat(field+" ", 700) + `}`,
@@ -124,8 +124,8 @@ func TestDocumentsPayForTheirWork(t *testing.T) {
 	}
 }
 
-// Whatever the query, it costs no less than its answer has values, no more than was taken
-// beforehand, and it tells what the bucket lost.
+// For any query, the charged cost is at least the number of values in the response and at most the
+// reserved cost. extensions.cost reports the points that the bucket lost.
 func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 	e, _ := rated(t, 1<<31-1, 1, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, IntrospectionDepth: 100, Depth: 100, Tokens: 1 << 20}})
 	largest := 0
@@ -156,15 +156,15 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		}
 	})
 	if largest < 50 && longtest.Enabled() {
-		t.Errorf("the largest answer has %d values", largest)
+		t.Errorf("the largest response has %d values", largest)
 	}
 }
 
-// What does not fit is not executed and told when it does; then it is executed. What is refused for
-// other reasons costs a point.
+// An operation without enough points is refused with the time until it can run, and is executed
+// after that time. A request that is refused for other reasons costs one point.
 func TestRateLimited(t *testing.T) {
 	e, clock := rated(t, 200, 20, Options{Limits: document.Limits{Cost: 200}})
-	large := Request{Query: `query($n: Int) { customers(first: $n) { nodes { id name email } } }`, Variables: map[string]any{"n": json.Number("47")}} // it costs 200
+	large := Request{Query: `query($n: Int) { customers(first: $n) { nodes { id name email } } }`, Variables: map[string]any{"n": json.Number("47")}} // costs 200
 	if got := toldOf(t, e.Execute(t.Context(), large)); got.Requested != 200 || got.Actual > 100 {
 		t.Fatalf("the first time: %+v", got)
 	}
@@ -190,14 +190,14 @@ func TestRateLimited(t *testing.T) {
 	if left := e.rates.Available("anonymous"); left != 200-3*rate.RefusedCost {
 		t.Errorf("%d points are left after three that were refused", left)
 	}
-	// When there is no point left, nothing is even parsed.
+	// Without points, the document is not even parsed.
 	e.rates.Take("anonymous", e.rates.Available("anonymous"), 0)
 	if got := e.Execute(t.Context(), Request{Query: `{`}); got.Outcome != RateLimited || got.RetryAfter != 50*time.Millisecond || toldOf(t, got) != (rate.Cost{Requested: rate.RefusedCost, Actual: 0, Available: 0, Maximum: 200, RestoreRate: 20}) {
 		t.Errorf("with nothing left: outcome %d, after %v, %v", got.Outcome, got.RetryAfter, got.Extensions)
 	}
 }
 
-// What never fits a bucket is not told to wait for it.
+// An operation that costs more than the bucket's size gets an error without a waiting time.
 func TestWhatNeverFitsIsTooExpensive(t *testing.T) {
 	e, _ := rated(t, 50, 1, Options{})
 	got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id name } } }`})
@@ -206,7 +206,7 @@ func TestWhatNeverFitsIsTooExpensive(t *testing.T) {
 	}
 }
 
-// Each principal has a bucket of their own.
+// Each principal has its own bucket.
 func TestPrincipalsPayForThemselves(t *testing.T) {
 	e, _ := rated(t, 20, 1, Options{Authenticated: true})
 	as := func(id string) Outcome {
@@ -219,11 +219,11 @@ func TestPrincipalsPayForThemselves(t *testing.T) {
 		}
 	}
 	if got := as("bob"); got != Executed {
-		t.Errorf("of somebody else: outcome %d", got)
+		t.Errorf("another principal: outcome %d", got)
 	}
 }
 
-// What the server has no room for costs a point like all that is refused.
+// An operation that is refused because of the concurrent cost costs one point.
 func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
 	e, _ := rated(t, 100_000, 1, Options{Admission: admission.New(admission.Sizes{admission.Cost: 5000})})
 	large := Request{Query: `{ orders(first: 100) { nodes { ` + numbered(30, "a%d: id ") + ` } } }`}
@@ -240,7 +240,7 @@ func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
 	}
 }
 
-// Where there are no limits, nothing is told of them.
+// Without rate limits, responses contain no cost.
 func TestNoRateLimits(t *testing.T) {
 	e := executor(t, Options{})
 	if got := e.Execute(t.Context(), Request{Query: `{ customers { nodes { id } } }`}); got.Extensions["cost"] != nil || got.Outcome != Executed {
@@ -251,20 +251,20 @@ func TestNoRateLimits(t *testing.T) {
 	}
 }
 
-// Each event pays what it can cost and gets back what it did not; one that does not fit waits, and
-// none is left out.
+// Each event reserves its maximum cost and gets a refund. An event without enough points waits. No
+// event is skipped.
 func TestEventsArePaidFor(t *testing.T) {
 	e, clock := rated(t, 60, 10, Options{})
 	from := &scripted{}
 	for range 8 {
 		from.changes = append(from.changes, feed.OrderChange{OrderID: sampleOrder})
 	}
-	// 4 for the update, 12 and 20 items of 2 for its items; but there is no such order.
+	// The update costs 4, the items cost 12 and 20 times 2. The order does not exist.
 	s := following(t, e, `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`, from)
 	defer s.Close()
-	begun := e.rates.Available("anonymous")
-	if begun != 60-55 {
-		t.Errorf("%d points are left when it begins", begun)
+	started := e.rates.Available("anonymous")
+	if started != 60-55 {
+		t.Errorf("%d points are left at the start", started)
 	}
 	for i := range 8 {
 		got, more := s.Next(t.Context())
@@ -280,11 +280,11 @@ func TestEventsArePaidFor(t *testing.T) {
 	}
 }
 
-// A subscription that does not begin costs a point, as all that is refused; one that does not fit
-// is refused as other operations are.
+// A subscription that fails to start costs one point. A subscription without enough points is
+// refused like other operations.
 func TestSubscriptionsThatDoNotBegin(t *testing.T) {
 	e, _ := rated(t, 60, 10, Options{})
-	e.resolver.report = func(context.Context, error) {} // there is no feed
+	e.resolver.report = func(context.Context, error) {} // the server has no change feed
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { orderId order { items { nodes { name } } } } }`})
 	if stream != nil || len(got.Errors) == 0 || e.rates.Available("anonymous") != 60-rate.RefusedCost {
 		t.Errorf("without a feed: %v, %d points are left", got.Errors, e.rates.Available("anonymous"))
@@ -296,8 +296,8 @@ func TestSubscriptionsThatDoNotBegin(t *testing.T) {
 	}
 }
 
-// What was missed is paid for by the request, also where after is no event: each reads the orders
-// of a customer and their timelines.
+// A subscription's start pays for reading missed events, even if "after" is not an event. Each of
+// these starts reads the orders of a customer and their timelines.
 func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store, clock := storetest.Sample(t, db), &handClock{}
@@ -313,7 +313,7 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 		}
 		of = append(of, order)
 	}
-	start := func(arguments string) (begun bool, paid int) {
+	start := func(arguments string) (started bool, paid int) {
 		before := e.rates.Available(commerce.Everybody().ID)
 		stream, result := e.Start(t.Context(), Request{Query: `subscription { customerOrders(customerId: "cust_01"` + arguments + `) { id } }`})
 		if stream != nil {
@@ -327,21 +327,21 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begins = 1 + 1 // an update and its id
+	const begins = 1 + 1 // an update and its ID
 	for _, c := range []struct {
 		arguments string
-		begun     bool
+		started   bool
 		paid      int
 	}{
 		{"", true, begins},
-		// The last event and the list of orders are in the price, the timelines of five orders are
-		// not.
+		// The price includes the reads of the latest event and the list of orders, but not the reads of
+		// five timelines.
 		{fmt.Sprintf(", after: %q", timeline.Items[0].ID), true, begins + 5*operation.ListCost},
-		// Seven orders with those of the sample.
+		// There are seven orders, including the orders of the sample dataset.
 		{`, after: "00000000000000000000000001"`, false, rate.RefusedCost + 7*operation.ListCost},
 	} {
-		if begun, paid := start(c.arguments); begun != c.begun || paid != c.paid {
-			t.Errorf("%q: begun %v for %d, want %v for %d", c.arguments, begun, paid, c.begun, c.paid)
+		if started, paid := start(c.arguments); started != c.started || paid != c.paid {
+			t.Errorf("%q: started %v for %d points, want %v for %d", c.arguments, started, paid, c.started, c.paid)
 		}
 	}
 	for range 20 {
@@ -355,8 +355,8 @@ func TestWhatWasMissedIsPaidFor(t *testing.T) {
 	}
 }
 
-// However many addresses ask without a token, no bucket of a token is forgotten, which would fill
-// it.
+// Anonymous callers with any number of addresses do not evict the buckets of authenticated callers.
+// A new bucket would be full.
 func TestAddressesPushOutNoTokens(t *testing.T) {
 	e := NewExecutor(Options{Authenticated: true, Limits: document.Limits{Cost: 100}, Rates: rate.Options{Burst: 100, Restore: 1, Now: func() time.Time { return time.Time{} }}})
 	begin := func(who commerce.Principal) {

@@ -14,29 +14,29 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// plan looks ahead in a query, so that reads whose keys are known run side by side, and look-ups of
-// one kind share a request however deep they stand. It works level by level: when the records of a
-// level are there, the plan gives the loaders all keys of the next level at once. It is complete
-// before the operation is executed; resolvers then only pick up what was planned.
+// plan is the look-ahead of an operation. Reads with known keys run concurrently, and look-ups of
+// one kind share a request at any depth of the query. The plan works level by level: when the
+// records of a level have been read, it passes all keys of the next level to the loaders at once.
+// The plan ends before the execution starts. Resolvers then use the records that were read.
 //
-// A plan saves requests and time; it decides nothing. What it does not know of, or refuses because
-// an argument is wrong, the resolver reads or refuses by itself.
+// A plan saves requests and time, but never changes a response. If a field is not planned or its
+// arguments are invalid, its resolver reads the record or returns the error.
 type plan struct {
-	*planning
-	// level takes what is known to be read.
+	*planState
+	// level collects the reads of the current level.
 	level *loaders.Level
 }
 
-// planning is what all levels of a plan share.
-type planning struct {
+// planState is the state that all levels of a plan share.
+type planState struct {
 	resolver *Resolver
 	loaders  *loaders.Loaders
-	// arguments are those that contain variables.
+	// arguments are the arguments that contain variables.
 	arguments []any
 }
 
-// argumentsOf returns the arguments of a field, as its resolver gets them; the zero value where
-// they cannot be read.
+// argumentsOf returns the arguments of a field in the form that its resolver receives. It returns
+// the zero value if the arguments are invalid.
 func argumentsOf[A any](p plan, f *operation.Field) *A {
 	if a, ok := p.argumentsOf(f).(*A); ok {
 		return a
@@ -44,15 +44,15 @@ func argumentsOf[A any](p plan, f *operation.Field) *A {
 	return new(A)
 }
 
-func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planning.arguments) }
+func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planState.arguments) }
 
-// target is a record, or the id of one, with what the query selects of it.
+// target is a record or the ID of a record, with the selections of the query.
 type target[T any] struct {
 	of         T
 	selections []*operation.SelectionSet
 }
 
-// fields are the fields that a query selects of each target, in turn.
+// fields iterates over the targets and the selected fields of each target.
 func fields[T any](targets []target[T]) iter.Seq2[T, *operation.Field] {
 	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {
@@ -67,26 +67,26 @@ func fields[T any](targets []target[T]) iter.Seq2[T, *operation.Field] {
 	}
 }
 
-// wanted are keys that a loader is to read, with what the query selects of each.
+// wanted are the pending keys of a loader, with the selections of each key.
 type wanted[K comparable] struct {
 	keys []K
 	path string
-	// room is how many keys there may be, where that is known.
+	// room is the expected number of keys, or 0 if it is unknown.
 	room int
-	// seen has the keys, where they are many.
+	// seen is the set of keys. It is nil for few keys.
 	seen map[K]struct{}
 	of   selectedOf[K]
 }
 
-// selectedOf is what a query selects of keys.
+// selectedOf are the selections of keys.
 type selectedOf[K comparable] struct {
-	// each is what it selects of every key, as most often it is the same; else apart says it key by
-	// key.
+	// each are the selections of every key if they are all the same, which is the usual case.
+	// Otherwise the map has the selections of each key.
 	each  []*operation.SelectionSet
 	apart map[K][]*operation.SelectionSet
 }
 
-// manyKeys is from how many keys on a map finds one faster than a look at each.
+// manyKeys is the number of keys above which a map is faster than a linear search.
 const manyKeys = 8
 
 func (w *wanted[K]) has(key K) bool {
@@ -97,8 +97,7 @@ func (w *wanted[K]) has(key K) bool {
 	return slices.Contains(w.keys, key)
 }
 
-// add adds a key, and what the query selects of it at a place. Nobody may write to selections any
-// more.
+// add adds a key and its selections at a path. Callers must not modify selections afterwards.
 func (w *wanted[K]) add(key K, path string, selections []*operation.SelectionSet) {
 	if w.keys == nil {
 		w.keys, w.path, w.of.each = make([]K, 0, max(1, w.room)), path, selections
@@ -128,12 +127,12 @@ func (w *wanted[K]) add(key K, path string, selections []*operation.SelectionSet
 	}
 }
 
-// same reports whether two lists of selections are one.
+// same reports whether two slices share their elements in memory.
 func same(a, b []*operation.SelectionSet) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// union has the selections of both lists. It writes to neither.
+// union returns the selections of both slices. It modifies neither.
 func union(have, more []*operation.SelectionSet) []*operation.SelectionSet {
 	if len(have) == 0 || same(have, more) {
 		return more
@@ -166,7 +165,7 @@ func (o *selectedOf[K]) readsMore() bool {
 	return o.apart == nil && reads(o.each)
 }
 
-// targets are the keys themselves as targets, for what can be read without the records.
+// targets returns the keys as targets, for reads that need only the key of a record.
 func (w *wanted[K]) targets() []target[K] {
 	if !w.of.readsMore() {
 		return nil
@@ -178,53 +177,53 @@ func (w *wanted[K]) targets() []target[K] {
 	return targets
 }
 
-// split parts the keys of which a condition holds from the others.
-func (w *wanted[K]) split(holds func(K) bool) (those, others wanted[K]) {
+// split separates the keys that satisfy a condition from the other keys.
+func (w *wanted[K]) split(holds func(K) bool) (matching, others wanted[K]) {
 	if !slices.ContainsFunc(w.keys, holds) {
 		return wanted[K]{}, *w
 	}
 	for _, key := range w.keys {
 		if holds(key) {
-			those.add(key, w.path, w.of.selections(key))
+			matching.add(key, w.path, w.of.selections(key))
 		} else {
 			others.add(key, w.path, w.of.selections(key))
 		}
 	}
-	return those, others
+	return matching, others
 }
 
-// starter is a loader's Plan.
-type starter[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.Found[K, V]))
+// planFunc is the type of a loader's Plan method.
+type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.Found[K, V]))
 
-// start gives wanted keys to a loader; when the records are there, then plans what follows from
-// them, as a level of its own.
-func start[K comparable, V any](ctx context.Context, p plan, w *wanted[K], with starter[K, V], then func(plan, context.Context, []target[V])) {
+// planKeys passes the pending keys to a loader. When the records have been read, it calls then with
+// the next level of the plan.
+func planKeys[K comparable, V any](ctx context.Context, p plan, w *wanted[K], planLoads planFunc[K, V], then func(plan, context.Context, []target[V])) {
 	if len(w.keys) == 0 {
 		return
 	}
 	ctx = table.SpanOf(ctx).At(ctx, w.path)
 	if then == nil || !w.of.readsMore() {
-		with(ctx, p.level, w.keys, nil)
+		planLoads(ctx, p.level, w.keys, nil)
 		return
 	}
 	of := w.of
-	with(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[K, V]) {
+	planLoads(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[K, V]) {
 		targets := make([]target[V], len(found))
 		for i := range found {
 			targets[i] = target[V]{found[i].Value, of.selections(found[i].Key)}
 		}
-		then(plan{p.planning, next}, ctx, targets)
+		then(plan{p.planState, next}, ctx, targets)
 	})
 }
 
-// startRecords is start for the records that an access pattern reads by their keys.
+// startRecords plans records that an access pattern reads by key.
 func startRecords[K comparable, V any](ctx context.Context, p plan, w *wanted[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []target[V])) {
 	if len(w.keys) > 0 {
-		start(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
+		planKeys(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
 	}
 }
 
-// startList is start for pages of lists.
+// startList plans pages of lists.
 func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest], pattern *model.List[T], then func(plan, context.Context, []target[T])) {
 	if len(w.keys) == 0 {
 		return
@@ -248,35 +247,36 @@ func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest]
 				targets = append(targets, target[T]{item, selections})
 			}
 		}
-		then(plan{p.planning, next}, ctx, targets)
+		then(plan{p.planState, next}, ctx, targets)
 	})
 }
 
-// addList adds a page of a list, unless its arguments are wrong. Its resolver refuses them.
+// addList adds a page of a list. It ignores invalid arguments, which the resolver rejects.
 func addList(p plan, w *wanted[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
 	if q.Err == nil && p.argumentsOf(f) != nil {
 		w.add(q.Key, f.Path, f.Records)
 	}
 }
 
-// addRef adds a record that another refers to; an empty ID refers to nothing.
+// addRef adds the ID of a referenced record. An empty ID means that there is no reference.
 func addRef[ID ~string](w *wanted[ID], f *operation.Field, id ID) {
 	if id != "" {
 		w.add(id, f.Path, f.Records)
 	}
 }
 
-// addBatch adds the keys of a batch, without those that are malformed.
+// addBatch adds the well-formed keys of a batch.
 func addBatch[ID ~string](w *wanted[ID], f *operation.Field, arguments interface{ keys() ([]ID, error) }) {
-	keys, _ := arguments.keys() // the resolver refuses too many
+	keys, _ := arguments.keys() // the resolver rejects too many keys
 	w.room = max(w.room, len(keys))
 	for _, key := range keys {
 		addRef(w, f, key)
 	}
 }
 
-// refs are records that a level of the query refers to by ID: those of one kind share a request. An
-// order with its timeline, and a product with its inventory, is one Query of its item collection.
+// refs are the IDs of records that a level of the query refers to. Records of one kind share a
+// request. An order with its timeline is read by one Query of its item collection, and so is a
+// product with its inventory.
 type refs struct {
 	customers       wanted[commerce.CustomerID]
 	orders          wanted[commerce.OrderID]
@@ -288,7 +288,7 @@ type refs struct {
 	warehouses      wanted[commerce.WarehouseID]
 }
 
-// order returns the list for an order that the query names, of which this is selected.
+// order returns the list of keys for an order with these selections.
 func (r *refs) order(selections []*operation.SelectionSet) *wanted[commerce.OrderID] {
 	if operation.Selects(selections, "timeline") {
 		return &r.wholeOrders
@@ -296,7 +296,7 @@ func (r *refs) order(selections []*operation.SelectionSet) *wanted[commerce.Orde
 	return &r.orders
 }
 
-// product returns the list for a product that the query names, of which this is selected.
+// product returns the list of keys for a product with these selections.
 func (r *refs) product(selections []*operation.SelectionSet) *wanted[commerce.SKU] {
 	if operation.Selects(selections, "inventory") {
 		return &r.wholeProducts
@@ -304,7 +304,7 @@ func (r *refs) product(selections []*operation.SelectionSet) *wanted[commerce.SK
 	return &r.products
 }
 
-// record plans what is selected of a record that is there.
+// record plans the selections of a record that has been read.
 func (p plan) record(ctx context.Context, record any, selections []*operation.SelectionSet) {
 	switch record := record.(type) {
 	case *commerce.Customer:
@@ -325,14 +325,14 @@ func (p plan) record(ctx context.Context, record any, selections []*operation.Se
 // query plans the root fields.
 func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 	var (
-		named  refs
-		emails wanted[string]
-		items  wanted[model.OrderItemKey]
-		counts wanted[dynamo.ListRequest]
+		referenced refs
+		emails     wanted[string]
+		items      wanted[model.OrderItemKey]
+		counts     wanted[dynamo.ListRequest]
 	)
 	for _, f := range root.Reads {
 		switch {
-		case p.rootRecord(f, &named):
+		case p.rootRecord(f, &referenced):
 		case f.Name == "customerByEmail":
 			if email, err := commerce.ParseEmail(argumentsOf[queryCustomerByEmailArguments](p, f).email); err == nil {
 				emails.add(email, f.Path, f.Records)
@@ -342,46 +342,47 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 				items.add(key, f.Path, f.Records)
 			}
 		case f.Name == operation.EntitiesField:
-			p.entities(ctx, f, &named)
+			p.entities(ctx, f, &referenced)
 		case f.Name == "quote":
-			lines, _ := argumentsOf[queryQuoteArguments](p, f).input.Lines() // the resolver refuses others
+			lines, _ := argumentsOf[queryQuoteArguments](p, f).input.Lines() // the resolver rejects invalid lines
 			for _, line := range lines {
-				named.products.add(line.SKU, f.Path, nil)
+				referenced.products.add(line.SKU, f.Path, nil)
 			}
 		case f.Name == "orderCounts":
 			counts.add(loaders.AllOrderCounts(), f.Path, f.Records)
 		case f.Name == "viewer":
-			for who, of := range fields([]target[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
-				viewerReference(who, of, &named)
+			for principal, f := range fields([]target[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
+				viewerReference(principal, f, &referenced)
 			}
 		}
 	}
-	p.wholeRefs(ctx, &named)
-	p.itemsByID(ctx, &items, &named)
-	p.refs(ctx, &named)
+	p.wholeRefs(ctx, &referenced)
+	p.itemsByID(ctx, &items, &referenced)
+	p.planReferences(ctx, &referenced)
 	p.emails(ctx, &emails)
 	startList(ctx, p, &counts, model.OrderCounts, nil)
 	p.rootLists(ctx, root)
 }
 
-// itemsByID plans items of orders, and what they refer to: at once, but for those who see the own
-// orders only, as it is not known yet whose the orders are.
-func (p plan) itemsByID(ctx context.Context, w *wanted[model.OrderItemKey], named *refs) {
+// itemsByID plans items of orders and their references. The references are planned in the same
+// level, except for callers who see only their own orders. For these callers, the owners of the
+// orders must be known first.
+func (p plan) itemsByID(ctx context.Context, w *wanted[model.OrderItemKey], referenced *refs) {
 	if !p.loaders.OwnOrders() {
 		startRecords(ctx, p, w, model.OrderItem, nil)
-		itemRefs(w.targets(), named)
+		itemRefs(w.targets(), referenced)
 		return
 	}
-	p.loaders.PlanOwnItems(table.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, there []model.OrderItemKey) {
+	p.loaders.PlanOwnItems(table.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
 		var to refs
-		for _, key := range there {
+		for _, key := range visible {
 			itemRefs([]target[model.OrderItemKey]{{key, w.of.selections(key)}}, &to)
 		}
-		plan{p.planning, next}.refs(ctx, &to)
+		plan{p.planState, next}.planReferences(ctx, &to)
 	})
 }
 
-// emails plans customers by e-mail address: whose it is, then the customer.
+// emails plans customers by e-mail address: first the customer's ID, then the customer.
 func (p plan) emails(ctx context.Context, w *wanted[string]) {
 	if len(w.keys) == 0 {
 		return
@@ -391,6 +392,6 @@ func (p plan) emails(ctx context.Context, w *wanted[string]) {
 		for _, f := range found {
 			ids.add(f.Value, w.path, w.of.selections(f.Key))
 		}
-		plan{p.planning, next}.customerRefs(ctx, &ids)
+		plan{p.planState, next}.customerRefs(ctx, &ids)
 	})
 }

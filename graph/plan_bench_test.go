@@ -20,19 +20,18 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// foreseen is a query, the calls of the store that its plan makes, and what its resolvers load when
-// the plan is complete.
-type foreseen struct {
+// plannedQuery is a query, the store reads that its plan makes, and the loads of its resolvers.
+type plannedQuery struct {
 	name    string
 	request Request
-	// allocations are what an execution may allocate before its first resolver, beside the reads:
-	// what it takes, and some 20 % more.
+	// allocations is the maximum number of allocations of an execution before its first resolver,
+	// without the reads. It is about 20% above the measured number.
 	allocations float64
 	reads       func(context.Context, *dynamo.Store) error
 	resolvers   func(context.Context, *loaders.Loaders) error
 }
 
-// busyCustomer has the ten newest of busyBook's orders.
+// busyCustomer has the ten newest orders of busyBook.
 const busyCustomer = commerce.CustomerID("busy")
 
 func busyOrder(n int) commerce.OrderID {
@@ -44,16 +43,16 @@ func busyOrder(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// busyBook has 50 pending orders of three items, which stand on the orders; each but the first ten
-// is of a customer of its own.
+// busyBook returns a dataset of 50 pending orders with three embedded items each. The first ten
+// orders belong to one customer, all others to a customer of their own.
 func busyBook(t testing.TB) commerce.Book {
-	var book commerce.Book
+	var dataset commerce.Book
 	price, err := commerce.ParseMoney("1.50", "USD")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		book.Products = append(book.Products, commerce.Product{SKU: commerce.SKU(fmt.Sprintf("sku_%d", i)), Name: "Thing", Category: "C", UnitPrice: price})
+		dataset.Products = append(dataset.Products, commerce.Product{SKU: commerce.SKU(fmt.Sprintf("sku_%d", i)), Name: "Thing", Category: "C", UnitPrice: price})
 	}
 	for n := range 50 {
 		of := busyCustomer
@@ -61,23 +60,23 @@ func busyBook(t testing.TB) commerce.Book {
 			of = commerce.CustomerID(fmt.Sprintf("customer_%02d", n))
 		}
 		if n == 0 || n >= 10 {
-			book.Customers = append(book.Customers, commerce.Customer{ID: of, Name: "N", Email: string(of) + "@example.com", CreatedAt: hardStart})
+			dataset.Customers = append(dataset.Customers, commerce.Customer{ID: of, Name: "N", Email: string(of) + "@example.com", CreatedAt: hardStart})
 		}
 		order := commerce.OrderWithItems{Order: commerce.Order{ID: busyOrder(n), CustomerID: of, Status: commerce.Pending, PlacedAt: hardStart, UpdatedAt: hardStart}}
-		for _, p := range book.Products {
+		for _, p := range dataset.Products {
 			order.Lines = append(order.Lines, commerce.LineItem{SKU: p.SKU, Name: p.Name, Quantity: 1, UnitPrice: price})
 		}
-		book.Orders = append(book.Orders, order)
+		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := book.Settle(); err != nil {
+	if err := dataset.Settle(); err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
-// Queries of a customer with orders and items, of an order with items and customer, and of a page
-// of orders with customers and items.
-func foreseenQueries() []foreseen {
+// plannedQueries returns queries for a customer with orders and items, for an order with items and
+// customer, and for a page of orders with customers and items.
+func plannedQueries() []plannedQuery {
 	items := `items { nodes { productId name quantity unitPrice { amount } } }`
 	fields := `id status total { amount } placedAt ` + items
 	itemsOf := func(ctx context.Context, l *loaders.Loaders, o *commerce.Order) error {
@@ -94,7 +93,7 @@ func foreseenQueries() []foreseen {
 		}
 		return ids
 	}
-	return []foreseen{
+	return []plannedQuery{
 		{
 			"a customer's orders",
 			Request{Query: `query ($id: ID!, $first: Int) { customer(id: $id) { id name orders(first: $first) { nodes { ` + fields + ` } } } }`,
@@ -175,14 +174,14 @@ func busyExecutor(t testing.TB) *Executor {
 	return NewExecutor(Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
 }
 
-// planning returns what plans the query once, with its context, and lets its resolvers load.
-func (f foreseen) planning(t testing.TB, e *Executor) func() {
+// planning returns a function that plans the query once and calls the loads of its resolvers.
+func (f plannedQuery) planning(t testing.TB, e *Executor) func() {
 	operation, _, errs := e.prepare(context.Background(), f.request)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	return func() {
-		x := e.begin(context.Background(), operation)
+		x := e.newExecution(context.Background(), operation)
 		x.load(e.resolver.store, "")
 		x.plan(x.ctx, func(p plan) { p.query(x.ctx, operation.prepared.Root) })
 		if err := f.resolvers(x.ctx, x.loaders); err != nil {
@@ -191,8 +190,8 @@ func (f foreseen) planning(t testing.TB, e *Executor) func() {
 	}
 }
 
-// reading returns what makes the same reads without a plan.
-func (f foreseen) reading(t testing.TB, e *Executor) func() {
+// reading returns a function that makes the same reads without a plan.
+func (f plannedQuery) reading(t testing.TB, e *Executor) func() {
 	ctx := table.NewReadBudget(e.limits.Requests).On(context.Background())
 	return func() {
 		if err := f.reads(ctx, e.resolver.store); err != nil {
@@ -201,13 +200,13 @@ func (f foreseen) reading(t testing.TB, e *Executor) func() {
 	}
 }
 
-// What a query is planned with, and its loaders, are counted beside the reads themselves.
+// The allocations of a plan and its loaders are limited, apart from the allocations of the reads.
 func TestPlansTakeFewAllocations(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
 		t.Skip("the race detector and -cover allocate, too")
 	}
 	e := busyExecutor(t)
-	for _, f := range foreseenQueries() {
+	for _, f := range plannedQueries() {
 		const runs = 20
 		planned, read := testing.AllocsPerRun(runs, f.planning(t, e)), testing.AllocsPerRun(runs, f.reading(t, e))
 		if took := planned - read; took > f.allocations {
@@ -218,7 +217,7 @@ func TestPlansTakeFewAllocations(t *testing.T) {
 
 func BenchmarkPlan(b *testing.B) {
 	e := busyExecutor(b)
-	for _, f := range foreseenQueries() {
+	for _, f := range plannedQueries() {
 		for name, once := range map[string]func(){"planned": f.planning(b, e), "reads alone": f.reading(b, e)} {
 			b.Run(f.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()

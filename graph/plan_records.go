@@ -13,13 +13,14 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// What a query selects of each kind of record is planned in two steps: by the record's ID, together
-// with reading the record itself, and by the record, when it is there. The fields that access
-// patterns read are generated (reads_generated.go). Here are the kinds of records, and the fields
-// that the schema says are planned by hand.
+// The selections of each kind of record are planned in two steps. Fields that need only the
+// record's ID are planned together with the record. The other fields are planned when the record
+// has been read. The plans of fields with an access pattern are generated (reads_generated.go).
+// This file plans the kinds of records, and the fields that the schema declares with
+// @reads(byHand).
 
-// refs plans records that others refer to by ID, and what can be read by their IDs alone.
-func (p plan) refs(ctx context.Context, r *refs) {
+// planReferences plans referenced records, and the reads that need only their IDs.
+func (p plan) planReferences(ctx context.Context, r *refs) {
 	startRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	levelRefs(r.inventoryLevels.targets(), r)
 	p.orderRefs(ctx, &r.orders)
@@ -31,11 +32,11 @@ func (p plan) refs(ctx context.Context, r *refs) {
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
 
-// wholeRefs plans orders with their timelines and products with their inventory. Those of refs that
-// refer to the same come from there.
+// wholeRefs plans order item collections and product item collections. Later references to the same
+// records use these collections.
 func (p plan) wholeRefs(ctx context.Context, r *refs) {
-	start(ctx, p, &r.wholeOrders, p.loaders.PlanWholeOrders, plan.wholeOrders)
-	start(ctx, p, &r.wholeProducts, p.loaders.PlanWholeProducts, plan.inventoryOf)
+	planKeys(ctx, p, &r.wholeOrders, p.loaders.PlanWholeOrders, plan.wholeOrders)
+	planKeys(ctx, p, &r.wholeProducts, p.loaders.PlanWholeProducts, plan.inventoryOf)
 	p.productLists(ctx, r.wholeProducts.targets())
 }
 
@@ -44,15 +45,15 @@ func (p plan) customerRefs(ctx context.Context, w *wanted[commerce.CustomerID]) 
 	p.customerIDs(ctx, w.targets())
 }
 
-// orderRefs takes orders that come with their timelines from there.
+// orderRefs plans orders. Orders whose item collection is already planned are taken from there.
 func (p plan) orderRefs(ctx context.Context, w *wanted[commerce.OrderID]) {
-	whole, alone := w.split(p.loaders.WholeOrderPlanned)
-	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.wholeOrders)
-	startOrders(ctx, p, &alone, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
+	collections, single := w.split(p.loaders.WholeOrderPlanned)
+	planKeys(ctx, p, &collections, p.loaders.PlanWholeOrders, plan.wholeOrders)
+	startOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
-// startOrders plans orders and what belongs to them: by their ids at once, but for those who see
-// the own orders only, as it is not known yet whose they are.
+// startOrders plans orders and the reads that need only their IDs. Callers who see only their own
+// orders read the orders first, because the owners must be known.
 func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], pattern *model.Lookup[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OwnOrders() {
 		startRecords(ctx, p, w, pattern, plan.orders)
@@ -62,16 +63,17 @@ func startOrders[K comparable](ctx context.Context, p plan, w *wanted[K], patter
 	planOrderIDs(ctx, p, w.targets(), id)
 }
 
-// productRefs takes products that come with their inventory from there.
+// productRefs plans products. Products whose item collection is already planned are taken from
+// there.
 func (p plan) productRefs(ctx context.Context, w *wanted[commerce.SKU]) {
-	whole, alone := w.split(p.loaders.WholeProductPlanned)
-	start(ctx, p, &whole, p.loaders.PlanWholeProducts, plan.inventoryOf)
-	startRecords(ctx, p, &alone, model.ProductBySKU, nil)
-	p.inventoryBySKU(ctx, alone.targets())
+	collections, single := w.split(p.loaders.WholeProductPlanned)
+	planKeys(ctx, p, &collections, p.loaders.PlanWholeProducts, plan.inventoryOf)
+	startRecords(ctx, p, &single, model.ProductBySKU, nil)
+	p.inventoryBySKU(ctx, single.targets())
 	p.productLists(ctx, w.targets())
 }
 
-// ids are the ids of records as targets.
+// ids converts targets to targets with the IDs of their records.
 func ids[ID, T any](targets []target[T], id func(T) ID) []target[ID] {
 	out := make([]target[ID], len(targets))
 	for i, t := range targets {
@@ -80,25 +82,25 @@ func ids[ID, T any](targets []target[T], id func(T) ID) []target[ID] {
 	return out
 }
 
-// customers plans what follows from a list of customers.
+// customers plans the selections of customers in a list.
 func (p plan) customers(ctx context.Context, targets []target[*commerce.Customer]) {
 	p.primeCustomers(ctx, targets)
 	p.customerRecords(ctx, targets)
 	p.customerIDs(ctx, ids(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
 }
 
-// primeCustomers lets orders find the customers that they were reached through, where the query
-// goes back to them.
+// primeCustomers stores customers in the loader if the query selects the customer of a customer's
+// orders. The orders then need no read for their customer.
 func (p plan) primeCustomers(ctx context.Context, targets []target[*commerce.Customer]) {
 	for customer, f := range fields(targets) {
-		// An edge lacks the count, so it cannot stand for the customer's record.
+		// A record from an edge lacks the count, so it cannot replace the customer's record.
 		if f.Name == "orders" && customer.OrderCount != nil && operation.Selects(f.Records, "customer") {
 			loaders.Records(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
 	}
 }
 
-// customerIDs plans what can be read of customers by their ids.
+// customerIDs plans the reads that need only the IDs of customers.
 func (p plan) customerIDs(ctx context.Context, targets []target[commerce.CustomerID]) {
 	p.customerLists(ctx, targets)
 	var orders wanted[model.CustomerOrderKey]
@@ -119,7 +121,7 @@ func (p plan) customerIDs(ctx context.Context, targets []target[commerce.Custome
 	startOrders(ctx, p, &orders, model.CustomerOrder, func(k model.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
-// customerRecords plans what can only be read of customers when their records are there.
+// customerRecords plans the reads that need the records of customers.
 func (p plan) customerRecords(ctx context.Context, targets []target[*commerce.Customer]) {
 	var to refs
 	var uncounted []*commerce.Customer
@@ -129,36 +131,36 @@ func (p plan) customerRecords(ctx context.Context, targets []target[*commerce.Cu
 			uncounted, path = append(uncounted, customer), f.Path
 			continue
 		}
-		if f.Name == "spending" && !customer.SpendingComplete { // an edge does not tell
+		if f.Name == "spending" && !customer.SpendingComplete { // an edge does not contain this attribute
 			to.customers.add(customer.ID, f.Path, nil)
 		}
 		customerReference(customer, f, &to)
 	}
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 	if len(uncounted) > 0 {
 		p.loaders.PlanOrderCounts(table.SpanOf(ctx).At(ctx, path), p.level, uncounted)
 	}
 }
 
-// orders plans what follows from a list of orders.
+// orders plans the selections of orders in a list.
 func (p plan) orders(ctx context.Context, targets []target[*commerce.Order]) {
 	p.orderRecords(ctx, targets)
 	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planOrderIDs plans what can be read of orders by their ids. Those that come with their timelines
-// are waited for in the level: whether they have come is not to be asked before it runs, as whoever
-// asks then reads them, and all else that the level knows would wait.
+// planOrderIDs plans the reads that need only the IDs of orders. If an order item collection is
+// already planned, its timeline is planned as part of the level. Asking the loader for the
+// collection before the level runs would read it at once and delay the other reads of the level.
 func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id func(T) commerce.OrderID) {
 	var timelines wanted[dynamo.ListRequest]
-	var whole wanted[commerce.OrderID]
+	var collections wanted[commerce.OrderID]
 	for i := range targets {
 		id := id(targets[i].of)
 		for _, f := range fields(targets[i : i+1]) {
 			switch {
 			case f.Name != "timeline":
 			case p.loaders.WholeOrderPlanned(id):
-				whole.add(id, f.Path, targets[i].selections)
+				collections.add(id, f.Path, targets[i].selections)
 			default:
 				q := p.timelineOf(f, id)
 				addList(p, &timelines, f, &q)
@@ -166,22 +168,21 @@ func planOrderIDs[T any](ctx context.Context, p plan, targets []target[T], id fu
 		}
 	}
 	startList(ctx, p, &timelines, model.Timeline, plan.orderEvents)
-	start(ctx, p, &whole, p.loaders.PlanWholeOrders, plan.wholeTimelines)
+	planKeys(ctx, p, &collections, p.loaders.PlanWholeOrders, plan.wholeTimelines)
 }
 
-// timelineOf is the request for a page of an order's timeline.
 func (p plan) timelineOf(f *operation.Field, id commerce.OrderID) paging.Request {
 	return p.resolver.timeline(id, argumentsOf[orderTimelineArguments](p, f), f.Beyond)
 }
 
-// wholeOrders plans what follows from orders that came with their timelines.
+// wholeOrders plans the selections of orders that were read as item collections.
 func (p plan) wholeOrders(ctx context.Context, targets []target[*commerce.Order]) {
 	p.orderRecords(ctx, targets)
 	p.wholeTimelines(ctx, targets)
 }
 
-// wholeTimelines plans what follows from the timelines of orders that were to come with them, and
-// those of orders that are too large to come whole.
+// wholeTimelines plans the selections in timelines that were read with their orders. It also plans
+// the timelines of orders whose item collection is too large for one read.
 func (p plan) wholeTimelines(ctx context.Context, targets []target[*commerce.Order]) {
 	var timelines wanted[dynamo.ListRequest]
 	var events []target[*commerce.Event]
@@ -189,13 +190,13 @@ func (p plan) wholeTimelines(ctx context.Context, targets []target[*commerce.Ord
 		if f.Name != "timeline" {
 			continue
 		}
-		asked := p.timelineOf(f, order.ID)
-		if asked.Err != nil || p.argumentsOf(f) == nil {
+		request := p.timelineOf(f, order.ID)
+		if request.Err != nil || p.argumentsOf(f) == nil {
 			continue
 		}
-		slice, ok := p.loaders.TimelineAtHand(order.ID, asked.Key.Page)
+		slice, ok := p.loaders.TimelineAtHand(order.ID, request.Key.Page)
 		if !ok {
-			addList(p, &timelines, f, &asked)
+			addList(p, &timelines, f, &request)
 		}
 		for _, event := range slice.Items {
 			events = append(events, target[*commerce.Event]{event, f.Records})
@@ -205,28 +206,27 @@ func (p plan) wholeTimelines(ctx context.Context, targets []target[*commerce.Ord
 	startList(ctx, p, &timelines, model.Timeline, plan.orderEvents)
 }
 
-// orderEvents plans what follows from events of orders.
 func (p plan) orderEvents(ctx context.Context, targets []target[*commerce.Event]) {
 	var to refs
 	for event, f := range fields(targets) {
 		orderEventReference(event, f, &to)
 	}
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
-// orderRecords plans what can only be read of orders when their records are there.
+// orderRecords plans the reads that need the records of orders.
 func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order]) {
 	var (
 		to     refs
 		pages  wanted[dynamo.ListRequest]
 		single wanted[model.OrderItemKey]
-		atHand []target[*commerce.LineItem]
+		loaded []target[*commerce.LineItem]
 	)
 	to.customers.room = len(targets)
 	for order, f := range fields(targets) {
 		switch f.Name {
 		case "items":
-			atHand = append(atHand, p.itemsOf(order, f, &pages)...)
+			loaded = append(loaded, p.itemsOf(order, f, &pages)...)
 		case "item":
 			sku, ok := lookupID[commerce.SKU](argumentsOf[orderItemArguments](p, f).productID)
 			if !ok {
@@ -235,7 +235,7 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 			if item, ok := p.loaders.ItemAtHand(order, sku); !ok {
 				single.add(model.OrderItemKey{Order: order.ID, SKU: sku}, f.Path, f.Records)
 			} else if item != nil {
-				atHand = append(atHand, target[*commerce.LineItem]{item, f.Records})
+				loaded = append(loaded, target[*commerce.LineItem]{item, f.Records})
 			}
 		case "itemCount":
 			if order.ItemCount == nil {
@@ -249,45 +249,46 @@ func (p plan) orderRecords(ctx context.Context, targets []target[*commerce.Order
 	startList(ctx, p, &pages, model.OrderItems, plan.lineItems)
 	startRecords(ctx, p, &single, model.OrderItem, nil)
 	itemRefs(single.targets(), &to)
-	itemRefs(itemKeys(atHand), &to)
-	p.refs(ctx, &to)
+	itemRefs(itemKeys(loaded), &to)
+	p.planReferences(ctx, &to)
 }
 
-// countItems adds all items of an order that keeps no count of them, unless they are at hand.
+// countItems adds a read of all items of an order without a stored count, unless the items have
+// been read.
 func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *wanted[dynamo.ListRequest]) {
-	all := loaders.AllItems(o.ID)
-	if _, ok := p.loaders.ItemsAtHand(o, all.Page); !ok {
-		pages.add(all, f.Path, nil)
+	allItems := loaders.AllItems(o.ID)
+	if _, ok := p.loaders.ItemsAtHand(o, allItems.Page); !ok {
+		pages.add(allItems, f.Path, nil)
 	}
 }
 
-// primeOrders lets items find the orders that they were reached through, where the query goes back
-// to them.
+// primeOrders stores orders in the loader if the query selects the order of an order's items. The
+// items then need no read for their order.
 func (p plan) primeOrders(ctx context.Context, targets []target[*commerce.Order]) {
-	var back []*commerce.Order
+	var orders []*commerce.Order
 	for order, f := range fields(targets) {
 		if (f.Name == "items" || f.Name == "item") && operation.Selects(f.Records, "order") {
-			back = append(back, order)
+			orders = append(orders, order)
 		}
 	}
-	p.loaders.PrimeOrders(ctx, back)
+	p.loaders.PrimeOrders(ctx, orders)
 }
 
-// itemsOf gives the items of an order that are at hand, or adds the page of them that has to be
-// read.
+// itemsOf returns the items of an order if they have been read. Otherwise it adds the page that
+// must be read.
 func (p plan) itemsOf(o *commerce.Order, f *operation.Field, pages *wanted[dynamo.ListRequest]) []target[*commerce.LineItem] {
 	if o.EmbedsItems && !slices.ContainsFunc(f.Records, (*operation.SelectionSet).ReadsMore) {
 		return nil
 	}
-	asked := p.resolver.orderItems(o.ID, argumentsOf[orderItemsArguments](p, f), f.Beyond)
-	if asked.Err != nil || p.argumentsOf(f) == nil {
+	request := p.resolver.orderItems(o.ID, argumentsOf[orderItemsArguments](p, f), f.Beyond)
+	if request.Err != nil || p.argumentsOf(f) == nil {
 		return nil
 	}
-	slice, ok := p.loaders.ItemsAtHand(o, asked.Key.Page)
+	slice, ok := p.loaders.ItemsAtHand(o, request.Key.Page)
 	if !ok {
-		key := asked.Key
+		key := request.Key
 		if o.ItemCount == nil && f.WithCount {
-			key = loaders.AllItems(o.ID) // one Query serves the count and the page
+			key = loaders.AllItems(o.ID) // one Query returns the count and the page
 		}
 		pages.add(key, f.Path, f.Records)
 		return nil
@@ -299,11 +300,10 @@ func (p plan) itemsOf(o *commerce.Order, f *operation.Field, pages *wanted[dynam
 	return targets
 }
 
-// lineItems plans what follows from items of orders.
 func (p plan) lineItems(ctx context.Context, targets []target[*commerce.LineItem]) {
 	var to refs
 	itemRefs(itemKeys(targets), &to)
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
 func itemKeys(targets []target[*commerce.LineItem]) []target[model.OrderItemKey] {
@@ -312,14 +312,14 @@ func itemKeys(targets []target[*commerce.LineItem]) []target[model.OrderItemKey]
 	})
 }
 
-// itemRefs adds what items refer to: their orders and products.
+// itemRefs adds the references of line items: their orders and products.
 func itemRefs(targets []target[model.OrderItemKey], to *refs) {
 	for key, f := range fields(targets) {
 		orderItemReference(key, f, to)
 	}
 }
 
-// products plans what follows from a list of products.
+// products plans the selections of products in a list.
 func (p plan) products(ctx context.Context, targets []target[*commerce.Product]) {
 	p.stockOf(ctx, targets)
 	p.inventoryOf(ctx, targets)
@@ -337,29 +337,29 @@ func (p plan) stockOf(ctx context.Context, targets []target[*commerce.Product]) 
 	startRecords(ctx, p, &partial, model.ProductBySKU, nil)
 }
 
-// inventoryOf plans what follows from products that came with their inventory, as others of the
-// query may have, and the inventory of those that did not, or have too much of it to come whole.
+// inventoryOf plans the selections of inventory that was read with its product. It also plans the
+// inventory of other products, and of products whose item collection is too large for one read.
 func (p plan) inventoryOf(ctx context.Context, targets []target[*commerce.Product]) {
 	var levels []target[*commerce.InventoryLevel]
-	var late wanted[dynamo.ListRequest]
+	var missing wanted[dynamo.ListRequest]
 	for product, f := range fields(targets) {
 		if f.Name != "inventory" {
 			continue
 		}
-		asked := p.resolver.productInventory(product.SKU, argumentsOf[productInventoryArguments](p, f), f.Beyond)
-		if asked.Err != nil || p.argumentsOf(f) == nil {
+		request := p.resolver.productInventory(product.SKU, argumentsOf[productInventoryArguments](p, f), f.Beyond)
+		if request.Err != nil || p.argumentsOf(f) == nil {
 			continue
 		}
-		slice, ok := p.loaders.InventoryAtHand(product.SKU, asked.Key.Page)
+		slice, ok := p.loaders.InventoryAtHand(product.SKU, request.Key.Page)
 		if !ok {
-			addList(p, &late, f, &asked)
+			addList(p, &missing, f, &request)
 		}
 		for _, level := range slice.Items {
 			levels = append(levels, target[*commerce.InventoryLevel]{level, f.Records})
 		}
 	}
 	p.inventoryLevels(ctx, levels)
-	startList(ctx, p, &late, model.ProductInventory, plan.inventoryLevels)
+	startList(ctx, p, &missing, model.ProductInventory, plan.inventoryLevels)
 }
 
 // inventoryBySKU plans pages of the inventory of products.
@@ -374,26 +374,25 @@ func (p plan) inventoryBySKU(ctx context.Context, targets []target[commerce.SKU]
 	startList(ctx, p, &pages, model.ProductInventory, plan.inventoryLevels)
 }
 
-// inventoryLevels plans what follows from inventory levels.
 func (p plan) inventoryLevels(ctx context.Context, targets []target[*commerce.InventoryLevel]) {
 	var to refs
 	levelRefs(ids(targets, func(l *commerce.InventoryLevel) model.InventoryLevelKey {
 		return model.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
 	}), &to)
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
-// levelRefs adds what inventory levels refer to: their products and warehouses.
+// levelRefs adds the references of inventory levels: their products and warehouses.
 func levelRefs(targets []target[model.InventoryLevelKey], to *refs) {
 	for key, f := range fields(targets) {
 		inventoryLevelReference(key, f, to)
 	}
 }
 
-// categories plans nothing: a category refers to no record.
+// categories plans nothing, because a category refers to no record.
 func (plan) categories(context.Context, []target[*commerce.Category]) {}
 
-// employees plans what follows from a list of employees.
+// employees plans the selections of employees in a list.
 func (p plan) employees(ctx context.Context, targets []target[*commerce.Employee]) {
 	p.employeeRecords(ctx, targets)
 	p.employeeIDs(ctx, ids(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
@@ -411,16 +410,16 @@ func (p plan) employeeIDs(ctx context.Context, targets []target[commerce.Employe
 	startList(ctx, p, &counts, model.EmployeeOrderCount, nil)
 }
 
-// employeeRecords plans what can only be read of employees when their records are there.
+// employeeRecords plans the reads that need the records of employees.
 func (p plan) employeeRecords(ctx context.Context, targets []target[*commerce.Employee]) {
 	var to refs
 	for employee, f := range fields(targets) {
 		employeeReference(employee, f, &to)
 	}
-	p.refs(ctx, &to)
+	p.planReferences(ctx, &to)
 }
 
-// warehouses plans what follows from a list of warehouses.
+// warehouses plans the selections of warehouses in a list.
 func (p plan) warehouses(ctx context.Context, targets []target[*commerce.Warehouse]) {
 	p.warehouseLists(ctx, ids(targets, func(w *commerce.Warehouse) commerce.WarehouseID { return w.ID }))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// arguments are what a random query gives to arguments of a name, as GraphQL spells it: what is
-// there, what is not, and what is wrong.
+// argumentValues are the GraphQL literals that random queries use for arguments, by argument name.
+// They refer to existing and missing records, or are invalid.
 var argumentValues = map[string][]string{
 	"id": {`"cust_01"`, `"cust_001"`, `"c1"`, `"rep_001"`, `"emp_001"`, `"wh_sea"`, `"nobody"`, `"a#b"`, `"01HVMK3P2Q0000000000000001"`,
 		`"01HVNR4Q3R0000000000000002"`, `"01KNVV2HR00000000000000101"`, `"01HVMK3P2Q0000000000000009"`},
@@ -41,7 +41,7 @@ var argumentValues = map[string][]string{
 	"last":        {`1`, `3`},
 }
 
-// SelectionSet draws what a query selects of a type.
+// drawSelections draws a selection set of a type.
 func drawSelections(t *rapid.T, d *ast.Definition, depth int) string {
 	var b strings.Builder
 	b.WriteString("{ __typename")
@@ -60,13 +60,13 @@ func drawSelections(t *rapid.T, d *ast.Definition, depth int) string {
 		if strings.HasPrefix(f.Name, "__") || depth == 0 && composite {
 			continue
 		}
-		// The type is in the alias, as fields of two types may not share a name where both may
-		// stand.
+		// The alias contains the type, because fields with one response name must not have different
+		// types.
 		fmt.Fprintf(&b, " %s%d: %s%s", d.Name, i, f.Name, arguments(t, f))
 		if composite {
 			next := depth - 1
 			if strings.HasSuffix(of.Name, "Connection") || strings.HasSuffix(of.Name, "Edge") {
-				next = depth // pages are not a level
+				next = depth // connections do not count as a level
 			}
 			set := drawSelections(t, of, next)
 			if rapid.Bool().Draw(t, "fragment") {
@@ -106,7 +106,7 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 	return "(" + strings.Join(given, ", ") + ")"
 }
 
-// anyValue is a value of an argument of which nothing is known but the type.
+// anyValue returns a literal of a type.
 func anyValue(t *ast.Type) string {
 	switch t.Name() {
 	case "Int":
@@ -118,7 +118,7 @@ func anyValue(t *ast.Type) string {
 	}
 }
 
-// representation draws what a gateway knows of an entity, as GraphQL spells it.
+// representation draws the literal representation of an entity.
 func representation(t *rapid.T) string {
 	typ := rapid.SampledFrom([]string{"Customer", "Employee", "Order", "Order", "Product", "Warehouse", "Money"}).Draw(t, "type")
 	key := "id"
@@ -128,8 +128,7 @@ func representation(t *rapid.T) string {
 	return fmt.Sprintf("{__typename: %q, %s: %s}", typ, key, rapid.SampledFrom(argumentValues[key]).Draw(t, key))
 }
 
-// A plan decides nothing: whatever the query, the answer is the same without one. And it forgets
-// nothing: all that a query reads was planned.
+// A plan never changes a response, for any query. All reads of a query are planned.
 func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
 	opts := Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
@@ -144,7 +143,7 @@ func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
 		}
 		for _, request := range with.Extensions.Explain.Requests {
 			if request.Path == "" {
-				rt.Errorf("%s\nno plan saw %s %s coming", query, request.AccessPattern, request.Key)
+				rt.Errorf("%s\n%s %s was not planned", query, request.AccessPattern, request.Key)
 			}
 		}
 	})
@@ -156,7 +155,7 @@ type reply struct {
 	Extensions struct{ Explain explanation }
 }
 
-// messages are errors in an order that does not depend on which field was quicker.
+// messages returns errors in an order that does not depend on timing.
 type messages []struct {
 	Message string
 	Path    []any
@@ -182,8 +181,8 @@ func post(t *rapid.T, e *Executor, query string) reply {
 	return r
 }
 
-// A product that one field of the query brings with its inventory is not asked for it again where a
-// list has the product, too.
+// A product that was read with its inventory is not read again for a list that contains the
+// product.
 func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
 	e := executor(t, Options{})
 	_, got := execute(t, e, Request{Query: `{
@@ -197,7 +196,7 @@ func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
 			read[sku]++
 		}
 		if r.Path == "" {
-			t.Errorf("no plan saw %s %s coming", r.AccessPattern, r.Key)
+			t.Errorf("%s %s was not planned", r.AccessPattern, r.Key)
 		}
 	}
 	if read["PRODUCT#prod_101"] != 1 || len(read) < 2 {
@@ -205,18 +204,18 @@ func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// What takes too long is told to the operators; that a caller went away is not.
+// Timeouts are logged for the operators. Requests that clients cancel are not logged.
 func TestTimeoutsAreReported(t *testing.T) {
-	var told []error
-	r := &Resolver{report: func(_ context.Context, err error) { told = append(told, err) }}
+	var reported []error
+	r := &Resolver{report: func(_ context.Context, err error) { reported = append(reported, err) }}
 	ctx := withReported(t.Context())
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, context.DeadlineExceeded} {
 		if shown := r.present(ctx, err); shown.Extensions["code"] != errcode.Unavailable {
 			t.Errorf("%v is shown as %v", err, shown.Extensions)
 		}
 	}
-	if len(told) != 1 {
-		t.Errorf("told %v, want the time-out, once", told)
+	if len(reported) != 1 {
+		t.Errorf("reported %v, want the timeout once", reported)
 	}
 	late, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	defer cancel()

@@ -34,32 +34,33 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// mostUsed is how many times as much as its points pay for an operation may use of anything.
+// mostUsed is the maximum ratio of an operation's use of a resource to the amount that its points
+// pay for.
 const mostUsed = 3
 
-// referenceFields is the number of fields of a document that gqlparser parses in
-// operation.PointCPU, on the machine where the prices were set. The parser is not part of this
-// module: a slower machine makes it slower, and a slower executor does not.
+// referenceFields is the number of fields of a document that gqlparser parsed in operation.PointCPU
+// on the machine that determined the cost of points. The parser is not part of this module. A
+// slower machine slows it down, but a slower executor does not.
 const referenceFields = 200
 
-// usage is what one request cost and what it used.
+// usage is the cost of a request and the resources that it used.
 type usage struct {
 	points int
 	cpu    time.Duration
-	// allocated are bytes of memory.
+	// allocated is the number of allocated bytes.
 	allocated uint64
-	// body and answer are bytes. parsed and visited are nodes of the document.
+	// body and answer are numbers of bytes. parsed and visited are numbers of nodes of the document.
 	body, answer, readUnits, writeUnits, parsed, visited float64
 }
 
-// timing is what one request cost and the points that its processor time is worth.
+// timing is the cost of a request and its processor time in points.
 type timing struct {
 	points int
 	used   float64
 }
 
-// No operation uses more than three times the bytes, units, work on its document and processor time
-// that its points pay for, whether it is accepted or refused.
+// No operation uses more than three times the bytes, units, document nodes and processor time that
+// its points pay for, whether it is executed or refused.
 func TestPointsPayForResources(t *testing.T) {
 	now := &handClock{now: hardStart.AddDate(1, 0, 0)}
 	// Two executors have a table each. The first one explains the units. On the second one, the same
@@ -85,7 +86,7 @@ func TestPointsPayForResources(t *testing.T) {
 		now.forward(time.Second)
 		u, result := used(WithExplain(t.Context()), t, e, r)
 		if kept[r.Query] {
-			u.parsed, u.visited = 0, 0 // the document is remembered
+			u.parsed, u.visited = 0, 0 // the document is cached
 		}
 		kept[r.Query] = true
 		all = append(all, u)
@@ -125,37 +126,36 @@ func TestPointsPayForResources(t *testing.T) {
 	}
 }
 
-// stopwatch measures the processor time of operations in points: as a multiple of the time that the
-// reference takes in the same moment. A slow machine, or a slow moment, so slows down both. The
-// least time of several runs counts, because other work on the machine only adds to it.
+// stopwatch measures the processor time of operations in points. A point is the time of a reference
+// function that runs at the same moment. A slow machine therefore slows down both. The minimum of
+// several runs counts, because other work on the machine only adds time.
 type stopwatch struct {
 	executor *Executor
 	table    *replay.Client
-	// collection is the processor time that the garbage collector takes for an allocated byte, in
-	// points.
+	// collection is the processor time of the garbage collector per allocated byte, in points.
 	collection float64
-	// texts is the number of documents that were sent. again is the number of measurements that
-	// were repeated because they exceeded the limit.
+	// texts is the number of documents that were sent. again is the number of measurements that were
+	// repeated because they exceeded the limit.
 	texts, again int
 }
 
-// begin prepares the process for measurements until the returned function is called. Automatic
-// garbage collections are off, because each would be charged to one operation for the garbage of
-// many: every operation pays for the bytes that it allocates instead. The process uses one
-// processor, because waking up others takes time that depends on what they do.
+// begin prepares the process for measurements until the returned function is called. It disables
+// automatic garbage collections, because a collection would charge one operation for the garbage of
+// many. Instead, every operation pays for the bytes that it allocates. The process uses one
+// processor, because the time to wake up another one depends on the load of the machine.
 func (s *stopwatch) begin(t *testing.T) (end func()) {
 	t.Helper()
 	processors, percent := runtime.GOMAXPROCS(1), debug.SetGCPercent(-1)
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	// By default, a collection begins when as many bytes were allocated as live.
+	// By default, a collection starts when the number of allocated bytes equals the number of live
+	// bytes.
 	s.collection = least(t, func() time.Duration { return timed(t, runtime.GC) }) / float64(m.HeapAlloc)
 	return func() { runtime.GOMAXPROCS(processors); debug.SetGCPercent(percent) }
 }
 
-// measure measures a request whose document is unknown to the executor, and one whose document the
-// executor may remember.
+// measure measures a request with a new document and the same request with a cached document.
 func (s *stopwatch) measure(t *testing.T, r Request) (unknown, remembered timing) {
 	t.Helper()
 	s.table.Record()
@@ -166,7 +166,7 @@ func (s *stopwatch) measure(t *testing.T, r Request) (unknown, remembered timing
 	}
 	renewed := func() Request {
 		s.texts++
-		// White space makes another text of the same document.
+		// Additional white space makes a new text of the same document.
 		return Request{Query: r.Query + strings.NewReplacer("0", " ", "1", "\t").Replace(strconv.FormatInt(int64(s.texts), 2))}
 	}
 	known := renewed()
@@ -186,7 +186,7 @@ func (s *stopwatch) measure(t *testing.T, r Request) (unknown, remembered timing
 	return repeated(renewed), repeated(func() Request { return known })
 }
 
-// least returns the least processor time of several runs, in points.
+// least returns the minimum processor time of several runs, in points.
 func least(t *testing.T, run func() time.Duration) float64 {
 	t.Helper()
 	reference := "{" + strings.Repeat("name ", referenceFields) + "}"
@@ -210,7 +210,7 @@ func timed(t *testing.T, run func()) time.Duration {
 	return processorTime(t) - began
 }
 
-// stockFull creates products that there are enough of for the largest orders.
+// stockFull creates products with enough stock for the largest orders.
 func stockFull(t *testing.T, e *Executor) {
 	t.Helper()
 	for i := range commerce.MaxLines {
@@ -225,7 +225,8 @@ func stockFull(t *testing.T, e *Executor) {
 	}
 }
 
-// charged executes a request as the server does, and measures its points, processor time and memory.
+// charged executes a request as the server does. It measures the points, the processor time and the
+// memory of the request.
 func charged(ctx context.Context, t *testing.T, e *Executor, r Request) (u usage, result Result) {
 	t.Helper()
 	principal := commerce.Everybody().ID
@@ -265,7 +266,7 @@ func used(ctx context.Context, t *testing.T, e *Executor, r Request) (usage, Res
 	}
 	u.parsed, u.visited = documentSize(r.Query)
 	if len(result.Errors) > 0 && result.Errors[0].Extensions["code"] != errcode.BadUserInput {
-		u.visited = 0 // most limits are found before
+		u.visited = 0 // most limits are checked before validation
 	}
 	return u, result
 }
@@ -279,8 +280,9 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// documentSize counts a text's tokens, two for each node about, up to the limit; and the nodes of
-// its operations with every spread replaced by its fragment.
+// documentSize returns estimates of a document's parsed and visited nodes. A node has about two
+// tokens, and the number of tokens is limited. Visited nodes are counted with every spread replaced
+// by its fragment.
 func documentSize(text string) (parsed, visited float64) {
 	tokens := 0
 	for l, most := lexer.New(&ast.Source{Input: text}), setting.OrDefaults(document.Limits{}).Tokens; tokens < most; tokens++ {
@@ -315,7 +317,7 @@ func documentSize(text string) (parsed, visited float64) {
 	return float64(tokens) / 2, visited
 }
 
-// spearman is the rank correlation of two figures.
+// spearman returns the rank correlation of two series.
 func spearman[T any](all []T, of, with func(T) float64) float64 {
 	ranks := func(value func(T) float64) []float64 {
 		values := make([]float64, len(all))
@@ -330,7 +332,7 @@ func spearman[T any](all []T, of, with func(T) float64) float64 {
 			for found && last < len(sorted) && sorted[last] == v {
 				last++
 			}
-			ranks[i] = float64(first+last-1) / 2 // equal values share their ranks
+			ranks[i] = float64(first+last-1) / 2 // equal values have the same rank
 		}
 		return ranks
 	}
@@ -343,8 +345,8 @@ func spearman[T any](all []T, of, with func(T) float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// requestKinds draw requests of all kinds: as clients send them, and as somebody does who wants
-// much for little.
+// requestKinds draw requests of all kinds, from typical requests to attempts to use many resources
+// for few points.
 var requestKinds = []func(*rapid.T) string{
 	func(t *rapid.T) string { return drawSelections(t, parsedSchema.Query, 4) },
 	func(t *rapid.T) string { return drawSelections(t, parsedSchema.Query, 2) },
@@ -353,7 +355,7 @@ var requestKinds = []func(*rapid.T) string{
 	},
 	drawMutation,
 	drawMutation,
-	// Orders of any length, with their payload or without, which may be placed already.
+	// Orders of any length, with and without payload. Some orders have already been placed.
 	func(t *rapid.T) string {
 		input := fmt.Sprintf(`customerId: %s, items: [%s]`, rapid.SampledFrom([]string{`"cust_01"`, `"cust_001"`, `"nobody"`}).Draw(t, "customer"), drawnLines(t))
 		if rapid.Bool().Draw(t, "key") {
@@ -364,7 +366,7 @@ var requestKinds = []func(*rapid.T) string{
 	func(t *rapid.T) string {
 		return `{ quote(input: {items: [` + drawnLines(t) + `]}) { ` + rapid.SampledFrom([]string{`__typename`, `total { amount }`, `lines { sku name subtotal { amount } }`}).Draw(t, "payload") + ` } }`
 	},
-	// Long texts under many names.
+	// Large texts with many aliases.
 	func(t *rapid.T) string {
 		return fmt.Sprintf(`mutation { cancelOrder(input: {orderId: "01HVNR4Q3R0000000000000002", note: %q}) { order { timeline { nodes { %s } } } } }`,
 			strings.Repeat(rapid.SampledFrom([]string{"x", "\n", "é"}).Draw(t, "text"), size(t, "long", 0, commerce.MaxNote/2)), numbered(size(t, "aliases", 1, 97), "a%d: note "))
@@ -373,16 +375,16 @@ var requestKinds = []func(*rapid.T) string{
 		return `{ order(id: "01HVNR4Q3R0000000000000002") { timeline(last: 1) { nodes { ` + numbered(size(t, "aliases", 1, 97), "a%d: note ") + ` } } } }`
 	},
 	func(*rapid.T) string { return `{ _service { sdl } }` },
-	// Many lists of a record that may not exist.
+	// Many lists of a record that may be missing.
 	func(t *rapid.T) string {
 		return `{ customer(id: ` + rapid.SampledFrom([]string{`"nobody"`, `"cust_01"`}).Draw(t, "id") + `) { ` +
 			numbered(size(t, "lists", 1, 90), "a%d: orders(first: %d) { __typename } ") + ` } }`
 	},
-	// Pages of every size, also none.
+	// Pages of every size, including zero.
 	func(t *rapid.T) string {
 		return fmt.Sprintf(`{ %s(first: %d) { nodes { %s } } }`, rapid.SampledFrom([]string{"orders", "customers", "products", "employees"}).Draw(t, "list"), rapid.IntRange(-1, 101).Draw(t, "first"), "__typename")
 	},
-	// Documents that take long to refuse, or to accept.
+	// Documents that are expensive to reject or to accept.
 	func(t *rapid.T) string {
 		last := size(t, "fragments", 1, 3)
 		return fmt.Sprintf(`query Q%d {customers(first: 1) {nodes {...A}}}`, rapid.IntRange(0, 1000).Draw(t, "name")) +
@@ -407,12 +409,12 @@ var requestKinds = []func(*rapid.T) string{
 	},
 }
 
-// size draws a size: half of them are the least or the most.
+// size draws a size. Half of the sizes are the minimum or the maximum.
 func size(t *rapid.T, label string, least, most int) int {
 	return rapid.OneOf(rapid.IntRange(least, most), rapid.SampledFrom([]int{least, most})).Draw(t, label)
 }
 
-// drawnLines are lines of an order.
+// drawnLines draws the lines of an order.
 func drawnLines(t *rapid.T) string {
 	lines := numbered(rapid.SampledFrom([]int{0, 1, 3, 20, commerce.MaxLines, commerce.MaxLines + 1}).Draw(t, "lines"), `{sku: "p%d", quantity: 1} `)
 	if rapid.IntRange(0, 3).Draw(t, "wrong") == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// usualRequest is of the size of a client's page.
+// usualRequest is a request of typical size.
 var usualRequest = Request{
 	Query: `query Page($id: ID!, $first: Int = 10) {
   customer(id: $id) { id name email orders(first: $first) { nodes { id status itemCount total { amount } items { nodes { productId name quantity unitPrice { amount } } } } pageInfo { hasNextPage endCursor } } }
@@ -18,7 +18,7 @@ var usualRequest = Request{
 	OperationName: "Page", Variables: map[string]any{"id": "cust_01", "first": json.Number("10")},
 }
 
-// BenchmarkPrepare is what comes before an operation is executed, for a document that is kept.
+// BenchmarkPrepare measures the steps before an execution, for a cached document.
 func BenchmarkPrepare(b *testing.B) {
 	e, ctx := NewExecutor(Options{}), context.Background()
 	if _, _, errs := e.prepare(ctx, usualRequest); len(errs) > 0 {
@@ -30,7 +30,7 @@ func BenchmarkPrepare(b *testing.B) {
 	}
 }
 
-// An operation that is known is prepared without walking through it.
+// A cached operation is prepared without visiting its fields.
 func TestKnownOperationsAreSoonPrepared(t *testing.T) {
 	if testing.CoverMode() != "" {
 		t.Skip("coverage allocates")
@@ -44,5 +44,5 @@ func TestKnownOperationsAreSoonPrepared(t *testing.T) {
 	}
 }
 
-// preparing is how many allocations are made before an operation is executed.
+// preparing returns the number of allocations before an execution.
 const preparing = 8

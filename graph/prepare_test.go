@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Trees are made once for all requests that choose the same fields, and no more of them are kept
-// than their document has room for.
+// Requests with the same conditions share one prepared operation. The memory of a document's cached
+// operations is limited.
 func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20, Depth: 100}})
 	prepare := func(query, operation string, variables map[string]any) *admittedOperation {
@@ -30,21 +30,22 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 		t.Errorf("with the field %p, again %p, without %p", with, again, without)
 	}
 	if other := prepare(query, "B", nil).prepared; other != prepare(query, "B", map[string]any{"c": true}).prepared {
-		t.Error("a condition of another operation keeps the tree from being shared")
+		t.Error("a condition of another operation prevents sharing the prepared operation")
 	}
-	// One operation of this document takes more than the document has room for.
+	// One operation of this document exceeds the document's capacity.
 	fragments := `query { customer(id: "cust_01") { ...F0 } }` + manyFields(6)
 	large := prepare(fragments, "", nil)
 	room := large.document.Room()
 	if other := prepare(fragments, "", nil); other.prepared == large.prepared || large.prepared.Bytes() <= room {
-		t.Errorf("a tree of %d bytes is kept with a document that has room for %d", large.prepared.Bytes(), room)
+		t.Errorf("an operation of %d bytes is cached in a document with a capacity of %d", large.prepared.Bytes(), room)
 	}
-	if taken := large.document.PreparedBytes(); taken != 0 {
-		t.Errorf("the trees are said to take %d bytes", taken)
+	if bytes := large.document.PreparedBytes(); bytes != 0 {
+		t.Errorf("the cached operations are estimated at %d bytes", bytes)
 	}
 }
 
-// The values of variables and conditions are those of the request, not of the one that came first.
+// A shared prepared operation uses the variables and conditions of the current request, not the
+// ones of the first request.
 func TestPreparedOperationsServeAllValuesOfVariables(t *testing.T) {
 	e := executor(t, Options{})
 	for query, values := range map[string][]map[string]any{
@@ -55,7 +56,7 @@ func TestPreparedOperationsServeAllValuesOfVariables(t *testing.T) {
 			_, got := execute(t, e, Request{Query: query, Variables: variables})
 			for _, r := range got.Extensions.Explain.Requests {
 				if r.Path == "" {
-					t.Errorf("%s %v: no plan saw %s %s coming", query, variables, r.AccessPattern, r.Key)
+					t.Errorf("%s %v: %s %s was not planned", query, variables, r.AccessPattern, r.Key)
 				}
 			}
 			if len(got.Errors) > 0 {
@@ -65,7 +66,7 @@ func TestPreparedOperationsServeAllValuesOfVariables(t *testing.T) {
 	}
 }
 
-// manyFields are fragments on Customer, each of which spreads the next one twice.
+// manyFields returns fragments on Customer that each spread the next one twice.
 func manyFields(n int) string {
 	var b strings.Builder
 	for i := range n {

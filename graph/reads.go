@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// orNull makes GraphQL's null of a record that does not exist.
+// orNull returns nil for a record that does not exist.
 func orNull[T any](v *T, err error) (*T, error) {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return nil, nil
@@ -24,8 +24,8 @@ func orNull[T any](v *T, err error) (*T, error) {
 	return v, nil
 }
 
-// lookupID parses the ID of a record to look up. It returns false for malformed text, because no
-// record can have it as an ID.
+// lookupID parses the ID of a record to look up. It returns false for malformed text, which no
+// record has as its ID.
 func lookupID[ID ~string](text string) (ID, bool) {
 	parse := commerce.ParseID[ID]
 	if _, ok := any(parse).(func(string) (commerce.OrderID, error)); ok {
@@ -38,17 +38,16 @@ func lookupID[ID ~string](text string) (ID, bool) {
 	return id, err == nil
 }
 
-// record returns the record that a field reads by its arguments.
+// record returns the record with this key, or nil if the record does not exist.
 func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], key K) (*T, error) {
 	return orNull(loaders.Records(of(ctx), p).Load(ctx, key))
 }
 
-// lookupIDs parses the IDs of a batch. Malformed text becomes an empty ID.
-//
-// Errors: commerce.InvalidError if there are more than operation.MaxBatch.
+// lookupIDs parses the IDs of a batch. Malformed text becomes an empty ID. It returns
+// commerce.InvalidError if there are more than operation.MaxBatch IDs.
 func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	if len(texts) > operation.MaxBatch {
-		return nil, commerce.For(argument, commerce.Invalid("has %d entries: ask for %d at most at a time", len(texts), operation.MaxBatch))
+		return nil, commerce.For(argument, commerce.Invalid("has %d entries: send at most %d in one request", len(texts), operation.MaxBatch))
 	}
 	ids := make([]ID, len(texts))
 	for i, text := range texts {
@@ -57,7 +56,8 @@ func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	return ids, nil
 }
 
-// batch returns the records with these IDs, in this order, with nil for each that does not exist.
+// batch returns the records with these IDs in the same order. The element is nil for a record that
+// does not exist.
 func batch[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], ids []ID) ([]*T, error) {
 	records := make([]*T, len(ids))
 	for i, id := range ids {
@@ -69,7 +69,7 @@ func batch[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], ids 
 	return records, nil
 }
 
-// reference returns what a record refers to. An empty ID refers to nothing.
+// reference returns the record with this ID, or nil if the ID is empty.
 func reference[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], id ID) (*T, error) {
 	if id == "" {
 		return nil, nil
@@ -113,13 +113,13 @@ func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID 
 	return orNull(of(ctx).Item(ctx, order, sku))
 }
 
-// list begins a request for the list of a field. of is the ID of the record that the list belongs
-// to; lists of Query have none.
-func (r *Resolver) list(field string, of ...string) paging.Request {
-	return r.cursors.Request(field, of...)
+// list returns a page request for the list of a field. parent is the ID of the record that the list
+// belongs to. Lists of Query have no parent.
+func (r *Resolver) list(field string, parent ...string) paging.Request {
+	return r.cursors.Request(field, parent...)
 }
 
-// connection loads a page of a list.
+// connection returns a page of a list.
 func connection[T any](ctx context.Context, from *model.List[T], q *paging.Request) (*paging.Connection[T], error) {
 	if q.Err != nil {
 		return nil, q.Err
@@ -135,9 +135,8 @@ func connected[T any](q *paging.Request, slice dynamo.Slice[T], err error) (*pag
 	return paging.NewConnection(slice, q.Scope), nil
 }
 
-// The lists below may have come with their record.
+// The lists below may have been read with their record.
 
-// orderItems is the request for a page of an order's items.
 func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Order.items", string(id))
 	a.list(&q, beyond)
@@ -153,7 +152,6 @@ func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderIt
 	return connected(&q, slice, err)
 }
 
-// timeline is the request for a page of an order's timeline.
 func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Order.timeline", string(id))
 	a.list(&q, beyond)
@@ -169,7 +167,6 @@ func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orde
 	return connected(&q, slice, err)
 }
 
-// productInventory is the request for a page of a product's inventory.
 func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond operation.Beyond) paging.Request {
 	q := r.list("Product.inventory", string(sku))
 	a.list(&q, beyond)
@@ -185,7 +182,7 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a
 	return connected(&q, slice, err)
 }
 
-// stock returns a number of a product's stock.
+// stock returns one of the stock numbers of a product.
 func stock(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := of(ctx).Stocked(ctx, product)
 	return scalar.Count(number(p), err)

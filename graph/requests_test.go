@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// What is over the budget is not read, and its fields say so. Null goes up to the nearest field
-// that may be null, as ever.
+// Reads beyond the budget are not made. Their fields become errors, and null propagates to the
+// nearest nullable field.
 func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Requests: 12}})
 	pages := `{ customers(first: 7) { nodes { name`
@@ -24,11 +24,11 @@ func TestOperationsMakeNoMoreRequestsThanTheyMay(t *testing.T) {
 	if n := strings.Count(text, document.Codes.Requests); n != len(got.Errors) {
 		t.Errorf("%d of %d errors have the code", n, len(got.Errors))
 	}
-	// Each operation has a budget of its own.
+	// Each operation has its own budget.
 	if _, got := execute(t, e, Request{Query: `{ customer(id: "cust_01") { name } }`}); len(got.Errors) > 0 {
 		t.Error(got.Errors)
 	}
-	// A mutation is made also where nothing is left for what it shows.
+	// A mutation is executed even if the budget has no reads left for its payload.
 	if _, got := execute(t, e, Request{Query: `mutation { a: createCustomer(input: {id: "n", name: "N", email: "n@example.com"}) { customer { id } } }`}); len(got.Errors) > 0 || !strings.Contains(string(got.Data), `"id":"n"`) {
 		t.Errorf("%s, %v", got.Data, got.Errors)
 	}

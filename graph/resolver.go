@@ -1,16 +1,22 @@
-// Package graph is the GraphQL API of the order book. It executes operations: executor, plan,
-// execution, resolvers, entities of a federated graph, subscriptions, errors and the explain
-// output. It may import the packages below it, commerce, dynamo and loaders, and knows neither HTTP
-// nor an AWS SDK.
+// Package graph is the GraphQL API of the order book. It contains the executor, plans, resolvers,
+// federation entities, subscriptions, errors and the explain output. It may import the packages
+// below it, commerce, dynamo and loaders. It depends neither on HTTP nor on an AWS SDK.
 //
-// A request takes this path. Executor (executor.go) has package document find or parse the
-// document, keep it within limits and validate it. Package operation prepares the operation: one
-// tree of the selected fields, which all later steps read. Permissions, cost (package operation)
-// and rate limits (package rate) are checked before anything is read. A plan (plan.go) reads what
-// the operation needs, side by side where the keys are known at the same time. An execution
-// (execute.go) visits the fields, calls resolvers, each one expression, which pick up what was
-// planned, and writes the response. errors.go decides what a client sees of an error. A
-// subscription takes this path once, and is then executed for each event (subscription.go). Package
+// A request is processed in these steps:
+//
+//   - Executor (executor.go) uses package document to find or parse the document, to check its
+//     limits and to validate it.
+//   - Package operation prepares the operation as one tree of the selected fields. All later steps
+//     read this tree.
+//   - Permissions, cost (package operation) and rate limits (package rate) are checked before
+//     anything is read.
+//   - A plan (plan.go) reads the records that the operation needs. Reads with known keys run
+//     concurrently.
+//   - An execution (execute.go) visits the fields, calls the resolvers and writes the response.
+//     Resolvers are one expression each and use the planned records.
+//   - errors.go converts errors for the client.
+//
+// A subscription passes the checks once and is executed for each event (subscription.go). Package
 // bound computes the maximum DynamoDB requests of an operation without executing it.
 package graph
 
@@ -31,51 +37,51 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Options are what the GraphQL face needs.
+// Options are the options of an Executor.
 type Options struct {
 	Store *dynamo.Store
-	// Feed tells subscriptions what changes; nil where the server has none, and refuses them.
+	// Feed delivers the events of subscriptions. If Feed is nil, the server rejects subscriptions.
 	Feed *feed.Feed
-	// Cursors sign the cursors of lists.
+	// Cursors signs the cursors of lists.
 	Cursors paging.Cursors
-	// Report is told every error that clients see as UNAVAILABLE or INTERNAL, with the request's
-	// context.
+	// Report logs an error. It is called for every error that clients see as UNAVAILABLE or INTERNAL,
+	// with the context of the request.
 	Report func(ctx context.Context, err error)
-	// Authenticated reports whether requests need a principal (WithPrincipal). If it is false, every
-	// request without one is made by commerce.Everybody.
+	// Authenticated reports whether requests require a principal (WithPrincipal). If it is false, a
+	// request without a principal has the permissions of an administrator.
 	Authenticated bool
-	// Policy says which role is granted what; nil for commerce.StandardPolicy.
+	// Policy grants permissions to roles. Nil means commerce.StandardPolicy.
 	Policy *commerce.Policy
-	// RequestID is the id by which a request stands in the log; nil where it has none.
+	// RequestID returns the ID of the request in the log. It is nil if requests have no ID.
 	RequestID func(ctx context.Context) string
-	// Limits bound what a request can ask for; those that are zero have their default.
+	// Limits are the limits of a request. A zero limit means the default.
 	Limits document.Limits
-	// Admission has the pools that callers share; nil for pools of the default sizes.
+	// Admission has the pools that callers share. Nil means pools of the default sizes.
 	Admission *admission.Controller
-	// Rates are how much each principal may cost.
+	// Rates are the rate limits of each principal.
 	Rates rate.Options
-	// NoIntrospection is whether clients are refused the schema.
+	// NoIntrospection disables introspection.
 	NoIntrospection bool
-	// Documents are trusted documents; internal/manifest reads them.
+	// Documents are the trusted documents; internal/manifest reads them.
 	Documents []document.Trusted
-	// TrustedOnly is whether only trusted documents are executed.
+	// TrustedOnly rejects all documents that are not trusted.
 	TrustedOnly bool
-	// EventTime is how long the operation of a subscription can take for each event; zero where
-	// that has no limit.
+	// EventTime is the time limit of a subscription's operation for each event. Zero means no limit.
 	EventTime time.Duration
-	// Unfit is told each trusted document that does not fit the schema or a limit, with its first
-	// error; nil tells nobody.
+	// Unfit, if not nil, is called with each trusted document that is invalid or exceeds a limit, and
+	// with its first error.
 	Unfit func(document.Trusted, document.Error)
 }
 
 type principalKey struct{}
 
-// WithPrincipal returns the context of a request that somebody makes.
+// WithPrincipal returns a context with the principal of a request.
 func WithPrincipal(ctx context.Context, p commerce.Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// principal is who makes a request; the zero value where it does not say and has to.
+// principal returns the principal of a request. It returns the zero value if authentication is
+// required and the request has no principal.
 func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 	p, ok := ctx.Value(principalKey{}).(commerce.Principal)
 	if !ok && !r.authenticated {
@@ -86,23 +92,20 @@ func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 
 // Resolver is the root of the resolvers.
 type Resolver struct {
-	store *dynamo.Store
-	// feed is nil where subscriptions are refused.
-	feed    *feed.Feed
-	cursors paging.Cursors
-	report  func(ctx context.Context, err error)
-	// authenticated is Options.Authenticated.
+	store         *dynamo.Store
+	feed          *feed.Feed
+	cursors       paging.Cursors
+	report        func(ctx context.Context, err error)
 	authenticated bool
 	access        operation.Access
 	entityTypes   []entityType
-	// requestID is nil where requests have none.
-	requestID func(ctx context.Context) string
+	requestID     func(ctx context.Context) string
 }
 
-// Schema returns the schema as it is served: without @defer, whose data would be dropped over plain
-// POST; without the directives of federation, access and the generator, and the types of their
-// arguments, which only those who compose schemas can use; and without Float, which a schema that
-// does not use it must not have
+// Schema returns the schema that clients see. It omits @defer, because deferred data would be lost
+// over plain POST. It omits the directives for federation, permissions and the generator, including
+// the types of their arguments, because they are useless for clients. It omits Float, because a
+// schema must not contain an unused built-in scalar
 // (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
 func Schema() *ast.Schema {
 	schema := gqlparser.MustLoadSchema(sources...)
@@ -117,8 +120,8 @@ func Schema() *ast.Schema {
 
 type explainKey struct{}
 
-// WithExplain returns a context in which a query's response explains what it read, to those who are
-// granted commerce.Explain.
+// WithExplain returns a context that requests the explain output. The response contains it only for
+// callers with commerce.Explain.
 func WithExplain(ctx context.Context) context.Context {
 	return context.WithValue(ctx, explainKey{}, true)
 }

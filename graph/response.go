@@ -8,47 +8,47 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// boundedResponse holds the data of one response, within Limits.Answer. The cost limits how many
-// values there are, but not how long they are, nor the names that the client gives them: a hundred
-// thousand names of 200 bytes are a response of 20 MB, from a request of 20 kB.
+// boundedResponse is the data of one response, at most Limits.Answer bytes. The cost limits the
+// number of values, but not their length or the length of aliases. A request of 20 kB could
+// otherwise produce 20 MB: a hundred thousand aliases of 200 bytes.
 //
-// A response that is too long cannot simply end: a null further up may still remove what made it
-// too long, and the errors behind it have to be reported. So what does not fit is dropped but still
-// measured, and offsets are those in the whole response.
+// A response cannot stop at the limit. A null in an outer field may still remove the excess, and
+// later errors must be reported. Data beyond the limit is therefore dropped but counted. Offsets
+// refer to the complete response.
 type boundedResponse struct {
 	out []byte
-	// most is the number of bytes of out that are kept; dropped is the length of what followed.
-	most, dropped int
+	// limit is the maximum length of out. dropped is the number of bytes that were dropped.
+	limit, dropped int
 }
 
-// responseSlack is how much is written before what does not fit is dropped, so that not every value
-// has to be checked.
+// responseSlack is the number of bytes beyond the limit that are written before the excess is
+// dropped. It saves a check after each value.
 const responseSlack = 64 << 10
 
-// newBoundedResponse returns an empty response of at most limit bytes, with room for as much as the
-// latest one took.
+// newBoundedResponse returns an empty response of at most limit bytes. latest is the size of the
+// latest response, which determines the initial capacity.
 func newBoundedResponse(latest, limit int) boundedResponse {
-	return boundedResponse{out: make([]byte, 0, min(latest+latest/8+1<<10, limit)), most: limit}
+	return boundedResponse{out: make([]byte, 0, min(latest+latest/8+1<<10, limit)), limit: limit}
 }
 
 // offset returns the length of the response so far.
 func (r *boundedResponse) offset() int { return r.dropped + len(r.out) }
 
-// bound drops what does not fit.
+// bound drops the bytes beyond the limit.
 func (r *boundedResponse) bound() {
-	if len(r.out) > r.most+responseSlack {
-		r.dropped += len(r.out) - r.most
-		r.out = r.out[:r.most]
+	if len(r.out) > r.limit+responseSlack {
+		r.dropped += len(r.out) - r.limit
+		r.out = r.out[:r.limit]
 	}
 }
 
-// truncate goes back to an offset. What was dropped behind it is not missing.
+// truncate shortens the response to an offset. Dropped bytes after the offset no longer count.
 func (r *boundedResponse) truncate(offset int) {
 	if r.dropped == 0 {
 		r.out = r.out[:offset]
 		return
 	}
-	r.out = r.out[:min(offset, r.most)]
+	r.out = r.out[:min(offset, r.limit)]
 	r.dropped = offset - len(r.out)
 }
 
@@ -59,10 +59,10 @@ func (r *boundedResponse) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tooLong returns the error of a response that is longer than the limit.
+// tooLong returns the error for a response that exceeds the limit.
 func tooLong(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
-		return errcode.New(operation.Position, document.Codes.Answer, "what the mutation asks for was done, but its answer is longer than %d bytes, which is the limit: do not send it again, and ask for less of what it has changed", limit)
+		return errcode.New(operation.Position, document.Codes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not send it again; read its result with a query that selects less", limit)
 	}
-	return errcode.New(operation.Position, document.Codes.Answer, "the answer is longer than %d bytes, which is the limit: ask for smaller pages, fewer fields or shorter aliases", limit)
+	return errcode.New(operation.Position, document.Codes.Answer, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/scalar"
 )
 
-// The resolvers of fields that are not generated. Each is one expression.
+// Handwritten resolvers. Each is one expression.
 
 func (r *addressResolver) Line2(ctx context.Context, obj *commerce.Address) (*string, error) {
 	return scalar.OrNull(obj.Line2), nil

@@ -16,7 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
-// own are the types that this schema defines, by name.
+// own returns the types that this schema defines, sorted by name.
 func own(t testing.TB) []*ast.Definition {
 	t.Helper()
 	var types []*ast.Definition
@@ -55,8 +55,8 @@ func TestEveryElementIsDescribed(t *testing.T) {
 	}
 }
 
-// A reference to another record may be null; lists and scalars may not, but for what a record can
-// do without.
+// References to other records are nullable. Lists and scalars are not, except optional attributes
+// of a record.
 func TestNullability(t *testing.T) {
 	records := []string{"Customer", "Order", "OrderItem", "OrderEvent", "Product", "InventoryLevel", "Warehouse", "Employee"}
 	optional := []string{
@@ -76,15 +76,15 @@ func TestNullability(t *testing.T) {
 			if slices.Contains(records, f.Type.NamedType) && f.Name != "node" {
 				want = false
 			}
-			// A mutation that fails must not take away the answers of those before it, which are
-			// done.
+			// A failing mutation must not remove the responses of earlier mutations, which have been
+			// executed.
 			if d.Name == "Mutation" || slices.Contains(d.Interfaces, "UserError") && f.Name == "field" {
 				want = false
 			}
 			if f.Type.NonNull != want {
 				t.Errorf("%s is of type %s", name, f.Type)
 			}
-			// A record that is looked up by a key may not exist.
+			// A record that is looked up by a key may be missing.
 			if f.Type.Elem != nil && !f.Type.Elem.NonNull && operation.BatchArgument(f) == nil {
 				t.Errorf("%s is of type %s: its elements may be null", name, f.Type)
 			}
@@ -92,9 +92,8 @@ func TestNullability(t *testing.T) {
 	}
 }
 
-// Every list of records is a connection with the four arguments that choose a page, unless it is of
-// records that are looked up by their keys, or has a small number of elements: statuses, months,
-// lines of an order.
+// Every list of records is a connection with the four page arguments. Exceptions are look-ups by a
+// list of keys, and lists with few elements, such as statuses, months and lines of an order.
 func TestListsOfRecordsAreConnections(t *testing.T) {
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
@@ -114,8 +113,8 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 	}
 }
 
-// A field that looks up records by a list of keys says how many it takes, and one BatchGetItem
-// reads them.
+// A field that looks up records by a list of keys documents the maximum number of keys. One
+// BatchGetItem reads them.
 func TestBatchesFitOneRequest(t *testing.T) {
 	if operation.MaxBatch > dynamo.KeysPerRequest {
 		t.Errorf("a batch has up to %d keys, a BatchGetItem %d", operation.MaxBatch, dynamo.KeysPerRequest)
@@ -128,7 +127,7 @@ func TestBatchesFitOneRequest(t *testing.T) {
 		}
 		batches++
 		if !strings.Contains(a.Description, fmt.Sprint("at most ", operation.MaxBatch)) {
-			t.Errorf("Query.%s(%s): %q does not say that it takes at most %d", f.Name, a.Name, a.Description, operation.MaxBatch)
+			t.Errorf("Query.%s(%s): %q does not document the maximum of %d", f.Name, a.Name, a.Description, operation.MaxBatch)
 		}
 	}
 	if batches == 0 {
@@ -136,7 +135,7 @@ func TestBatchesFitOneRequest(t *testing.T) {
 	}
 }
 
-// The schema states how many lines an order can have.
+// The schema documents the maximum number of lines of an order.
 func TestMaxLinesIsDocumented(t *testing.T) {
 	want := fmt.Sprintf("an order of 1 to %d products", commerce.MaxLines)
 	if text := parsedSchema.Mutation.Fields.ForName("placeOrder").Description; !strings.Contains(text, want) {
@@ -144,7 +143,7 @@ func TestMaxLinesIsDocumented(t *testing.T) {
 	}
 }
 
-// Every mutation has a write pattern, and its description names it.
+// Every mutation has a write pattern, and its description names the pattern.
 func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
 	patterns := model.WritePatterns()
 	mutations := parsedSchema.Mutation.Fields
@@ -166,7 +165,7 @@ func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
 	}
 }
 
-// Clients are promised nothing that serves only those who compose or generate code from the schema.
+// The schema for clients contains nothing that serves only composition tools or the generator.
 func TestMachineryIsNotPromised(t *testing.T) {
 	served := Schema()
 	for _, name := range []string{"defer", "link", "key", "shareable", "access", "reads", "userErrors"} {
@@ -210,14 +209,15 @@ func TestMachineryIsNotPromised(t *testing.T) {
 	}
 }
 
-// What composers are given says what they need to know, and leaves out what they bring themselves.
+// The SDL for composition contains the directives that composition tools need, and omits the
+// definitions that they provide.
 func TestGoldenSubgraph(t *testing.T) {
 	sdl := Subgraph{}.SDL()
 	document, err := parser.ParseSchema(&ast.Source{Input: sdl})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Composers know federation's directives, and have to be told ours.
+	// Composition tools know the directives of federation, but not the directives of this project.
 	var ours []string
 	for _, d := range document.Directives {
 		ours = append(ours, d.Name)

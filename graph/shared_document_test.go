@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
-// sharing is a document that many requests send, and what differs between them: the operation, the
-// variables, and who asks.
+// sharing is a document of many requests, with the differences between the requests: the operation,
+// the variables and the principal.
 type sharing struct {
 	document   string
 	operations []string
@@ -23,23 +23,23 @@ type sharing struct {
 }
 
 var shared = []sharing{
-	{ // one fragment, whose variables have other defaults in each operation
+	{ // one fragment, with different defaults of its variables in each operation
 		`query A($n: Int = 1, $c: Boolean = true) { ...F } query B($n: Int = 2, $c: Boolean = false) { ...F } query C($n: Int = 3, $c: Boolean! = true) { x: products(category: "furniture", first: $n) { ...P } }
 		fragment F on Query { products(category: "furniture", first: $n) { ...P } } fragment P on ProductConnection { nodes { sku name @include(if: $c) ... @skip(if: $c) { price { amount } } } pageInfo { hasNextPage @include(if: $c) } }`,
 		[]string{"A", "B", "C"},
 		[]map[string]any{nil, {"n": json.Number("2")}, {"n": nil}, {"c": false}, {"c": true, "n": json.Number("1")}, {"c": nil}, {"n": json.Number("0")}},
 	},
-	{ // conditions of the one operation are no variables of the other; what may not be asked for is left out by one of them
+	{ // each operation has its own conditions; one of them excludes a forbidden field
 		`query A($a: Boolean!) { __typename customer(id: "cust_001") { name email } orders(first: 1) @include(if: $a) { nodes { id } } } query B($b: Boolean!) { customer(id: "cust_002") { ...on Customer @skip(if: $b) { name } id } }`,
 		[]string{"A", "B"},
 		[]map[string]any{{"a": true}, {"a": false}, {"b": true}, {"b": false}},
 	},
-	{ // a response name that is asked for twice, and arguments in part from variables
+	{ // a duplicate response name, and arguments that are partly variables
 		`query A($id: ID!, $from: DateTime, $c: Boolean!) { c: customer(id: $id) { orders(first: 2, placed: {from: $from, to: "2030-01-01T00:00:00Z"}) { nodes { id } } } ... @include(if: $c) { c: customer(id: $id) { name orders(first: 2, placed: {from: $from, to: "2030-01-01T00:00:00Z"}) { nodes { id status } edges { cursor } pageInfo { hasNextPage } } } } }`,
 		[]string{"A", ""},
 		[]map[string]any{{"id": "cust_001", "c": true}, {"id": "cust_001", "c": false}, {"id": "cust_002", "c": true}, {"id": "cust_001", "c": true, "from": nil}, {"id": "cust_001", "c": true, "from": "2029-01-01T00:00:00Z"}, {"id": "", "c": true}},
 	},
-	{ // a union, with conditions on its members
+	{ // a union with conditions on its members
 		`query A($r: [_Any!]!, $c: Boolean = false) { _entities(representations: $r) { __typename ... on Customer { id __typename ...N @include(if: $c) } ... on Product @skip(if: $c) { sku n: name } ... on Product { sku } } } fragment N on Customer { n: name }`,
 		[]string{"A"},
 		[]map[string]any{
@@ -50,9 +50,8 @@ var shared = []sharing{
 	},
 }
 
-// Whatever others have asked for with the same document before, or ask for at the same time, an
-// answer is the one that a server gives which has answered nobody yet and has gqlgen's code execute
-// the operation.
+// The response to a request does not depend on earlier or concurrent requests with the same
+// document. It is the response of a new server that executes the operation with gqlgen's code.
 func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
 	t.Parallel()
 	who := map[string]commerce.Principal{"a customer": ann, "an admin": {ID: "adm", Role: commerce.RoleAdmin}, "a clerk": {ID: "clerk", Role: commerce.RoleStaff}}

@@ -13,18 +13,18 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Stream is a subscription that is being followed. It is for one goroutine, which has to close it.
+// Stream is an active subscription. Only one goroutine may use it, and must close it.
 //
-// Between events it holds its operation and what it follows, and no goroutine. gqlgen's own streams
-// are not used: they execute all events in one context, with one set of loaders, and answer
-// {"field": null} where data have to be null.
+// Between events, a Stream holds its operation and its source of events, but no goroutine. gqlgen's
+// own streams are not used for two reasons. They execute all events with one context and one set of
+// loaders, and they return {"field": null} where the data must be null.
 type Stream struct {
 	executor  *Executor
 	operation *admittedOperation
-	// caller is whom the subscription counts to.
+	// caller is the caller whose quota the subscription uses.
 	caller  admission.Caller
 	changes changes
-	over    bool
+	ended   bool
 }
 
 // changes is the source of a subscription's events: a feed.Subscription.
@@ -33,28 +33,28 @@ type changes interface {
 	Close()
 }
 
-// Start begins what a request asks for, for clients that can be told more than one answer. Queries
-// and mutations are executed, as by Execute; for a subscription the result is empty, and the Stream
-// is not nil. ctx bounds the beginning only.
+// Start executes a request of a client that can receive several responses. It executes queries and
+// mutations like Execute. For a subscription, it returns a Stream and an empty result. ctx applies
+// only to the start.
 func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
 
-// subscribe begins a subscription. That costs as much as an event, and nothing of it comes back.
+// subscribe starts a subscription. It costs as much as one event, and nothing is refunded.
 func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 	opened := &opening{}
 	stream, result := e.follow(ctx, o, opened)
 	if stream == nil {
 		o.paid.Settle(0, nil)
 	}
-	// What was missed is read for one answer or for none, so it is paid for apart, also where after
-	// turns out to be no such event.
+	// The reads of missed events produce at most one response, so they are charged separately. They
+	// are also charged if "after" is the ID of an event that does not exist.
 	e.ratesOf(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-beginningReads))
 	return stream, result
 }
 
-// beginningReads is how many requests are in the price of beginning: the last event, and a page of
-// what came behind.
+// beginningReads is the number of requests that the cost of a subscription's start includes: the
+// latest event, and one page of missed events.
 const beginningReads = 2
 
 // follow opens the source of a subscription's events.
@@ -68,7 +68,7 @@ func (e *Executor) follow(ctx context.Context, operation *admittedOperation, ope
 			e.followed.Give(caller, operation.document, operation.Variables)
 		}
 	}()
-	x := e.begin(context.WithValue(ctx, openingKey{}, opened), operation)
+	x := e.newExecution(context.WithValue(ctx, openingKey{}, opened), operation)
 	x.load(e.resolver.store, "")
 	x.root(x.fieldSubscription) // the resolver opens the source; see subscription_sources.go
 	response := x.respond(nil)
@@ -82,12 +82,13 @@ func (e *Executor) follow(ctx context.Context, operation *admittedOperation, ope
 	return &Stream{executor: e, operation: operation, caller: caller, changes: opened.changes}, Result{Response: &graphql.Response{}}
 }
 
-// Next waits for an event and executes the operation for it. False means that there are no more:
-// the result then has the error that the subscription ended with, or none.
+// Next waits for an event and executes the operation for it. It returns false at the end of the
+// subscription. The result then contains the error that ended the subscription, if any.
 //
-// ctx ends the waiting. It carries what the request's context did: who made it, whether to explain.
+// ctx limits the wait. It must carry the same values as the request's context, such as the
+// principal and the explain flag.
 func (s *Stream) Next(ctx context.Context) (Result, bool) {
-	if s.over {
+	if s.ended {
 		return Result{Response: &graphql.Response{}}, false
 	}
 	ctx = withReported(ctx)
@@ -103,24 +104,24 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 			paid.Settle(0, nil)
 		}
 	}
-	s.over = true
+	s.ended = true
 	switch {
 	case ctx.Err() != nil:
 		return Result{Response: &graphql.Response{}}, false
 	case errors.Is(err, feed.ErrTooSlow):
-		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "more has happened than was read in time: subscribe again, beginning after the last update that arrived")
+		err = errcode.New(s.operation.Operation.Position, errcode.TooSlow, "the subscriber did not read events fast enough: subscribe again, starting after the last update received")
 	}
 	return Result{Response: s.executor.refusal(ctx, err), Outcome: Refused}, false
 }
 
-// Close ends the subscription and gives back what it holds.
+// Close ends the subscription and releases its memory.
 func (s *Stream) Close() {
 	s.changes.Close()
 	s.executor.followed.Give(s.caller, s.operation.document, s.operation.Variables)
 }
 
-// deliver executes the operation for one event: in a context of its own, with loaders, a budget and
-// a time limit of its own.
+// deliver executes the operation for one event, with its own context, loaders, budget and time
+// limit.
 func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *feed.OrderChange) (result Result) {
 	e, spent := s.executor, 0
 	defer func() { paid.Settle(spent, result.Response) }()

@@ -14,46 +14,45 @@ import (
 
 type openingKey struct{}
 
-// opening takes up what a subscription's resolver has opened. gqlgen wants a channel of it, which
-// would take a goroutine for each subscription, and could tell no error; so the channel stays
-// unused.
+// opening receives the source that a subscription's resolver opens. gqlgen requires a channel as
+// the result of the resolver. A channel would need a goroutine per subscription and could not
+// return an error, so it remains unused.
 type opening struct {
 	changes changes
-	// reads is how many requests it took to find out where the follower stands and what it has
-	// missed.
+	// reads is the number of requests that the feed made to find the subscription's position and the
+	// missed events.
 	reads int
 }
 
 // opens opens the source of a subscription's events.
 func (r *Resolver) opens(ctx context.Context, open func(context.Context, *feed.Feed) (*feed.Subscription, error)) (<-chan *feed.OrderChange, error) {
 	if r.feed == nil {
-		return nil, errors.Join(table.ErrUnavailable, errors.New("the server has no feed"))
+		return nil, errors.Join(table.ErrUnavailable, errors.New("the server has no change feed"))
 	}
-	// It only counts: how much can be missed, the feed bounds.
+	// The budget only counts requests. The feed limits the number of missed events.
 	counted := table.NewReadBudget(math.MaxInt32)
-	following, err := open(counted.On(ctx), r.feed)
+	subscription, err := open(counted.On(ctx), r.feed)
 	opened := ctx.Value(openingKey{}).(*opening)
 	opened.reads = math.MaxInt32 - counted.Left()
 	if err != nil {
 		return nil, err
 	}
-	opened.changes = visibleChanges{changes: following, sees: func(customer commerce.CustomerID) bool {
+	opened.changes = visibleChanges{changes: subscription, sees: func(customer commerce.CustomerID) bool {
 		return r.access.Policy.Sees(r.principal(ctx), commerce.ReadOrder, customer)
 	}}
 	return make(chan *feed.OrderChange), nil
 }
 
-// visibleChanges are changes of orders that the subscriber sees.
+// visibleChanges are the changes of orders that the subscriber may see.
 type visibleChanges struct {
 	changes
-	// sees reports whether the subscriber sees a customer's orders.
+	// sees reports whether the subscriber may see a customer's orders.
 	sees func(commerce.CustomerID) bool
 }
 
-// Next waits for a change. Other software may give the order to a customer whose orders the
-// subscriber does not see. That ends the subscription.
-//
-// Errors: NOT_FOUND, and those of feed.Subscription.Next.
+// Next waits for a change. If other software moves the order to a customer whose orders the
+// subscriber may not see, the subscription ends with NOT_FOUND. The other errors are the errors of
+// feed.Subscription.Next.
 func (c visibleChanges) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changes.Next(ctx)
 	if err == nil && change.Customer != "" && !c.sees(change.Customer) {
@@ -67,7 +66,7 @@ func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (
 	if err != nil {
 		return nil, commerce.For("id", err)
 	}
-	behind, err := eventID(after)
+	afterID, err := eventID(after)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +74,7 @@ func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (
 		return nil, err
 	}
 	return r.opens(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) {
-		return f.Order(ctx, order, behind)
+		return f.Order(ctx, order, afterID)
 	})
 }
 
@@ -84,7 +83,7 @@ func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *
 	if err != nil {
 		return nil, commerce.For("customerId", err)
 	}
-	behind, err := eventID(after)
+	afterID, err := eventID(after)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +91,7 @@ func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *
 		return nil, err
 	}
 	return r.opens(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) {
-		return f.CustomerOrders(ctx, customer, behind)
+		return f.CustomerOrders(ctx, customer, afterID)
 	})
 }
 
@@ -104,7 +103,7 @@ func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Stat
 	return r.opens(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) { return f.OrderStatus(ctx, to) })
 }
 
-// eventID reads the argument after, empty where it is not given.
+// eventID parses the argument "after". It returns an empty ID if the argument is missing.
 func eventID(after *string) (commerce.EventID, error) {
 	if after == nil {
 		return "", nil
@@ -116,7 +115,8 @@ func eventID(after *string) (commerce.EventID, error) {
 	return id, nil
 }
 
-// updatedOrder is the order that a change is about: as it came with the change, else as it is now.
+// updatedOrder returns the order of a change: the order in the event, or otherwise the current
+// order.
 func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Order, error) {
 	if change.Order != nil {
 		return change.Order, nil
@@ -124,27 +124,27 @@ func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Orde
 	return orNull(of(ctx).Order(ctx, change.OrderID))
 }
 
-// updateID is the ID to resume after a change with, nil where it has none.
+// updateID returns the ID to resume after. It returns nil if the change has no such ID.
 func updateID(change *feed.OrderChange) *string { return scalar.OrNull(string(change.Position)) }
 
-// event plans what a subscription reads for an event: what the event refers to, and the order that
-// changed, or what follows from it where it came along.
+// event plans the reads for an event of a subscription: the references of the event, and the
+// changed order. If the event contains the order, only the selections of the order are planned.
 func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *feed.OrderChange) {
-	var read refs
-	var came []target[*commerce.Order]
+	var referenced refs
+	var orders []target[*commerce.Order]
 	for _, f := range root.Reads {
 		for _, update := range f.Records {
 			for _, part := range update.Reads {
 				switch {
 				case part.Name == "event" && change.Event != nil:
 					for event, f := range fields([]target[*commerce.Event]{{change.Event, part.Records}}) {
-						orderEventReference(event, f, &read)
+						orderEventReference(event, f, &referenced)
 					}
 				case part.Name != "order":
 				case change.Order != nil:
-					came = append(came, target[*commerce.Order]{change.Order, part.Records})
+					orders = append(orders, target[*commerce.Order]{change.Order, part.Records})
 				default:
-					read.order(part.Records).add(change.OrderID, part.Path, part.Records)
+					referenced.order(part.Records).add(change.OrderID, part.Path, part.Records)
 				}
 			}
 		}
@@ -152,7 +152,7 @@ func (p plan) event(ctx context.Context, root *operation.SelectionSet, change *f
 	if change.Order != nil {
 		p.loaders.PrimeOrders(ctx, []*commerce.Order{change.Order})
 	}
-	p.wholeRefs(ctx, &read)
-	p.refs(ctx, &read)
-	p.orders(ctx, came)
+	p.wholeRefs(ctx, &referenced)
+	p.planReferences(ctx, &referenced)
+	p.orders(ctx, orders)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// scripted are changes that are told one after another, then an error.
+// scripted is a source that delivers prepared changes, and then an error.
 type scripted struct {
 	changes []feed.OrderChange
 	then    error
@@ -45,7 +45,7 @@ func (s *scripted) Next(ctx context.Context) (feed.OrderChange, error) {
 
 func (s *scripted) Close() { s.closed++ }
 
-// following is a stream of changes that are made up.
+// following returns a stream of prepared changes.
 func following(t *testing.T, e *Executor, query string, from *scripted) *Stream {
 	t.Helper()
 	operation, refused := e.admit(withReported(t.Context()), Request{Query: query})
@@ -69,7 +69,7 @@ func text(t *testing.T, r Result) string {
 	return string(b)
 }
 
-// anyOrder is an order of the sample data.
+// anyOrder returns an order of the sample dataset.
 func anyOrder(t *testing.T, e *Executor) *commerce.Order {
 	t.Helper()
 	got := e.Execute(t.Context(), Request{Query: `{ orders(first: 1) { nodes { id } } }`})
@@ -87,8 +87,8 @@ func anyOrder(t *testing.T, e *Executor) *commerce.Order {
 	return found[0].Value
 }
 
-// Each event is an answer of its own. What came along is not read, what did not is, and both are
-// planned.
+// Each event produces its own response. Records in the event are not read, the others are read, and
+// all selections are planned.
 func TestEventsAreAnswers(t *testing.T) {
 	e := executor(t, Options{})
 	order := anyOrder(t, e)
@@ -119,7 +119,7 @@ func TestEventsAreAnswers(t *testing.T) {
 				}
 				for _, r := range explained.Requests {
 					if !strings.HasPrefix(r.Path, "u.order") && r.Path != "u.event.warehouse" {
-						t.Errorf("no plan saw %s coming: its path is %q", r.AccessPattern, r.Path)
+						t.Errorf("%s was not planned: its path is %q", r.AccessPattern, r.Path)
 					}
 				}
 			}
@@ -131,8 +131,8 @@ func TestEventsAreAnswers(t *testing.T) {
 	}
 }
 
-// The timeline of an order that came along is read, and an order that is read for its timeline
-// comes whole.
+// The timeline of an order in the event is read separately. An order that must be read is read
+// together with its timeline.
 func TestEventsPlanTimelines(t *testing.T) {
 	e := executor(t, Options{})
 	order := anyOrder(t, e)
@@ -145,7 +145,7 @@ func TestEventsPlanTimelines(t *testing.T) {
 	}
 }
 
-// What goes wrong with one event is an answer with errors, and the stream goes on.
+// An error in one event produces a response with errors, and the subscription continues.
 func TestErrorsOfEvents(t *testing.T) {
 	e := executor(t, Options{Limits: document.Limits{Requests: 1, Answer: 120}})
 	order := anyOrder(t, executor(t, Options{}))
@@ -172,7 +172,7 @@ func TestErrorsOfEvents(t *testing.T) {
 	}
 }
 
-// Where an update cannot be null, it is the data that are.
+// If a non-null update is null, the data is null.
 func TestNullReachesTheData(t *testing.T) {
 	e := executor(t, Options{})
 	e.resolver.report = func(context.Context, error) {}
@@ -184,7 +184,8 @@ func TestNullReachesTheData(t *testing.T) {
 	}
 }
 
-// A stream ends with an error that says how to go on, or with none where its context has ended.
+// A stream ends with an error that describes how to continue. It ends without an error if its
+// context has ended.
 func TestStreamsEnd(t *testing.T) {
 	e := executor(t, Options{})
 	e.resolver.report = func(_ context.Context, err error) {
@@ -215,7 +216,7 @@ func TestStreamsEnd(t *testing.T) {
 	}
 }
 
-// Events have room of their own, wait for it, and give it back.
+// Events have their own pool, wait for capacity in it, and release the capacity.
 func TestEventsWaitForRoom(t *testing.T) {
 	e := executor(t, Options{Admission: admission.New(admission.Sizes{admission.Cost: 16_000})})
 	order := anyOrder(t, e)
@@ -225,7 +226,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := e.Execute(t.Context(), Request{Query: `{ __typename }`}); got.Outcome != Executed {
-		t.Errorf("events keep queries out: %v", got.Errors)
+		t.Errorf("events block queries: %v", got.Errors)
 	}
 	done := make(chan bool)
 	go func() {
@@ -237,19 +238,19 @@ func TestEventsWaitForRoom(t *testing.T) {
 	}
 	select {
 	case <-done:
-		t.Fatal("an event was executed without room")
+		t.Fatal("an event was executed without capacity")
 	default:
 	}
 	events.Give(others, events.Size)
 	if !<-done {
-		t.Error("the event was not told when there was room")
+		t.Error("the event was not delivered when there was capacity")
 	}
 	if _, more := s.Next(t.Context()); !more {
-		t.Error("room was not given back")
+		t.Error("the capacity was not released")
 	}
 }
 
-// The root of a subscription is one field.
+// A subscription has exactly one root field.
 func TestSubscriptionsFollowOneField(t *testing.T) {
 	e := executor(t, Options{})
 	const id = `id: "` + sampleOrder + `"`
@@ -277,7 +278,8 @@ func TestSubscriptionsFollowOneField(t *testing.T) {
 	}
 }
 
-// A plain request cannot follow anything, and is told what can; a read-only one changes nothing.
+// Execute rejects a subscription, and the error names the streaming transports. A read-only request
+// rejects mutations.
 func TestPlainRequestsFollowNothing(t *testing.T) {
 	e := executor(t, Options{})
 	for _, readOnly := range []bool{false, true} {
@@ -294,7 +296,7 @@ func TestPlainRequestsFollowNothing(t *testing.T) {
 	}
 }
 
-// Without a feed there is nothing to follow.
+// Without a change feed, subscriptions are rejected.
 func TestSubscriptionsNeedAFeed(t *testing.T) {
 	e := executor(t, Options{})
 	var reported []error
@@ -304,11 +306,11 @@ func TestSubscriptionsNeedAFeed(t *testing.T) {
 		t.Errorf("%s, reported %v", text(t, got), reported)
 	}
 	if held := e.pools[admission.SubscriptionMemory].Used(); held != 0 {
-		t.Errorf("what was not begun holds %d bytes", held)
+		t.Errorf("a rejected subscription holds %d bytes", held)
 	}
 }
 
-// Documents that subscriptions hold are counted once each, and have a limit together.
+// A document that several subscriptions hold is counted once. The total is limited.
 func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	e := executor(t, Options{})
 	admitted := func(query string, variables map[string]any) *admittedOperation {
@@ -331,14 +333,14 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	}
 	pool := room(1 << 20)
 	if !take(ann, first) {
-		t.Fatal("no room from the start")
+		t.Fatal("no capacity for the first subscription")
 	}
 	one := pool.Used()
 	same := admitted(query, map[string]any{"id": "a"})
 	if !take(bob, same) || pool.Used() >= 2*one || pool.UsedBy(bob) >= one/2 {
 		t.Errorf("a document takes %d bytes, twice %d, the second caller %d", one, pool.Used(), pool.UsedBy(bob))
 	}
-	// When the caller that a document counts to has gone, it counts to another.
+	// When the caller whom a document is charged to has gone, another caller is charged.
 	e.followed.Give(ann, first.document, first.Variables)
 	if pool.UsedBy(ann) != 0 || pool.UsedBy(bob) != one {
 		t.Errorf("the first caller has %d bytes, the second %d, want 0 and %d", pool.UsedBy(ann), pool.UsedBy(bob), one)
@@ -348,15 +350,15 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 		t.Errorf("%d bytes are held in the end", pool.Used())
 	}
 	if room(2*one - 1); !take(ann, first) {
-		t.Fatal("no room for the first")
+		t.Fatal("no capacity for the first subscription")
 	}
 	other := admitted(query+" ", map[string]any{"id": "a"})
 	if take(bob, other) {
-		t.Error("there was room for what is too large")
+		t.Error("a document beyond the capacity was accepted")
 	}
 	long := admitted(query, map[string]any{"id": strings.Repeat("a", one)})
 	if take(bob, long) {
-		t.Error("there was room for variables that are too large")
+		t.Error("variables beyond the capacity were accepted")
 	}
 	if refused := room(one).Take(bob, one); refused != nil {
 		t.Fatal(refused)
@@ -367,8 +369,8 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	}
 }
 
-// What a client sends beside its document and its variables is gone when the subscription has
-// begun: it is not counted.
+// A subscription does not hold the request's extensions and undefined variables, so they are not
+// counted.
 func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.Sample(t, db)
@@ -383,7 +385,7 @@ func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	}
 }
 
-// An event holds its room until it has been told.
+// An event holds its capacity until it has been delivered.
 func TestEventsHoldTheirRoom(t *testing.T) {
 	var e *Executor
 	var free []bool
@@ -400,13 +402,13 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 	if got, more := s.Next(t.Context()); !more || len(got.Errors) > 0 {
 		t.Fatal(text(t, got))
 	}
-	// The points are taken before the room, and given back within it.
+	// The points are reserved before the capacity, and refunded before the capacity is released.
 	if len(free) < 2 || !free[0] || free[len(free)-1] {
-		t.Errorf("there was room for others: %v", free)
+		t.Errorf("the pool was free: %v", free)
 	}
 }
 
-// Whoever goes while an event waits for room gets back what was paid for it.
+// If a client disconnects while an event waits for capacity, the event's points are refunded.
 func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 	e, _ := rated(t, 1000, 1, Options{})
 	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
@@ -424,19 +426,19 @@ func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 		_, more := s.Next(ctx)
 		told <- more
 	}()
-	for e.rates.Available("anonymous") == left { // until it has paid
+	for e.rates.Available("anonymous") == left { // until the points are reserved
 		runtime.Gosched()
 	}
 	cancel()
 	if <-told {
-		t.Error("an event was told without room")
+		t.Error("an event was delivered without capacity")
 	}
 	if now := e.rates.Available("anonymous"); now != left-rate.RefusedCost {
 		t.Errorf("%d points are left of %d", now, left)
 	}
 }
 
-// Each event has so much time.
+// Each event has a time limit.
 func TestEventsHaveATimeLimit(t *testing.T) {
 	e := executor(t, Options{EventTime: time.Nanosecond})
 	e.resolver.report = func(context.Context, error) {}
@@ -448,7 +450,7 @@ func TestEventsHaveATimeLimit(t *testing.T) {
 	}
 }
 
-// What is read for an event is read consistently, or it would show what was before the change.
+// Events read consistently. Otherwise they could show the state before the change.
 func TestEventsReadConsistently(t *testing.T) {
 	e := executor(t, Options{})
 	units := func(by func(context.Context) Result) float64 {

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// Where clients may not ask for the schema, no message tells of it what the client did not send.
+// Without introspection, messages reveal nothing of the schema that the request does not contain.
 func TestIntrospectionOff(t *testing.T) {
 	e := NewExecutor(Options{NoIntrospection: true})
 	for query, code := range map[string]string{
@@ -67,7 +67,7 @@ func TestIntrospectionOff(t *testing.T) {
 	}
 }
 
-// untold checks that errors name nothing of the schema that is not in what was sent.
+// untold fails the test if errors contain names of the schema that the request does not contain.
 func untold(t *testing.T, sent string, errs gqlerror.List) {
 	t.Helper()
 	words := func(text string) []string {
@@ -96,16 +96,16 @@ func untold(t *testing.T, sent string, errs gqlerror.List) {
 		}
 		for _, word := range words(err.Message) {
 			if secret[word] {
-				t.Errorf("%s: %q tells %s", sent, err.Message, word)
+				t.Errorf("%s: %q reveals %s", sent, err.Message, word)
 			}
 		}
 	}
 }
 
-// Where the schema is no secret, messages help.
+// With introspection, messages contain helpful names.
 func TestMessagesSuggest(t *testing.T) {
 	e := unread(t, document.Limits{})
-	for query, says := range map[string]string{
+	for query, message := range map[string]string{
 		`{custome(id:"1"){name}}`:           `Did you mean "customer"`,
 		`{customer(id:"1")}`:                `must have a selection`,
 		`{customers(first:"1"){nodes{id}}}`: `Int cannot represent non-integer value: "1"`,
@@ -113,13 +113,13 @@ func TestMessagesSuggest(t *testing.T) {
 		`{customer{id}}`:                    `argument "id"`,
 		`{customer(id:"1"){x:id x:name}}`:   `"x"`,
 	} {
-		if errs := refusals(e, query); len(errs) != 1 || !strings.Contains(errs[0].Message, says) {
-			t.Errorf("%s: %v, want %q", query, errs, says)
+		if errs := refusals(e, query); len(errs) != 1 || !strings.Contains(errs[0].Message, message) {
+			t.Errorf("%s: %v, want %q", query, errs, message)
 		}
 	}
 }
 
-// Operations of one document that share a fragment do not share the defaults of its variables.
+// Operations that share a fragment do not share the defaults of its variables.
 func TestOperationsHaveTheirOwnDefaults(t *testing.T) {
 	e := executor(t, Options{})
 	query := `query A($from:DateTime){...F} query B($from:DateTime="2100-01-01T00:00:00Z"){...F} fragment F on Query{orders(first:1,placed:{from:$from}){nodes{__typename}}}`

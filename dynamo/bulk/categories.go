@@ -18,9 +18,9 @@ import (
 type loadedCategories struct {
 	Transfers
 	mu sync.Mutex
-	// of is the category of each product that is loaded.
+	// of maps each loaded product to its category.
 	of map[commerce.SKU]string
-	// changed are the categories that these products have, or had before.
+	// changed contains the current and previous categories of the loaded products.
 	changed map[string]bool
 }
 
@@ -28,13 +28,13 @@ func (t Transfers) newLoadedCategories() *loadedCategories {
 	return &loadedCategories{Transfers: t, of: map[commerce.SKU]string{}, changed: map[string]bool{}}
 }
 
-// add notes the products of a book, before they are loaded.
+// add registers the products of a dataset before they are loaded.
 //
-// Errors: those of failed.
-func (l *loadedCategories) add(ctx context.Context, book commerce.Book) error {
+// It returns the errors of table.Failed.
+func (l *loadedCategories) add(ctx context.Context, dataset commerce.Book) error {
 	b := l.table.KeyBuilder()
-	keys := make([]model.Keys, len(book.Products))
-	for i, p := range book.Products {
+	keys := make([]model.Keys, len(dataset.Products))
+	for i, p := range dataset.Products {
 		keys[i] = model.ProductBySKU.Key(b, p.SKU)
 	}
 	if len(keys) == 0 || b.Err != nil {
@@ -46,19 +46,20 @@ func (l *loadedCategories) add(ctx context.Context, book commerce.Book) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, p := range book.Products {
+	for i, p := range dataset.Products {
 		l.of[p.SKU], l.changed[p.Category] = p.Category, true
-		if was, err := l.table.DecodeProduct(before[i]); err == nil && was.Category != "" {
-			l.changed[was.Category] = true
+		if previous, err := l.table.DecodeProduct(before[i]); err == nil && previous.Category != "" {
+			l.changed[previous.Category] = true
 		}
 	}
 	return nil
 }
 
-// write writes the categories, when all products are loaded, and returns how many there are. The
-// index may not have the loaded products yet, so only the others are counted in it.
+// write writes the categories after all products have been loaded, and returns their number. The
+// index may not contain the loaded products yet. So write uses the index only for products that
+// were not loaded.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (l *loadedCategories) write(ctx context.Context) (int, error) {
 	counts := map[string]int{}
 	for _, category := range l.of {
@@ -73,7 +74,7 @@ func (l *loadedCategories) write(ctx context.Context) (int, error) {
 		b := l.table.KeyBuilder()
 		r := model.CategoryRecord(b, commerce.Category{Name: name, ProductCount: counts[name] + others, Version: 1})
 		if b.Err != nil {
-			continue // other software's, which is in no key
+			continue // external products can have a category that no key can contain
 		}
 		if counts[name]+others > 0 {
 			records = append(records, r)
@@ -86,7 +87,7 @@ func (l *loadedCategories) write(ctx context.Context) (int, error) {
 	return len(records), l.putAll(ctx, records)
 }
 
-// others counts the products of a category that are not loaded.
+// others counts the products of a category that were not loaded.
 func (l *loadedCategories) others(ctx context.Context, name string) (int, error) {
 	p := &model.Products.AccessPattern
 	partition, err := p.PK.Key(name)

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// BeginCounts begins to count orders by status in a table that has no orders yet. It does nothing
-// if the table has orders, or counts them already.
+// BeginCounts starts order counts in a table without orders. It does nothing if the table has
+// orders or order counts.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (t Transfers) BeginCounts(ctx context.Context) error {
@@ -23,10 +23,10 @@ func (t Transfers) BeginCounts(ctx context.Context) error {
 	return err
 }
 
-// partCounts are the numbers of orders of each part by status, by the part's name.
+// partCounts maps a part's name to its order counts by status.
 type partCounts map[string]commerce.StatusCounts
 
-// countsSoFar returns the counts that the table has, nil if not all orders are counted.
+// countsSoFar returns the order counts of the table, or nil if they are not complete.
 func (t Transfers) countsSoFar(ctx context.Context) (partCounts, error) {
 	counts, kept, err := t.readCounts(ctx)
 	if err != nil || kept {
@@ -43,21 +43,21 @@ func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool
 	if err != nil || len(records) == 0 {
 		return nil, false, err
 	}
-	have := partCounts{}
+	counted := partCounts{}
 	for _, r := range records {
 		counts, err := model.DecodeOrderCounts(r)
 		if err != nil || !counts.Complete {
-			return nil, true, nil //nolint:nilerr // `ordergraph check -repair` counts them anew
+			return nil, true, nil //nolint:nilerr // `ordergraph check -repair` counts them
 		}
-		have[counts.Part] = counts.ByStatus
+		counted[counts.Part] = counts.ByStatus
 	}
-	if len(have) < model.OrderCountParts {
+	if len(counted) < model.OrderCountParts {
 		return nil, true, nil
 	}
-	return have, true, nil
+	return counted, true, nil
 }
 
-// hasOrders reports whether the index lists orders.
+// hasOrders reports whether the index contains orders.
 func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	for _, status := range commerce.Statuses() {
 		base, err := model.OrdersByStatus.PK.Key(status.String())
@@ -74,15 +74,15 @@ func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// beginCounts writes that there are no orders, if there are none. Only the first of several servers
-// writes it, and none does after an order has been placed.
+// beginCounts writes counts of zero if the table has no orders. Only the first of several servers
+// writes them, and none does after an order has been placed.
 func (t Transfers) beginCounts(ctx context.Context) (partCounts, error) {
 	if has, err := t.hasOrders(ctx); err != nil || has {
 		return nil, err
 	}
-	none := partCounts{}
+	zero := partCounts{}
 	var actions []types.TransactWriteItem
-	for _, r := range t.countRecords(none, true) {
+	for _, r := range t.countRecords(zero, true) {
 		var e table.Expression
 		absent := table.Absent(&e)
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{
@@ -91,15 +91,15 @@ func (t Transfers) beginCounts(ctx context.Context) (partCounts, error) {
 	}
 	_, err := t.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, t.table.Bulk)
 	if _, cancelled := errors.AsType[*types.TransactionCanceledException](err); cancelled {
-		return nil, nil // somebody else has begun
+		return nil, nil // another server has written the counts
 	}
 	if err != nil {
-		return nil, table.Failed("TransactWriteItems", "to begin to count orders", err)
+		return nil, table.Failed("TransactWriteItems", "of the initial order counts", err)
 	}
-	return none, nil
+	return zero, nil
 }
 
-// countRecords are the records of the counts of all parts.
+// countRecords returns the records of the counts of all parts.
 func (t Transfers) countRecords(counts partCounts, complete bool) []model.Record {
 	b := t.table.KeyBuilder()
 	var records []model.Record
@@ -110,22 +110,21 @@ func (t Transfers) countRecords(counts partCounts, complete bool) []model.Record
 	return records
 }
 
-// loadedCounts counts orders while they are loaded. Meanwhile the table counts none, so that
-// loading that ends early leaves no wrong numbers: `ordergraph check -repair` counts the orders
-// then. It is safe for concurrent use.
+// loadedCounts counts orders while they are loaded. Meanwhile the counts in the table are marked
+// incomplete, so an interrupted load leaves no wrong counts. In that case `ordergraph check
+// -repair` counts the orders. It is safe for concurrent use.
 type loadedCounts struct {
 	t Transfers
 
 	mu    sync.Mutex
 	begun bool
-	// any reports whether the table had orders before.
+	// any reports whether the table had orders before loading.
 	any bool
-	// counts are those of the table with all orders loaded so far, nil if the table does not count
-	// its orders.
+	// counts include all orders loaded so far. They are nil if the table has no complete counts.
 	counts partCounts
 }
 
-// begin begins to count, before the first order is loaded.
+// begin reads the table's counts and marks them incomplete, before the first order is loaded.
 func (l *loadedCounts) begin(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,36 +147,36 @@ func (l *loadedCounts) begin(ctx context.Context) error {
 	return nil
 }
 
-// add counts the orders of a book, which has yet to be written. Those that the table has are
+// add counts the orders of a dataset before they are written. Orders that the table already has are
 // replaced.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (l *loadedCounts) add(ctx context.Context, book commerce.Book) error {
-	if len(book.Orders) == 0 {
+func (l *loadedCounts) add(ctx context.Context, dataset commerce.Book) error {
+	if len(dataset.Orders) == 0 {
 		return nil
 	}
 	if err := l.begin(ctx); err != nil || l.counts == nil {
 		return err
 	}
 	b := l.t.table.KeyBuilder()
-	ks := make([]model.Keys, len(book.Orders))
-	for i, o := range book.Orders {
-		ks[i] = model.OrderByID.Key(b, o.ID)
+	keys := make([]model.Keys, len(dataset.Orders))
+	for i, o := range dataset.Orders {
+		keys[i] = model.OrderByID.Key(b, o.ID)
 	}
-	had := make([]model.Reader, len(ks))
+	existing := make([]model.Reader, len(keys))
 	if l.any {
 		var err error
-		if had, err = l.t.table.Strong().GetMany(ctx, &model.OrderByID.AccessPattern, ks); err != nil {
+		if existing, err = l.t.table.Strong().GetMany(ctx, &model.OrderByID.AccessPattern, keys); err != nil {
 			return err
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, o := range book.Orders {
+	for i, o := range dataset.Orders {
 		part := model.OrderCountPart(o.ID)
 		counts := l.counts[part]
 		counts[o.Status]++
-		if status, err := commerce.ParseStatus(had[i].Text("status")); err == nil {
+		if status, err := commerce.ParseStatus(existing[i].Text("status")); err == nil {
 			counts[status]--
 		}
 		l.counts[part] = counts
@@ -185,7 +184,7 @@ func (l *loadedCounts) add(ctx context.Context, book commerce.Book) error {
 	return nil
 }
 
-// finish writes the counts. It returns how many records they take.
+// finish writes the counts. It returns the number of records written.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
 func (l *loadedCounts) finish(ctx context.Context) (int, error) {

@@ -14,90 +14,90 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Transfers are the exports and imports of the records of a table.
+// Transfers loads, exports and imports the records of a table.
 type Transfers struct{ table *table.Table }
 
 // NewTransfers returns the transfers of a table.
 func NewTransfers(t *table.Table) Transfers { return Transfers{t} }
 
-// MaxSegments is in how many parts an export reads a table at once.
+// MaxSegments is the maximum number of segments that an export scans in parallel.
 const MaxSegments = table.MaxParallel
 
-// Segment is how far one part of the table has been read. The zero Segment is its beginning.
+// Segment is the progress of one segment of a parallel scan. The zero Segment is its beginning.
 type Segment struct {
-	// After is the key of the last record that was read, nil at the beginning.
+	// After is the key of the last record that was read, or nil at the beginning.
 	After *RecordKey `json:"after,omitempty"`
-	// Done reports whether nothing is left.
+	// Done reports whether the segment has been read completely.
 	Done bool `json:"done,omitempty"`
 }
 
-// RecordKey is the key of a record.
+// RecordKey is the primary key of a record.
 type RecordKey struct {
 	PK string `json:"pk"`
 	SK string `json:"sk"`
 }
 
-// ExportPage is what one request of an export read.
+// ExportPage is the result of one Scan of an export.
 type ExportPage struct {
-	// Index is the segment's, and Next how far the segment has been read with this page.
+	// Index is the index of the segment. Next is the segment's progress after this page.
 	Index int
 	Next  Segment
-	// Lines are the records, a line each, of which there are Records. LeftOut were read beside
-	// them.
+	// Lines contains one line for each exported record. Records is their number. LeftOut is the number
+	// of records that were read but not exported.
 	Lines            []byte
 	Records, LeftOut int
 }
 
-// Export reads the whole table in as many parts at once as there are segments, each on from where
-// it is, and gives emit one page after another. It holds no more than a page, about a megabyte of
-// records, for each segment.
+// Export reads the whole table with one parallel scan per segment, each from its progress. It calls
+// emit with one page after another. It holds at most one page, about a megabyte of records, for
+// each segment.
 //
-// A line is a record in DynamoDB's JSON, {"Item":{"pk":{"S":"..."},...}}, with its names sorted.
-// Idempotency records are left out: they are of the moment. Everything that was written before
-// Export was called is in it; of what is written meanwhile, a part may be.
+// A line is a record in DynamoDB's JSON, {"Item":{"pk":{"S":"..."},...}}, with sorted names.
+// Idempotency records are left out, because they expire soon. The export contains every record
+// written before the call. It may contain some of the concurrent writes.
 //
-// Errors: emit's, ErrCorrupt for a value of an unknown type, ErrTableMismatch, ErrUnavailable,
-// ErrNoTable, ErrAccessDenied, the context's.
+// Errors: the error of emit, ErrCorrupt for a value of an unknown type, ErrTableMismatch,
+// ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
 func (t Transfers) Export(ctx context.Context, segments []Segment, emit func(ExportPage) error) error {
 	if len(segments) < 1 || len(segments) > MaxSegments {
-		return fmt.Errorf("export: %d segments: a table is read in 1 to %d", len(segments), MaxSegments)
+		return fmt.Errorf("export: %d segments: the number must be from 1 to %d", len(segments), MaxSegments)
 	}
-	// emit is called by one at a time, and not again when it has failed: who writes pages to a file
-	// counts on what is behind the last whole one.
-	var one sync.Mutex
-	var refused error
-	give := func(page ExportPage) error {
-		one.Lock()
-		defer one.Unlock()
-		if refused == nil {
-			refused = emit(page)
+	// Calls of emit are serialized, and there are none after a failed call. A caller that writes pages
+	// to a file relies on complete pages.
+	var mu sync.Mutex
+	var failed error
+	emitNext := func(page ExportPage) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if failed == nil {
+			failed = emit(page)
 		}
-		return refused
+		return failed
 	}
 	return table.Parallel(ctx, len(segments), MaxSegments, func(ctx context.Context, i int) error {
-		for at := segments[i]; !at.Done; {
-			page, err := t.exportPage(ctx, i, len(segments), at)
+		for segment := segments[i]; !segment.Done; {
+			page, err := t.exportPage(ctx, i, len(segments), segment)
 			if err != nil {
 				return err
 			}
-			if err := give(page); err != nil {
+			if err := emitNext(page); err != nil {
 				return err
 			}
-			at = page.Next
+			segment = page.Next
 		}
 		return nil
 	})
 }
 
-// exportPage is one Scan. It reads consistently, for twice the price: an export that lacks what was
-// written a second before it would be no backup.
-func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Segment) (ExportPage, error) {
+// exportPage makes one Scan. It reads consistently, at twice the cost: a backup must contain the
+// records written just before it.
+func (t Transfers) exportPage(ctx context.Context, segment, segments int, from Segment) (ExportPage, error) {
 	in := &dynamodb.ScanInput{
 		TableName: &t.table.Name, ConsistentRead: aws.Bool(true),
 		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)),
 	}
-	if at.After != nil {
-		in.ExclusiveStartKey = model.Keys{PK: at.After.PK, SK: at.After.SK}.Attributes()
+	if from.After != nil {
+		in.ExclusiveStartKey = model.Keys{PK: from.After.PK, SK: from.After.SK}.Attributes()
 	}
 	out, err := t.table.Client.Scan(ctx, in, t.table.Bulk)
 	if err != nil {
@@ -122,7 +122,8 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, at Seg
 	return page, nil
 }
 
-// isIdempotency reports whether a record is of the moment: neither exported nor imported.
+// isIdempotency reports whether a record is an idempotency record. These are neither exported nor
+// imported.
 func isIdempotency(r model.Record) bool {
 	e := model.EntityOf(model.KeyOf(r))
 	return e != nil && e.Name == model.EntityIdempotency.Name
@@ -132,16 +133,17 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 	if len(last) == 0 {
 		return Segment{Done: true}, nil
 	}
-	at := model.Reader{Record: last}
-	next := RecordKey{PK: at.MustText(model.AttrPK), SK: at.MustText(model.AttrSK)}
-	if at.Problem != "" {
-		return Segment{}, fmt.Errorf("%w: key: %s", table.ErrTableMismatch, at.Problem)
+	reader := model.Reader{Record: last}
+	next := RecordKey{PK: reader.MustText(model.AttrPK), SK: reader.MustText(model.AttrSK)}
+	if reader.Problem != "" {
+		return Segment{}, fmt.Errorf("%w: key: %s", table.ErrTableMismatch, reader.Problem)
 	}
 	return Segment{After: &next}, nil
 }
 
-// TableID names the table so that another one of the same name is told apart: one that was made
-// anew, or in another account. An engine that knows tables by their names alone gives the name.
+// TableID returns a name that also differs between tables with the same name: a table that was
+// recreated, or that is in another account. For an engine that knows tables only by name, it
+// returns the name.
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (t Transfers) TableID(ctx context.Context) (string, error) {
@@ -149,9 +151,9 @@ func (t Transfers) TableID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", table.Failed("DescribeTable", t.table.Name, err)
 	}
-	arn, made := aws.ToString(out.Table.TableArn), out.Table.CreationDateTime
-	if arn == "" || made == nil {
+	arn, created := aws.ToString(out.Table.TableArn), out.Table.CreationDateTime
+	if arn == "" || created == nil {
 		return t.table.Name, nil
 	}
-	return fmt.Sprintf("%s (%s, made %s)", t.table.Name, arn, made.UTC().Format(time.RFC3339Nano)), nil
+	return fmt.Sprintf("%s (%s, made %s)", t.table.Name, arn, created.UTC().Format(time.RFC3339Nano)), nil
 }

@@ -20,76 +20,78 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// What an import holds at once.
+// Limits of the memory that an import uses.
 const (
-	// maxLine is how long a line can be. A record of DynamoDB's 400 KB takes up to 3.6 MB as JSON:
-	// an empty string in a list counts as one byte and is written in nine.
+	// maxLine is the maximum length of a line. A record of DynamoDB's 400 KB takes up to 3.6 MB as
+	// JSON: an empty string in a list counts as one byte, but its JSON has nine.
 	maxLine = 4 << 20
-	// importBytes is how many bytes of lines are worked on at once, however many records these are;
-	// MaxParallel of them at most. A longer line is worked on alone.
+	// importBytes is the maximum size of the lines that are being written. At most MaxParallel lines
+	// are written at the same time. A longer line is written alone.
 	importBytes = 8 << 20
-	// lookahead is how many lines may be done before an earlier one is.
+	// lookahead is the maximum number of lines that may be done before an earlier line.
 	lookahead = 1024
 )
 
-// namedLines is how many conflicts an import names, and how many lines that it left out.
+// namedLines is the maximum number of conflicts and of unreadable lines that an import reports
+// individually.
 const namedLines = 20
 
-// Imported is what an import has done with all lines up to Offset. It does not count lines behind
-// Offset, which may be written as well.
+// Imported is the result of importing all lines up to Offset. Lines after Offset may also have been
+// written, but are not counted.
 type Imported struct {
-	// Offset is where the first line begins that is not done, in bytes, and Lines how many lines
-	// are before it.
+	// Offset is the position in bytes of the first line that is not done. Lines is the number of lines
+	// before it.
 	Offset int64 `json:"offset"`
 	Lines  int   `json:"lines"`
-	// Written were not there, Replaced were there and differed, Unchanged were there and were the
-	// same. LeftOut are idempotency records.
+	// Written records were new. Replaced records differed. Unchanged records were equal. LeftOut
+	// counts idempotency records.
 	Written   int `json:"written"`
 	Replaced  int `json:"replaced"`
 	Unchanged int `json:"unchanged"`
 	LeftOut   int `json:"leftOut"`
-	// Conflicts were there, differed, and were kept. ConflictKeys are the keys of the first 20.
+	// Conflicts are existing records that differ and were kept. ConflictKeys are the keys of the first
+	// 20.
 	Conflicts    int         `json:"conflicts"`
 	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
 	// Beside reports whether the table had records when the import began.
 	Beside bool `json:"beside,omitempty"`
-	// Unreadable are lines that cannot be imported, of which BadLines are the first 20.
+	// Unreadable counts lines that cannot be imported. BadLines are the first 20 of them.
 	Unreadable int       `json:"unreadable,omitempty"`
 	BadLines   []BadLine `json:"badLines,omitempty"`
 }
 
 // BadLine is a line that cannot be imported.
 type BadLine struct {
-	// Line counts from 1.
+	// Line is the number of the line, from 1.
 	Line    int    `json:"line"`
 	Problem string `json:"problem"`
 }
 
-// Records is how many lines held one, be it a bad one.
+// Records returns the number of lines that are not blank.
 func (done Imported) Records() int {
 	return done.Written + done.Replaced + done.Unchanged + done.LeftOut + done.Conflicts + done.Unreadable
 }
 
-// ImportOptions say how to import.
+// ImportOptions are the options of Import.
 type ImportOptions struct {
-	// Overwrite replaces records that are there and differ. Without it they are kept, and are
+	// Overwrite replaces existing records that differ. Otherwise they are kept and counted as
 	// conflicts.
 	Overwrite bool
-	// DryRun reads what is there and writes nothing. Each line is compared with the table, not with
-	// the lines before it. It goes on behind lines that cannot be imported.
+	// DryRun reads existing records and writes nothing. Each line is compared with the table, but not
+	// with earlier lines. A dry run continues after lines that cannot be imported.
 	DryRun bool
-	// SkipUnreadable leaves lines out that cannot be imported. Without it the first one ends the
+	// SkipUnreadable skips lines that cannot be imported. Otherwise the first such line ends the
 	// import.
 	SkipUnreadable bool
-	// From is what an earlier import of the same lines has done; the input begins at its Offset.
+	// From is the result of an earlier import of the same lines. The input must begin at its Offset.
 	From Imported
-	// Done, where it is set, is told after each line what has been done; an error ends the import.
+	// Done, if set, is called with the progress after each line. An error ends the import.
 	Done func(Imported) error
 }
 
-// LineError says which line cannot be imported, and why.
+// LineError describes a line that cannot be imported.
 type LineError struct {
-	// Line counts from 1.
+	// Line is the number of the line, from 1.
 	Line int
 	Err  error
 }
@@ -98,20 +100,20 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Import writes the records of lines as Export makes them, many at once, and returns what it has
-// done. It writes what is not there and skips what is there and the same, so that importing twice
-// equals importing once, and an import that ended early can go on from what it returned. Of lines
-// with one key, the first counts, or with Overwrite the last. Index keys become those of this
-// table, whatever its number of shards. It holds some tens of megabytes, however long r is.
+// Import writes the records of lines in the format of Export, many at the same time, and returns
+// its result. It writes new records and skips equal ones. So importing twice equals importing once,
+// and an import that ended early can resume from its result. Of several lines with the same key,
+// the first one counts, or the last one with Overwrite. Index keys are rebuilt for this table's
+// number of shards. Import uses some tens of megabytes of memory, for any length of r.
 //
-// The first line that cannot be imported ends it, unless such are left out, and so do a line longer
-// than any record's and the end of ctx. Import waits for the writes that have begun. A line that
-// DynamoDB refuses is found while lines behind it are being written, so some of them may be in the
-// table. Importing again is safe: it skips what is there and the same. A read of r that is under
-// way when ctx ends may still go on when Import has returned.
+// Import ends at the first line that cannot be imported, unless such lines are skipped. It also
+// ends at a line that is too long for a record, and at the end of ctx. Import waits for writes that
+// have begun. When DynamoDB rejects a line, later lines may have been written already. Importing
+// again is safe, because equal records are skipped. A read of r that has begun before the end of
+// ctx may continue after Import has returned.
 //
-// Errors: LineError for a line that is no record or that DynamoDB refuses; Done's and r's;
-// ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's.
+// Errors: LineError for a line that contains no record or that DynamoDB rejects; the errors of Done
+// and r; ErrUnavailable, ErrNoTable, ErrAccessDenied, the context's error.
 func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (Imported, error) {
 	if opts.From.Offset == 0 {
 		beside, err := t.hasRecords(ctx)
@@ -125,7 +127,7 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		table:   t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
 		slots: semaphore.NewWeighted(importBytes), busy: map[model.Keys]*importLine{},
 	}
-	// Ends the reading of lines, not the writing of those that were read.
+	// Cancelling this context ends the reading of lines, but not the writing of lines that were read.
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go i.read(reading, r)
@@ -133,43 +135,43 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 	return i.collect(stop)
 }
 
-// importer is an import under way. Lines go from read, which may wait for input for ever, through
-// begin, which starts a goroutine to write each, to collect, which waits for what came of them, in
-// their order.
+// importer is an import in progress. Lines pass through three goroutines. read waits for input,
+// possibly forever. begin starts a goroutine for each write. collect waits for the results in the
+// order of the lines.
 type importer struct {
 	table *table.Table
 	opts  ImportOptions
 	texts chan textLine
 	lines chan *importLine
-	// slots are bytes of importBytes.
+	// slots limits the bytes being written to importBytes.
 	slots   *semaphore.Weighted
 	numbers *importedNumbers
 
 	mu sync.Mutex
-	// busy are the last lines of all keys that are being written, or could not be.
+	// busy maps a key to its last line, if the line is being written or has failed.
 	busy map[model.Keys]*importLine
 }
 
-// textLine is a line as it was read, or why there is none.
+// textLine is a line that was read, or the error of reading.
 type textLine struct {
 	text []byte
 	err  error
 }
 
-// importLine is a line on its way.
+// importLine is a line that is being imported.
 type importLine struct {
 	bytes int64
-	// key is empty for a line that holds no record to write.
+	// key is empty for a line without a record to write.
 	key model.Keys
-	// done is closed when outcome and err are known.
+	// done is closed when outcome and err are set.
 	done    chan struct{}
 	outcome outcome
 	err     error
-	// bad is why an unreadable line is.
+	// bad is the problem of an unreadable line.
 	bad *LineError
 }
 
-// fail ends the import, but for a line that can be left out.
+// fail sets the line's error, which ends the import. A LineError is only recorded if skip is true.
 func (l *importLine) fail(err error, skip bool) {
 	if skip && errors.As(err, &l.bad) {
 		l.outcome, err = unreadable, nil
@@ -177,7 +179,7 @@ func (l *importLine) fail(err error, skip bool) {
 	l.err = err
 }
 
-// outcome is what came of a line.
+// outcome is the result of a line.
 type outcome int
 
 const (
@@ -190,14 +192,14 @@ const (
 	unreadable
 )
 
-// read reads lines until there are no more, or nobody wants them.
+// read reads lines until the input ends or reading is cancelled.
 func (i *importer) read(reading context.Context, r io.Reader) {
 	defer close(i.texts)
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		text, err := readLine(in)
 		if errors.Is(err, io.EOF) && len(text) > 0 {
-			err = nil // the last line needs no end, and the next read ends the file
+			err = nil // the last line may lack a line break; the next read returns io.EOF
 		}
 		select {
 		case i.texts <- textLine{text, err}:
@@ -210,13 +212,13 @@ func (i *importer) read(reading context.Context, r io.Reader) {
 	}
 }
 
-// readLine reads a line with its end, and no more of it than a line may have.
+// readLine reads a line with its line break. It stops at the maximum length of a line.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
 		if len(line)+len(part) > maxLine {
-			return nil, &LineError{Err: fmt.Errorf("is longer than %d bytes, which no record is", maxLine)}
+			return nil, &LineError{Err: fmt.Errorf("exceeds %d bytes, the maximum for a record", maxLine)}
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -225,9 +227,10 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// next is the next line; reading may end before it comes.
+// next returns the next line.
 //
-// Errors: io.EOF where there is none, those of readLine, and why reading ended.
+// Errors: io.EOF at the end of the input, the errors of readLine, and the cause if reading is
+// cancelled.
 func (i *importer) next(reading context.Context) ([]byte, error) {
 	select {
 	case line := <-i.texts:
@@ -237,8 +240,8 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 	}
 }
 
-// begin starts to write lines until there are no more, one cannot be done, or reading ends. What it
-// starts goes on under ctx, which outlives reading.
+// begin starts to write lines until the input ends, a line fails, or reading is cancelled. The
+// writes use ctx, which outlives reading.
 func (i *importer) begin(ctx, reading context.Context) {
 	defer close(i.lines)
 	for {
@@ -271,11 +274,11 @@ func (i *importer) begin(ctx, reading context.Context) {
 	}
 }
 
-// skips reports whether it goes on behind a line that cannot be imported.
+// skips reports whether the import continues after a line that cannot be imported.
 func (i *importer) skips() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
 
-// parseLine returns the record of a line as it is to be written, none where the line is blank or
-// left out.
+// parseLine returns the record of a line in the form to be written. It returns no record if the
+// line is blank or left out.
 //
 // Errors: LineError.
 func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
@@ -295,7 +298,7 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	if rec, err = i.table.Reindexed(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	// DynamoDB accepts a record that has only one of the keys of the index, and does not index it.
+	// DynamoDB accepts a record with only one of the index keys, and does not index it.
 	var indexKeys []string
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
 		if rec[name] != nil {
@@ -304,7 +307,7 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	}
 	err = checkKeys(rec, indexKeys...)
 	if size := model.SizeOf(rec); err == nil && size > maxRecord {
-		err = fmt.Errorf("record %s has %d bytes, DynamoDB holds %d", rec.KeyText(), size, maxRecord)
+		err = fmt.Errorf("record %s has %d bytes, the maximum is %d", rec.KeyText(), size, maxRecord)
 	}
 	if err != nil {
 		return 0, nil, &LineError{Err: err}
@@ -320,28 +323,27 @@ const (
 	maxSortKey      = 1024
 )
 
-// checkKeys reports what is wrong with the first of some key attributes that is not a key.
+// checkKeys reports the first of these attributes that is not a valid key.
 //
 // Errors: ErrCorrupt.
 func checkKeys(r model.Record, names ...string) error {
-	at := model.Reader{Record: r}
+	reader := model.Reader{Record: r}
 	for _, name := range names {
-		most := maxPartitionKey
+		limit := maxPartitionKey
 		if name == model.AttrSK || name == model.AttrIndexSK {
-			most = maxSortKey
+			limit = maxSortKey
 		}
-		switch key := at.MustText(name); {
+		switch key := reader.MustText(name); {
 		case key == "":
-			at.Fail(name, "is empty, which no key can be")
-		case len(key) > most:
-			at.Fail(name, fmt.Sprintf("has %d bytes, and that key at most %d", len(key), most))
+			reader.Fail(name, "is empty, which DynamoDB does not allow in a key")
+		case len(key) > limit:
+			reader.Fail(name, fmt.Sprintf("has %d bytes, the maximum for this key is %d", len(key), limit))
 		}
 	}
-	return at.Err()
+	return reader.Err()
 }
 
-// start writes a record as soon as all earlier lines of its key are done, which have begun before
-// it.
+// start writes a record after all earlier lines with the same key, which have already begun.
 func (i *importer) start(ctx context.Context, line *importLine, rec model.Record, weight int64) {
 	key := model.KeyOf(rec)
 	line.key = key
@@ -355,7 +357,7 @@ func (i *importer) start(ctx context.Context, line *importLine, rec model.Record
 		defer close(line.done)
 		if before != nil {
 			<-before.done
-			line.err = before.err // were this one written, it would be there first when the import goes on
+			line.err = before.err // if this line were written, a resumed import would find its record
 		}
 		if line.err == nil {
 			var err error
@@ -371,13 +373,14 @@ func (i *importer) start(ctx context.Context, line *importLine, rec model.Record
 	}()
 }
 
-// putAttempts is how often a record is written that others write and delete at the same time.
+// putAttempts is the number of attempts to write a record that other clients create and delete at
+// the same time.
 const putAttempts = 12
 
-// putBeside is put for a table that may have had records: it takes away the numbers of orders that
-// the record makes wrong.
+// putBeside is put for a table that may have had records before the import. It removes the order
+// counts that the record invalidates.
 //
-// Errors: those of put.
+// It returns the errors of put.
 func (i *importer) putBeside(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
 	if i.opts.From.Beside && !i.opts.DryRun && i.numbers.numberOf(rec).PK != "" {
 		old, err := i.current(ctx, key)
@@ -388,16 +391,16 @@ func (i *importer) putBeside(ctx context.Context, key model.Keys, rec model.Reco
 			return 0, err
 		}
 	}
-	met, err := i.put(ctx, key, rec)
-	if met == written && err == nil {
+	result, err := i.put(ctx, key, rec)
+	if result == written && err == nil {
 		i.numbers.finished(key)
 	}
-	return met, err
+	return result, err
 }
 
-// put writes a record, or finds out why it need not be written.
+// put writes a record, or determines why it is not written.
 //
-// Errors: LineError where DynamoDB does not take the record; those of failed.
+// Errors: LineError if DynamoDB rejects the record; the errors of table.Failed.
 func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
 	if i.opts.DryRun {
 		old, err := i.current(ctx, key)
@@ -418,21 +421,21 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 			return 0, err
 		}
 		if old == nil {
-			continue // somebody has deleted it meanwhile
+			continue // another client has deleted the record
 		}
-		met := i.meet(old, rec)
-		if met == replaced {
+		result := i.meet(old, rec)
+		if result == replaced {
 			var changed bool
 			if changed, err = i.replace(ctx, key, old, rec); changed {
 				continue
 			}
 		}
-		return met, err
+		return result, err
 	}
-	return 0, fmt.Errorf("%w: record %s %s comes and goes", table.ErrUnavailable, key.PK, key.SK)
+	return 0, fmt.Errorf("%w: record %s %s is repeatedly created and deleted", table.ErrUnavailable, key.PK, key.SK)
 }
 
-// meet is the outcome for a record where another is there.
+// meet returns the outcome for a record whose key already exists.
 func (i *importer) meet(old, rec model.Record) outcome {
 	if i.opts.From.Beside {
 		rec = adopted(old, rec)
@@ -447,19 +450,19 @@ func (i *importer) meet(old, rec model.Record) outcome {
 	}
 }
 
-// putIfAbsent writes a record where there is none. Otherwise it returns the one that is there, or
-// an empty one: some engines do not tell.
+// putIfAbsent writes a record if its key does not exist. Otherwise it returns the existing record.
+// The result is empty if the engine does not return records.
 func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Record) (old model.Record, err error) {
 	err = i.putItem(ctx, key, &dynamodb.PutItemInput{
 		TableName: &i.table.Name, Item: rec,
 		ConditionExpression:                 aws.String("attribute_not_exists(" + model.AttrPK + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
-	if there := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &there) {
-		if there.Item == nil {
+	if failed := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &failed) {
+		if failed.Item == nil {
 			return model.Record{}, nil
 		}
-		return there.Item, nil
+		return failed.Item, nil
 	}
 	return nil, err
 }
@@ -486,12 +489,12 @@ func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.Put
 		return nil
 	}
 	if api := smithy.APIError(nil); errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
-		return &LineError{Err: fmt.Errorf("record %s %s: DynamoDB does not take it: %s", key.PK, key.SK, api.ErrorMessage())}
+		return &LineError{Err: fmt.Errorf("record %s %s: DynamoDB rejects the record: %s", key.PK, key.SK, api.ErrorMessage())}
 	}
 	return table.Failed("PutItem", key.PK+" "+key.SK, err)
 }
 
-// current is the record at a key as it is now, nil where there is none.
+// current returns the current record at a key, or nil.
 func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, error) {
 	out, err := i.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.Bulk)
 	if err != nil {
@@ -500,8 +503,8 @@ func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, e
 	return out.Item, nil
 }
 
-// collect counts what came of the lines, in their order, until one has failed; then it stops the
-// reading, and waits for what is begun.
+// collect counts the outcomes of the lines in order until a line has failed. Then it stops the
+// reading and waits for the writes that have begun.
 func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
 	done := i.opts.From
 	var failure error
@@ -526,7 +529,7 @@ func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
 	return done, failure
 }
 
-// with is done and one line more.
+// with returns the result including one more line.
 func (done Imported) with(line *importLine) Imported {
 	done.Offset += line.bytes
 	done.Lines++
@@ -543,7 +546,7 @@ func (done Imported) with(line *importLine) Imported {
 	case conflicting:
 		done.Conflicts++
 		if len(done.ConflictKeys) < namedLines {
-			// A slice of its own: who was told the last one may keep it.
+			// the capacity is clipped, because the caller may keep the previous slice
 			done.ConflictKeys = append(slices.Clip(done.ConflictKeys), RecordKey{PK: line.key.PK, SK: line.key.SK})
 		}
 	case unreadable:

@@ -13,19 +13,19 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// importedNumbers keeps numbers of orders from becoming wrong when records are imported into a table
-// that has others. A product or an employee that the table had keeps its own number. If an order of
-// it is imported, the number is no longer known: `ordergraph check -repair` counts the orders then.
-// It is safe for concurrent use.
+// importedNumbers prevents wrong order counts when records are imported into a table that has other
+// records. An existing product or employee keeps its own count. If one of its orders is imported,
+// the count is removed, and `ordergraph check -repair` counts the orders. It is safe for concurrent
+// use.
 type importedNumbers struct {
 	Transfers
 	mu sync.Mutex
-	// done are the records that the import wrote, with numbers that count the orders of the import,
-	// and those whose numbers are no longer known.
+	// done contains two kinds of records: those that the import wrote with counts of the imported
+	// orders, and those whose counts were removed.
 	done map[model.Keys]bool
 }
 
-// hasRecords reports whether the table has records other than counts of no orders.
+// hasRecords reports whether the table has records other than order counts of zero.
 func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	out, err := t.table.Client.Scan(ctx, &dynamodb.ScanInput{
 		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 1), ConsistentRead: aws.Bool(true),
@@ -41,7 +41,7 @@ func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// numberOf returns the key of the record whose number depends on a record; empty if there is none.
+// numberOf returns the key of the record whose order count depends on a record, or empty keys.
 func (n *importedNumbers) numberOf(rec model.Record) model.Keys {
 	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
 	e := model.EntityOf(k)
@@ -65,7 +65,7 @@ func (n *importedNumbers) numberOf(rec model.Record) model.Keys {
 	return first
 }
 
-// keptNumbers returns the attributes that a record keeps as it is in the table, whatever is imported.
+// keptNumbers returns the counts that an existing record keeps when it is imported.
 func keptNumbers(k model.Keys) []string {
 	switch e := model.EntityOf(k); {
 	case e == nil:
@@ -78,7 +78,7 @@ func keptNumbers(k model.Keys) []string {
 	return nil
 }
 
-// adopted returns a record with the numbers of the record that it meets in the table.
+// adopted returns a record with the counts of the existing record in the table.
 func adopted(old, rec model.Record) model.Record {
 	rec = maps.Clone(rec)
 	for _, name := range keptNumbers(model.KeyOf(rec)) {
@@ -89,10 +89,10 @@ func adopted(old, rec model.Record) model.Record {
 	return rec
 }
 
-// forget takes away the numbers that a record changes when it takes the place of old, which is nil
-// for no record.
+// forget removes the counts that change when a record replaces old. old is nil if there was no
+// record.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (n *importedNumbers) forget(ctx context.Context, old, rec model.Record) error {
 	before, after := n.numberOf(old), n.numberOf(rec)
 	if before == after {
@@ -119,7 +119,7 @@ func (n *importedNumbers) forget(ctx context.Context, old, rec model.Record) err
 	return nil
 }
 
-// finished notes a record that the import wrote, or whose number is no longer known.
+// finished registers a record that the import wrote, or whose count was removed.
 func (n *importedNumbers) finished(k model.Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}, as
-// DynamoDB's export to S3 writes it. The SDK's package attributevalue converts it, too. But it
-// writes maps in random order, and it does not refuse values of two types, unknown types and
+// A record in a file is a line in DynamoDB's own JSON, {"Item":{"pk":{"S":"..."},...}}, as in
+// DynamoDB's export to S3. The SDK's package attributevalue also converts this format. But it
+// writes maps in random order, and it does not reject values of two types, unknown types and
 // duplicate names.
 
 // jsonItem is the name of the record in a line.
@@ -28,7 +28,7 @@ const jsonItem = "Item"
 const maxNameBytes = 1<<16 - 1
 
 // toJSON returns a record as a line. Attributes and the elements of sets are sorted, so equal
-// records are equal lines.
+// records have equal lines.
 //
 // Errors: ErrCorrupt for a value of an unknown type.
 func toJSON(r model.Record) ([]byte, error) {
@@ -87,7 +87,7 @@ func writeValue(to smithyjson.Value, v types.AttributeValue) error {
 	case *types.AttributeValueMemberM:
 		return writeAttributes(object.Key("M"), v.Value)
 	default:
-		return fmt.Errorf("is of no known type: %T", v)
+		return fmt.Errorf("has the unknown type %T", v)
 	}
 	return nil
 }
@@ -100,10 +100,10 @@ func writeTexts(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// fromJSON is the inverse of toJSON. It also reads lines written by other software, in any order
-// and spelling. It refuses ambiguous lines, and values that DynamoDB does not store as they are.
+// fromJSON is the inverse of toJSON. It also reads lines of other software, with another order or
+// notation. It rejects ambiguous lines, and values that DynamoDB would change.
 //
-// Errors: one that says what is wrong with the line.
+// It returns an error that describes what is wrong with the line.
 func fromJSON(line []byte) (model.Record, error) {
 	in := jsonReader{jsontext.NewDecoder(bytes.NewBuffer(line))}
 	r, err := in.record()
@@ -114,44 +114,44 @@ func fromJSON(line []byte) (model.Record, error) {
 		return r, nil
 	}
 	if errors.Is(err, io.EOF) {
-		err = errors.New("is no JSON: the line is blank")
+		err = errors.New("is not JSON: the line is blank")
 	} else if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		err = fmt.Errorf("is no JSON: %w", syntax)
+		err = fmt.Errorf("is not JSON: %w", syntax)
 	}
 	return nil, err
 }
 
-// jsonReader reads a record token by token. The decoder refuses duplicate names, invalid UTF-8 and
-// halves of surrogate pairs.
+// jsonReader reads a record token by token. The decoder rejects duplicate names, invalid UTF-8 and
+// unpaired surrogates.
 type jsonReader struct{ *jsontext.Decoder }
 
 func (j jsonReader) record() (r model.Record, err error) {
 	err = j.object(func(name string) (err error) {
 		if name != jsonItem {
-			return fmt.Errorf("is no record: it has %q, where {%q: {...}} is wanted", name, jsonItem)
+			return fmt.Errorf("is not a record: unexpected name %q, expected {%q: {...}}", name, jsonItem)
 		}
 		r, err = j.attributes(0)
 		return err
 	})
 	if err == nil && r == nil {
-		err = fmt.Errorf("is no record: {%q: {...}} is wanted", jsonItem)
+		err = fmt.Errorf("is not a record: expected {%q: {...}}", jsonItem)
 	}
 	return r, err
 }
 
-// end checks that nothing follows.
+// end checks that the input has ended.
 func (j jsonReader) end() error {
 	_, err := j.ReadToken()
 	switch {
 	case err == nil:
-		return errors.New("is no JSON: a second value follows the record")
+		return errors.New("is not JSON: a second value follows the record")
 	case errors.Is(err, io.EOF):
 		return nil
 	}
 	return err
 }
 
-// object reads an object; member reads the value of each name.
+// object reads an object. It calls member to read the value of each name.
 func (j jsonReader) object(member func(name string) error) error {
 	if _, err := j.token("an object", jsontext.KindBeginObject); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (j jsonReader) object(member func(name string) error) error {
 	for j.PeekKind() != jsontext.KindEndObject {
 		name, err := j.ReadToken()
 		if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
-			return fmt.Errorf("has %q twice", syntax.JSONPointer.LastToken())
+			return fmt.Errorf("has the duplicate name %q", syntax.JSONPointer.LastToken())
 		}
 		if err != nil {
 			return err
@@ -172,7 +172,7 @@ func (j jsonReader) object(member func(name string) error) error {
 	return err
 }
 
-// array reads an array; element reads each of its values.
+// array reads an array. It calls element to read each value.
 func (j jsonReader) array(element func() error) error {
 	if _, err := j.token("an array", jsontext.KindBeginArray); err != nil {
 		return err
@@ -186,16 +186,17 @@ func (j jsonReader) array(element func() error) error {
 	return err
 }
 
-// token reads a token of one of the kinds, which what describes.
+// token reads a token of one of the kinds. what describes the kinds in the error.
 func (j jsonReader) token(what string, kinds ...jsontext.Kind) (jsontext.Token, error) {
 	token, err := j.ReadToken()
 	if err == nil && !slices.Contains(kinds, token.Kind()) {
-		err = fmt.Errorf("is %s, where %s is wanted", describeKind(token.Kind()), what)
+		err = fmt.Errorf("is %s, expected %s", describeKind(token.Kind()), what)
 	}
 	return token, err
 }
 
-// describeKind names a kind in messages, which do not repeat the value: it may be long or secret.
+// describeKind describes a kind in messages. Messages do not repeat the value, which may be long or
+// secret.
 func describeKind(kind jsontext.Kind) string {
 	switch kind {
 	case jsontext.KindString:
@@ -230,7 +231,7 @@ func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, erro
 		case depth == 0 && name == "":
 			return errors.New("an attribute has an empty name")
 		case depth == 0 && len(name) > maxNameBytes:
-			return fmt.Errorf("the name of an attribute has %d bytes: at most %d are possible", len(name), maxNameBytes)
+			return fmt.Errorf("the name of an attribute has %d bytes, the maximum is %d", len(name), maxNameBytes)
 		}
 		v, err := j.value(depth)
 		if err != nil {
@@ -242,7 +243,7 @@ func (j jsonReader) attributes(depth int) (map[string]types.AttributeValue, erro
 	return attributes, err
 }
 
-// value reads one value: an object of one name, its type.
+// value reads one value: an object whose only name is the type.
 func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 	err = j.object(func(kind string) (err error) {
 		if v != nil {
@@ -259,7 +260,7 @@ func (j jsonReader) value(depth int) (v types.AttributeValue, err error) {
 
 func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error) {
 	if depth == model.MaxDepth && (kind == "L" || kind == "M") {
-		return nil, fmt.Errorf("is nested deeper than %d", model.MaxDepth)
+		return nil, fmt.Errorf("is nested deeper than the maximum of %d", model.MaxDepth)
 	}
 	switch kind {
 	case "S":
@@ -277,7 +278,7 @@ func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error
 	case "NULL":
 		b, err := j.boolean("true")
 		if err == nil && !b {
-			err = errors.New("is false, where true is wanted")
+			err = errors.New("is false, expected true")
 		}
 		return &types.AttributeValueMemberNULL{Value: b}, err
 	case "SS":
@@ -301,7 +302,7 @@ func (j jsonReader) valueOf(kind string, depth int) (types.AttributeValue, error
 		m, err := j.attributes(depth + 1)
 		return &types.AttributeValueMemberM{Value: m}, err
 	}
-	return nil, fmt.Errorf("is of type %q, which DynamoDB does not have", kind)
+	return nil, fmt.Errorf("has the type %q, which DynamoDB does not have", kind)
 }
 
 func (j jsonReader) number() (string, error) {
@@ -310,7 +311,7 @@ func (j jsonReader) number() (string, error) {
 		return "", err
 	}
 	if _, ok := model.ParseNumber(n); !ok {
-		return "", fmt.Errorf("%q is no number that DynamoDB can hold", n)
+		return "", fmt.Errorf("%q is not a number that DynamoDB accepts", n)
 	}
 	return n, nil
 }
@@ -322,12 +323,12 @@ func (j jsonReader) bytes() ([]byte, error) {
 	}
 	b, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("is no base64: %w", err)
+		return nil, fmt.Errorf("is not base64: %w", err)
 	}
 	return b, nil
 }
 
-// readSet reads the elements of a set. It refuses an empty set and duplicate elements.
+// readSet reads the elements of a set. It rejects an empty set and duplicate elements.
 func readSet[E any, K comparable](j jsonReader, element func() (E, error), key func(E) K) ([]E, error) {
 	var set []E
 	seen := map[K]bool{}
@@ -337,14 +338,14 @@ func readSet[E any, K comparable](j jsonReader, element func() (E, error), key f
 			return err
 		}
 		if seen[key(e)] {
-			return errors.New("is a set with an element twice")
+			return errors.New("is a set with a duplicate element")
 		}
 		seen[key(e)] = true
 		set = append(set, e)
 		return nil
 	})
 	if err == nil && len(set) == 0 {
-		err = errors.New("is an empty set, which DynamoDB does not have")
+		err = errors.New("is an empty set, which DynamoDB does not allow")
 	}
 	return set, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// anyValue draws a value of any type, nested up to so deep.
+// anyValue generates a value of any type, nested at most depth levels deep.
 func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
 	text := rapid.String()
 	digits := rapid.StringMatching(`-?[1-9][0-9]{0,20}(\.[0-9]{1,17})?`)
@@ -39,8 +39,7 @@ func anyValue(depth int) *rapid.Generator[types.AttributeValue] {
 	return rapid.OneOf(kinds...)
 }
 
-// Whatever a record holds, it comes back from its line; and records that hold the same are the same
-// line.
+// A record survives encoding and decoding, and equal records have equal lines.
 func TestRecordsSurviveJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := model.Record(rapid.MapOfN(rapid.StringN(1, -1, -1), anyValue(3), 0, 6).Draw(t, "record"))
@@ -65,8 +64,8 @@ func TestRecordsSurviveJSON(t *testing.T) {
 	})
 }
 
-// Any difference of two records is seen: those that are the same have the same line, but for the
-// spelling of numbers.
+// SameRecord finds any difference between two records. Equal records have equal lines, except for
+// the notation of numbers.
 func TestSameIsWhatLinesSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := model.Record{"a": anyValue(2).Draw(t, "a")}
@@ -103,7 +102,7 @@ func TestSame(t *testing.T) {
 			t.Errorf("%s and %s are not the same", pair[0], pair[1])
 		}
 		if strings.Contains(pair[0], "N") {
-			continue // numbers keep their spelling
+			continue // lines preserve the notation of numbers
 		}
 		a, errA := toJSON(value(pair[0]))
 		b, errB := toJSON(value(pair[1]))
@@ -130,7 +129,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// Lines of other software: another order of names, spaces, escapes, numbers in their own spelling.
+// Lines of other software can have another order of names, spaces, escapes, and other notations of
+// numbers.
 func TestRecordFromForeignJSON(t *testing.T) {
 	got, err := fromJSON([]byte(" { \"Item\" : {\"sk\":{\"S\":\"\\u0041\\/\\ud83d\\ude00\\\\ud800\"}, \"n\":{\"N\":\"5.00\"},\"pk\":{\"S\":\"\ufffd\"}} } \r\n"))
 	want := model.Record{"sk": model.Str(`A/😀\ud800`), "n": &types.AttributeValueMemberN{Value: "5.00"}, "pk": model.Str("\ufffd")}
@@ -139,18 +139,18 @@ func TestRecordFromForeignJSON(t *testing.T) {
 	}
 }
 
-// badLines are lines that hold no record, and what is said of each.
+// badLines returns lines that contain no valid record, each with a part of its error message.
 func badLines() map[string]string {
 	lines := map[string]string{
-		``:                                    "no JSON",
-		`{`:                                   "no JSON",
-		`{"Item":{"a":{"S":"b"}}`:             "no JSON",
-		`{"Item":{"a":{"S":"b"}}}}`:           "no JSON",
-		`{"Item":{"a":{"S":"b"}}} {"Item":1}`: "no JSON",
-		`{"Item":{"a":{"S":"b"},}}`:           "no JSON",
-		`{"Item":{"a":{"S":'b'}}}`:            "no JSON",
-		"{\"Item\":{\"a\":{\"S\":\"b\tc\"}}}": "no JSON",
-		"\ufeff{\"Item\":{}}":                 "no JSON",
+		``:                                    "not JSON",
+		`{`:                                   "not JSON",
+		`{"Item":{"a":{"S":"b"}}`:             "not JSON",
+		`{"Item":{"a":{"S":"b"}}}}`:           "not JSON",
+		`{"Item":{"a":{"S":"b"}}} {"Item":1}`: "not JSON",
+		`{"Item":{"a":{"S":"b"},}}`:           "not JSON",
+		`{"Item":{"a":{"S":'b'}}}`:            "not JSON",
+		"{\"Item\":{\"a\":{\"S\":\"b\tc\"}}}": "not JSON",
+		"\ufeff{\"Item\":{}}":                 "not JSON",
 		"{\"Item\":{\"a\":{\"S\":\"\xff\"}}}": "UTF-8",
 		"{\"Item\":{\"a\":{\"S\":\"\xed\xa0\x80\"}}}": "UTF-8",
 		`{"Item":{"a":{"S":"\ud800"}}}`:               "surrogate pair",
@@ -158,43 +158,43 @@ func badLines() map[string]string {
 		`{"Item":{"a":{"S":"\ud800\u0041"}}}`:         "surrogate pair",
 		`{"Item":{"a":{"S":"\\\ud83d"}}}`:             "surrogate pair",
 		`{"Item":{"\uDFFF":{"S":""}}}`:                "surrogate pair",
-		`null`:                                        "null, where an object",
-		`1`:                                           "a number, where an object",
-		`"a"`:                                         "a string, where an object",
-		`[]`:                                          "an array, where an object",
-		`{}`:                                          "no record",
-		`{"pk":{"S":"a"},"sk":{"S":"b"}}`:             `it has "pk"`,
-		`{"item":{}}`:                                 `it has "item"`,
-		`{"NewImage":{}}`:                             `it has "NewImage"`,
-		`{"Item":{},"Item":{}}`:                       `"Item" twice`,
-		`{"Item":{},"Keys":{}}`:                       `it has "Keys"`,
+		`null`:                                        "null, expected an object",
+		`1`:                                           "a number, expected an object",
+		`"a"`:                                         "a string, expected an object",
+		`[]`:                                          "an array, expected an object",
+		`{}`:                                          "not a record",
+		`{"pk":{"S":"a"},"sk":{"S":"b"}}`:             `unexpected name "pk"`,
+		`{"item":{}}`:                                 `unexpected name "item"`,
+		`{"NewImage":{}}`:                             `unexpected name "NewImage"`,
+		`{"Item":{},"Item":{}}`:                       `duplicate name "Item"`,
+		`{"Item":{},"Keys":{}}`:                       `unexpected name "Keys"`,
 		`{"Item":{"":{"S":"b"}}}`:                     "an empty name",
 		`{"Item":{"` + strings.Repeat("a", 1<<16) + `":{"S":"b"}}}`: "65536 bytes",
-		`{"Item":null}`:                               "null, where an object",
-		`{"Item":[]}`:                                 "an array, where an object",
-		`{"Item":{"a":{"S":"b"},"a":{"S":"c"}}}`:      `"a" twice`,
-		`{"Item":{"a":{"S":"b"},"\u0061":{"S":"c"}}}`: `"a" twice`,
+		`{"Item":null}`:                               "null, expected an object",
+		`{"Item":[]}`:                                 "an array, expected an object",
+		`{"Item":{"a":{"S":"b"},"a":{"S":"c"}}}`:      `duplicate name "a"`,
+		`{"Item":{"a":{"S":"b"},"\u0061":{"S":"c"}}}`: `duplicate name "a"`,
 	}
 	deep := strings.Repeat(`{"L":[`, model.MaxDepth+1) + strings.Repeat(`]}`, model.MaxDepth+1)
-	for value, says := range map[string]string{
+	for value, want := range map[string]string{
 		`null`: "null", `1`: "a number", `"a"`: "a string", `true`: "true", `[]`: "an array", `{}`: "no type",
 		`{"X":"a"}`: `"X"`, `{"s":"a"}`: `"s"`, `{"":"a"}`: `""`, `{"SN":["1"]}`: `"SN"`,
-		`{"S":"a","N":"1"}`: "two types", `{"S":"a","S":"b"}`: "twice", `{"NULL":true,"S":"a"}`: "two types",
+		`{"S":"a","N":"1"}`: "two types", `{"S":"a","S":"b"}`: "duplicate name", `{"NULL":true,"S":"a"}`: "two types",
 		`{"S":null}`: "null", `{"S":1}`: "a number", `{"S":["a"]}`: "an array", `{"S":{"S":"a"}}`: "an object", `{"S":true}`: "true",
-		`{"N":1}`: "a number", `{"N":null}`: "null", `{"N":""}`: "no number", `{"N":"a"}`: "no number", `{"N":"1,5"}`: "no number", `{"N":"0x1"}`: "no number",
-		`{"N":"1e"}`: "no number", `{"N":"e1"}`: "no number", `{"N":"."}`: "no number", `{"N":"-"}`: "no number", `{"N":"--1"}`: "no number", `{"N":"1 "}`: "no number",
-		`{"N":"NaN"}`: "no number", `{"N":"Infinity"}`: "no number", `{"N":"1.2.3"}`: "no number", `{"N":"1e1.5"}`: "no number", `{"N":"١"}`: "no number",
-		`{"N":"1e126"}`: "no number", `{"N":"1e-131"}`: "no number", `{"N":"1e99999999999"}`: "no number", `{"N":"123456789012345678901234567890123456789"}`: "no number",
+		`{"N":1}`: "a number", `{"N":null}`: "null", `{"N":""}`: "not a number", `{"N":"a"}`: "not a number", `{"N":"1,5"}`: "not a number", `{"N":"0x1"}`: "not a number",
+		`{"N":"1e"}`: "not a number", `{"N":"e1"}`: "not a number", `{"N":"."}`: "not a number", `{"N":"-"}`: "not a number", `{"N":"--1"}`: "not a number", `{"N":"1 "}`: "not a number",
+		`{"N":"NaN"}`: "not a number", `{"N":"Infinity"}`: "not a number", `{"N":"1.2.3"}`: "not a number", `{"N":"1e1.5"}`: "not a number", `{"N":"١"}`: "not a number",
+		`{"N":"1e126"}`: "not a number", `{"N":"1e-131"}`: "not a number", `{"N":"1e99999999999"}`: "not a number", `{"N":"123456789012345678901234567890123456789"}`: "not a number",
 		`{"B":"a"}`: "base64", `{"B":"YQ"}`: "base64", `{"B":"YR=="}`: "base64", `{"B":"YQ==="}`: "base64", `{"B":"-_-_"}`: "base64", `{"B":1}`: "a number", `{"B":null}`: "null",
 		`{"BOOL":"true"}`: "a string", `{"BOOL":1}`: "a number", `{"BOOL":null}`: "null", `{"NULL":false}`: "false", `{"NULL":null}`: "null", `{"NULL":"true"}`: "a string",
-		`{"SS":[]}`: "empty set", `{"SS":null}`: "null", `{"SS":"a"}`: "a string", `{"SS":[1]}`: "a number", `{"SS":[null]}`: "null", `{"SS":["a","a"]}`: "twice", `{"SS":[["a"]]}`: "an array",
-		`{"SS":{}}`: "an object", `{"NS":[]}`: "empty set", `{"NS":[1]}`: "a number", `{"NS":["a"]}`: "no number", `{"NS":["1","1"]}`: "twice", `{"NS":["1","1.0"]}`: "twice",
-		`{"BS":[]}`: "empty set", `{"BS":["a"]}`: "base64", `{"BS":["YQ==","YQ=="]}`: "twice", `{"BS":[null]}`: "null",
+		`{"SS":[]}`: "empty set", `{"SS":null}`: "null", `{"SS":"a"}`: "a string", `{"SS":[1]}`: "a number", `{"SS":[null]}`: "null", `{"SS":["a","a"]}`: "duplicate element", `{"SS":[["a"]]}`: "an array",
+		`{"SS":{}}`: "an object", `{"NS":[]}`: "empty set", `{"NS":[1]}`: "a number", `{"NS":["a"]}`: "not a number", `{"NS":["1","1"]}`: "duplicate element", `{"NS":["1","1.0"]}`: "duplicate element",
+		`{"BS":[]}`: "empty set", `{"BS":["a"]}`: "base64", `{"BS":["YQ==","YQ=="]}`: "duplicate element", `{"BS":[null]}`: "null",
 		`{"L":null}`: "null", `{"L":{}}`: "an object", `{"L":["a"]}`: "a string", `{"L":[null]}`: "null", `{"L":[{}]}`: "no type", `{"L":[{"S":1}]}`: "a number",
-		`{"M":null}`: "null", `{"M":[]}`: "an array", `{"M":{"b":null}}`: "null", `{"M":{"b":"c"}}`: "a string", `{"M":{"b":{"S":"c"},"b":{"S":"d"}}}`: "twice",
+		`{"M":null}`: "null", `{"M":[]}`: "an array", `{"M":{"b":null}}`: "null", `{"M":{"b":"c"}}`: "a string", `{"M":{"b":{"S":"c"},"b":{"S":"d"}}}`: "duplicate name",
 		`{"N":` + strings.Repeat("9", 400) + `}`: "", deep: "deeper", strings.Repeat(`{"M":{"m":`, 5000) + `{"S":""}` + strings.Repeat(`}}`, 5000): "",
 	} {
-		lines[`{"Item":{"pk":{"S":"P"},"sk":{"S":"S"},"a":`+value+`}}`] = says
+		lines[`{"Item":{"pk":{"S":"P"},"sk":{"S":"S"},"a":`+value+`}}`] = want
 	}
 	return lines
 }
@@ -204,9 +204,9 @@ func TestBadLines(t *testing.T) {
 	if len(lines) < 100 {
 		t.Errorf("only %d", len(lines))
 	}
-	for line, says := range lines {
-		if r, err := fromJSON([]byte(line)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.100s is read as %v, %v; want an error that says %q", line, r, err, says)
+	for line, want := range lines {
+		if r, err := fromJSON([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.100s is read as %v, %v; want an error that want %q", line, r, err, want)
 		}
 	}
 	// One level less is DynamoDB's limit.
@@ -225,7 +225,7 @@ func TestUnknownTypesAreNotExported(t *testing.T) {
 	}
 }
 
-// What is read is written as it was read, whatever else the bytes are.
+// A line that fromJSON accepts survives encoding and decoding.
 func FuzzRecordFromJSON(f *testing.F) {
 	for line := range badLines() {
 		f.Add([]byte(line))

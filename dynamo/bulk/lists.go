@@ -18,30 +18,31 @@ import (
 )
 
 // loadedLists counts the orders of products and account reps while they are loaded. Meanwhile the
-// records keep no numbers, so that loading that ends early leaves no wrong ones:
-// `ordergraph check -repair` counts the orders then. It is safe for concurrent use.
+// records have no counts, so an interrupted load leaves no wrong counts. In that case `ordergraph
+// check -repair` counts the orders. It is safe for concurrent use.
 type loadedLists struct {
 	Transfers
 	mu sync.Mutex
-	// empty reports whether the table had no orders. It is nil before that was read.
+	// empty reports whether the table had no orders before loading. It is nil until this has been
+	// read.
 	empty *bool
-	// products and reps are those that are loaded, or that a loaded order names.
+	// products and reps contain the records that are loaded, and those that a loaded order refers to.
 	products map[commerce.SKU]*loadedProduct
 	reps     map[commerce.EmployeeID]*loadedRep
 }
 
-// loadedProduct is the number of orders of a product.
+// loadedProduct is the order count of a product.
 type loadedProduct struct {
-	// counted reports whether orders is the number. Otherwise nobody has counted the orders.
+	// counted reports whether orders is complete. Otherwise the orders have not been counted.
 	counted bool
 	orders  int
-	// revision is the stock revision that the product must have when the number is written; nil for
-	// none.
+	// revision is the stock revision that the product must have when the count is written. nil means
+	// no condition.
 	revision types.AttributeValue
 }
 
-// loadedRep is by how much the numbers of the parts of a rep's orders rise. counted is false if
-// nobody has counted the orders.
+// loadedRep contains the loaded orders of an account rep by part. counted is false if the rep's
+// orders have not been counted.
 type loadedRep struct {
 	counted bool
 	more    map[string]int
@@ -51,9 +52,9 @@ func (t Transfers) newLoadedLists() *loadedLists {
 	return &loadedLists{Transfers: t, products: map[commerce.SKU]*loadedProduct{}, reps: map[commerce.EmployeeID]*loadedRep{}}
 }
 
-// add notes the products, employees and orders of a dataset, before they are loaded.
+// add registers the products, employees and orders of a dataset before they are loaded.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (l *loadedLists) add(ctx context.Context, book commerce.Book) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +107,7 @@ func (l *loadedLists) addOrders(ctx context.Context, orders []commerce.OrderWith
 	return nil
 }
 
-// existing reads those records that the table has.
+// existing returns the records that the table has.
 func (l *loadedLists) existing(ctx context.Context, keys []model.Keys) (map[model.Keys]model.Record, error) {
 	had := map[model.Keys]model.Record{}
 	if empty, err := l.isEmpty(ctx); err != nil || empty || len(keys) == 0 {
@@ -119,7 +120,7 @@ func (l *loadedLists) existing(ctx context.Context, keys []model.Keys) (map[mode
 	return had, err
 }
 
-// isEmpty reports whether the table had no orders.
+// isEmpty reports whether the table had no orders before loading.
 func (l *loadedLists) isEmpty(ctx context.Context) (bool, error) {
 	if l.empty == nil {
 		counts, kept, err := l.readCounts(ctx)
@@ -153,8 +154,8 @@ func (l *loadedLists) isUnlisted(ctx context.Context, p *model.AccessPattern, of
 	return len(found) == 0, err
 }
 
-// takeProducts takes the numbers off the records of products that a dataset has or names for the
-// first time. A product without orders that keeps no number has 0.
+// takeProducts removes the counts of products that a dataset contains or refers to for the first
+// time. A product without orders and without a count starts at 0.
 func (l *loadedLists) takeProducts(ctx context.Context, book commerce.Book) error {
 	var skus []commerce.SKU
 	for _, p := range book.Products {
@@ -203,8 +204,8 @@ func (l *loadedLists) takeProduct(ctx context.Context, sku commerce.SKU) (*loade
 	return product, err
 }
 
-// rep returns what is known of an account rep. The first time, it notes in the table that the
-// orders are not counted. A rep without orders and without numbers has 0.
+// rep returns the state of an account rep. The first call marks the rep's count in the table as
+// incomplete. A rep without orders and without counts starts at 0.
 func (l *loadedLists) rep(ctx context.Context, id commerce.EmployeeID) (*loadedRep, error) {
 	if rep := l.reps[id]; rep != nil {
 		return rep, nil
@@ -237,10 +238,10 @@ func (l *loadedLists) part(id commerce.EmployeeID, part string, complete bool) m
 	return model.RepPartRecord(l.table.KeyBuilder(), commerce.RepOrders{EmployeeID: id, Part: part, Complete: complete})
 }
 
-// update changes a record if a condition holds. It returns the record as it was, also if the
-// condition does not hold; nil if there is none.
+// update changes a record if a condition holds. It returns the previous record, even if the
+// condition fails, or nil if the record does not exist.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (t Transfers) update(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
 	var e table.Expression
 	text, condition := change(&e), when(&e)
@@ -258,10 +259,10 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 	return out.Attributes, nil
 }
 
-// write writes the numbers, when all orders are loaded. A product that was sold meanwhile keeps
-// none. It returns how many records there are that no dataset has.
+// write writes the counts after all orders have been loaded. A product that was sold in the
+// meantime gets no count. It returns the number of records that are not part of a dataset.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (l *loadedLists) write(ctx context.Context) (int, error) {
 	skus := slices.Sorted(maps.Keys(l.products))
 	err := table.Parallel(ctx, len(skus), table.MaxParallel, func(ctx context.Context, i int) error {
@@ -292,8 +293,8 @@ func (l *loadedLists) write(ctx context.Context) (int, error) {
 	return written, nil
 }
 
-// writeRep adds the loaded orders to the numbers of a rep in one transaction, and notes that they
-// are counted. Orders that a server placed meanwhile are counted, too.
+// writeRep adds the loaded orders to the counts of a rep in one transaction and marks them
+// complete. The counts include orders that a server has placed in the meantime.
 func (l *loadedLists) writeRep(ctx context.Context, id commerce.EmployeeID, rep *loadedRep) (int, error) {
 	var actions []types.TransactWriteItem
 	for i := range model.RepOrderParts {

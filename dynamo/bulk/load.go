@@ -15,28 +15,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// writeBatchSize is how many records one BatchWriteItem can have.
+// writeBatchSize is the maximum number of records in one BatchWriteItem.
 const writeBatchSize = 25
 
-// Load writes a book, replacing records of the same keys and leaving all others as they are. It is
-// no transaction: where it fails, a part may have been written, and loading the same book again
-// mends that. It returns how many records it wrote.
+// Load writes a dataset. It replaces records with the same keys and keeps all other records. Load
+// is not a transaction: after an error, a part may have been written. Loading the same dataset
+// again completes it. Load returns the number of records written.
 //
-// Errors: commerce.InvalidError for a value that can be in no key, before anything is written;
+// Errors: commerce.InvalidError for a value that no key can contain, before anything is written;
 // ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (t Transfers) Load(ctx context.Context, book commerce.Book) (int, error) {
-	records, err := t.recordsOf(book)
+func (t Transfers) Load(ctx context.Context, dataset commerce.Book) (int, error) {
+	records, err := t.recordsOf(dataset)
 	if err != nil {
 		return 0, err
 	}
 	counts, categories, lists := loadedCounts{t: t}, t.newLoadedCategories(), t.newLoadedLists()
-	if err := lists.add(ctx, book); err != nil {
+	if err := lists.add(ctx, dataset); err != nil {
 		return 0, err
 	}
-	if err := counts.add(ctx, book); err != nil {
+	if err := counts.add(ctx, dataset); err != nil {
 		return 0, err
 	}
-	if err := categories.add(ctx, book); err != nil {
+	if err := categories.add(ctx, dataset); err != nil {
 		return 0, err
 	}
 	if err := t.putAll(ctx, records); err != nil {
@@ -46,8 +46,8 @@ func (t Transfers) Load(ctx context.Context, book commerce.Book) (int, error) {
 	return len(records) + n, err
 }
 
-// finish writes the numbers of orders and of products that follow from what was loaded. It returns
-// how many records they take.
+// finish writes the order counts and the categories that follow from the loaded records. It returns
+// the number of records written.
 func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories *loadedCategories, lists *loadedLists) (int, error) {
 	orders, err := counts.finish(ctx)
 	if err != nil {
@@ -61,73 +61,74 @@ func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories 
 	return orders + products + reps, err
 }
 
-// recordsOf are all records of a book.
+// recordsOf returns all records of a dataset.
 //
-// Errors: commerce.InvalidError for a value that can be in no key.
-func (t Transfers) recordsOf(book commerce.Book) ([]model.Record, error) {
+// Errors: commerce.InvalidError for a value that no key can contain.
+func (t Transfers) recordsOf(dataset commerce.Book) ([]model.Record, error) {
 	b := t.table.KeyBuilder()
 	var records []model.Record
-	for _, e := range book.Employees {
+	for _, e := range dataset.Employees {
 		records = append(records, model.Records(b, &e)...)
 	}
-	for _, w := range book.Warehouses {
+	for _, w := range dataset.Warehouses {
 		records = append(records, model.Records(b, &w)...)
 	}
-	for _, p := range book.Products {
+	for _, p := range dataset.Products {
 		p.OrderCount = nil // see loadedLists
 		records = append(records, model.Records(b, &p)...)
 	}
-	for _, l := range book.Levels {
+	for _, l := range dataset.Levels {
 		records = append(records, model.Records(b, &l)...)
 	}
-	for _, c := range book.Customers {
+	for _, c := range dataset.Customers {
 		records = append(records, model.CustomerRecords(b, c)...)
 	}
-	for _, s := range book.Spending {
+	for _, s := range dataset.Spending {
 		records = append(records, model.SpendingRecord(b, s))
 	}
-	for _, o := range book.Orders {
+	for _, o := range dataset.Orders {
 		records = append(records, model.OrderRecords(b, o.Order, o.Lines, o.Events)...)
 	}
 	return records, b.Err
 }
 
-// Loaded is how far LoadAll is.
+// Loaded is the progress of LoadAll.
 type Loaded struct {
-	// Orders is how many orders are in the table of those that came first: with all of their
-	// records, and with all before them.
+	// Orders is the number of orders at the beginning of the input that are in the table with all of
+	// their records. Orders after an incomplete dataset are not counted.
 	Orders int
-	// Records is how many records were written, those of later orders included.
+	// Records is the number of records written, including records of later orders.
 	Records int
 }
 
-// LoadAll writes books as they come, several at once, as Load does: it holds a few of them, however
-// many there are. It tells progress, where it is set, how far it is; one call at a time. What it
-// returns is right where it fails, too. Throttles are waited for, for about a minute each.
+// LoadAll writes datasets like Load, several at the same time. It holds only a few datasets in
+// memory, for any length of the sequence. It calls progress, if set, after each dataset, never
+// concurrently. The result is also valid with an error. LoadAll waits up to about a minute for each
+// throttled request.
 //
-// Errors: those of Load; the context's.
-func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], progress func(Loaded)) (Loaded, error) {
+// Errors: the errors of Load; the context's error.
+func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Book], progress func(Loaded)) (Loaded, error) {
 	counts := loadedCounts{t: t}
-	next, stop := iter.Pull(books)
+	next, stop := iter.Pull(datasets)
 	defer stop()
 	l, categories, lists := loading{next: next, waiting: map[int]int{}, progress: progress}, t.newLoadedCategories(), t.newLoadedLists()
 	err := table.Parallel(ctx, table.MaxParallel, table.MaxParallel, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
-			place, book, ok := l.take()
+			index, dataset, ok := l.take()
 			if !ok {
 				return nil
 			}
-			records, err := t.recordsOf(book)
+			records, err := t.recordsOf(dataset)
 			if err != nil {
 				return err
 			}
-			if err := lists.add(ctx, book); err != nil {
+			if err := lists.add(ctx, dataset); err != nil {
 				return err
 			}
-			if err := counts.add(ctx, book); err != nil {
+			if err := counts.add(ctx, dataset); err != nil {
 				return err
 			}
-			if err := categories.add(ctx, book); err != nil {
+			if err := categories.add(ctx, dataset); err != nil {
 				return err
 			}
 			for batch := range slices.Chunk(records, writeBatchSize) {
@@ -135,7 +136,7 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 					return err
 				}
 			}
-			l.loaded(place, len(book.Orders), len(records))
+			l.loaded(index, len(dataset.Orders), len(records))
 		}
 		return ctx.Err()
 	})
@@ -147,33 +148,34 @@ func (t Transfers) LoadAll(ctx context.Context, books iter.Seq[commerce.Book], p
 	return l.done, err
 }
 
-// loading is what those share who load books.
+// loading is the state that the goroutines of LoadAll share.
 type loading struct {
 	mu   sync.Mutex
 	next func() (commerce.Book, bool)
-	// taken is how many books were taken, finished how many of the first of these are in the table.
+	// taken is the number of datasets taken from the input. finished is the number of datasets at the
+	// beginning of the input that are in the table.
 	taken, finished int
-	// waiting are the numbers of orders of books that are in the table, by their places, while one
-	// before them is not.
+	// waiting maps the index of a loaded dataset to its number of orders, while an earlier dataset is
+	// not yet loaded.
 	waiting  map[int]int
 	done     Loaded
 	progress func(Loaded)
 }
 
-// take returns the next book and its place.
+// take returns the next dataset and its index.
 func (l *loading) take() (int, commerce.Book, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	book, ok := l.next()
+	dataset, ok := l.next()
 	l.taken++
-	return l.taken - 1, book, ok
+	return l.taken - 1, dataset, ok
 }
 
-// loaded notes that a book is in the table.
-func (l *loading) loaded(place, orders, records int) {
+// loaded records that a dataset is in the table.
+func (l *loading) loaded(index, orders, records int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting[place] = orders
+	l.waiting[index] = orders
 	l.done.Records += records
 	for {
 		orders, ok := l.waiting[l.finished]
@@ -189,7 +191,7 @@ func (l *loading) loaded(place, orders, records int) {
 	}
 }
 
-// putAll writes records, many at once.
+// putAll writes records in parallel batches.
 func (t Transfers) putAll(ctx context.Context, records []model.Record) error {
 	batches := (len(records) + writeBatchSize - 1) / writeBatchSize
 	if batches == 0 {
@@ -200,7 +202,8 @@ func (t Transfers) putAll(ctx context.Context, records []model.Record) error {
 	})
 }
 
-// putBatch is one BatchWriteItem, repeated for the records that DynamoDB leaves unprocessed.
+// putBatch makes one BatchWriteItem. It repeats the request for records that DynamoDB leaves
+// unprocessed.
 func (t Transfers) putBatch(ctx context.Context, records []model.Record) error {
 	left := make([]types.WriteRequest, len(records))
 	for i, r := range records {

@@ -22,7 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// generated makes a book of so many orders.
+// generated returns a generator of datasets with this number of orders.
 func generated(t testing.TB, orders int) *sampledata.Generator {
 	t.Helper()
 	shape := sampledata.DefaultShape()
@@ -43,13 +43,13 @@ func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Book]) b
 	return done
 }
 
-// However many books come, only a few have been taken and are not in the table yet.
+// For any number of datasets, LoadAll holds only a few that are not yet in the table.
 func TestLoadingHoldsAFewBooks(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
 	const books = 300
 	taken, most := 0, 0
 	loaded := bulk.Loaded{}
-	// Books are taken and told of by one goroutine at a time.
+	// Only one goroutine at a time takes datasets and reports progress.
 	all := func(yield func(commerce.Book) bool) {
 		for n := range books {
 			taken++
@@ -69,8 +69,8 @@ func TestLoadingHoldsAFewBooks(t *testing.T) {
 	}
 }
 
-// Where a book in the middle fails, those before it count, and those behind it do not, though they
-// are in the table. Going on from there completes the book.
+// If a dataset in the middle fails, Loaded counts the datasets before it and none after it, even if
+// they are in the table. Loading again from there completes the table.
 func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
 	const parts, perPart, broken = 8, 25, 3
 	book := generated(t, parts*perPart)
@@ -109,7 +109,7 @@ func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
 	storetest.Clean(t, db, "generated", 1)
 }
 
-// Generated books are consistent, also beside each other, and whatever the number of shards.
+// Generated datasets are consistent, also in one table, for any number of shards.
 func TestGeneratedBooksInTables(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const shards = 3
@@ -119,7 +119,7 @@ func TestGeneratedBooksInTables(t *testing.T) {
 			book := generated(t, orders)
 			loadAll(t, store, book.Stock())
 			loadAll(t, store, book.Orders(0))
-			loadAll(t, store, book.Orders(30)) // a second time changes nothing
+			loadAll(t, store, book.Orders(30)) // loading again changes nothing
 		}
 		storetest.Clean(t, db, table, shards)
 		page, err := dynamo.ReadPage(t.Context(), store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 100}})
@@ -129,7 +129,7 @@ func TestGeneratedBooksInTables(t *testing.T) {
 	})
 }
 
-// A context that has ended loads nothing, and says so.
+// LoadAll with an expired context loads nothing and returns the context's error.
 func TestLoadingWithoutTime(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -139,13 +139,13 @@ func TestLoadingWithoutTime(t *testing.T) {
 	}
 }
 
-// Loading counts the products of categories that the table has already, and ends categories that
-// lose their last product.
+// Loading includes products that are already in the table in the counts of categories. It deletes
+// categories that lose their last product.
 func TestLoadingCountsCategories(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		for _, step := range []struct {
-			categories map[string]string // of products
+			categories map[string]string // by product
 			want       string
 		}{
 			{map[string]string{"a": "X", "b": "X"}, "X 2"},

@@ -35,8 +35,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// theirs are records of other software: types that the model does not use, numbers beyond float64,
-// index keys of their own.
+// theirs returns external records. They have types that the model does not use, numbers beyond
+// float64, and index keys of their own.
 func theirs() []map[string]types.AttributeValue {
 	return []map[string]types.AttributeValue{
 		{
@@ -52,8 +52,8 @@ func theirs() []map[string]types.AttributeValue {
 	}
 }
 
-// wholeShop is a table with the sample order book, records of other software, and attributes that
-// the model does not know.
+// wholeShop returns a table with the sample data, external records, and attributes that the model
+// does not know.
 func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	store := storetest.NewTable(t, db, opts)
@@ -73,7 +73,7 @@ func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.S
 		delete(r, "")
 		put(r)
 	}
-	// An ElectroDB service's product.
+	// A product record of a service that uses ElectroDB.
 	edb := theirs()[0]
 	delete(edb, "")
 	for name, v := range map[string]string{"pk": "PRODUCT#edb", "sk": "#METADATA", "gsi1pk": "CATEGORY#Things", "gsi1sk": "PRODUCT#edb", "sku": "edb", "name": "Thing", "category": "Things", "__edb_e__": "product"} {
@@ -106,7 +106,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Error("the tables hold different records")
 		}
 
-		// Twice equals once, and the second time writes nothing.
+		// Importing twice equals importing once, and the second import writes nothing.
 		var writes atomic.Int64
 		watching := storetest.Through(t, to, storetest.Watched(db, func(_ context.Context, in any) error {
 			if put, ok := in.(*dynamodb.PutItemInput); ok && aws.ToString(put.ConditionExpression) == "" {
@@ -126,7 +126,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// scanned are all records of a table as they are, by key.
+// scanned returns all records of a table by key.
 func scanned(t testing.TB, db *dynamodb.Client, store *dynamo.Store) map[string]map[string]types.AttributeValue {
 	t.Helper()
 	records := map[string]map[string]types.AttributeValue{}
@@ -154,8 +154,8 @@ func scanned(t testing.TB, db *dynamodb.Client, store *dynamo.Store) map[string]
 	return records
 }
 
-// A table of one shard goes into one of eight, and back: lists give the same, and the table that
-// comes back is the first.
+// Transfers a table of one shard to a table of eight shards and back. The lists are the same, and
+// the final table equals the first one.
 func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		one := wholeShop(t, db, dynamo.Options{})
@@ -204,13 +204,12 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 	})
 }
 
-// line is a record of other software.
+// line returns the line of an external record.
 func line(key, value string) string {
 	return fmt.Sprintf(`{"Item":{"pk":{"S":"THEIRS"},"sk":{"S":%q},"v":{"S":%q}}}`+"\n", key, value)
 }
 
-// A record of other software that has one of the two keys of the index is in no list. It is
-// exported and imported as it is.
+// An external record with only one index key is in no list. Export and import preserve it.
 func TestImportOfOneIndexKey(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
@@ -270,7 +269,7 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// However many are written at once, lines of one key happen in their order.
+// Lines with the same key are written in order, for any number of concurrent writes.
 func TestLinesOfOneKey(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		text := ""
@@ -306,8 +305,8 @@ func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
 	})
 }
 
-// A line that is found to be bad before it is sent ends the import: what comes before is written,
-// what comes behind is not.
+// A line that is invalid before it is sent ends the import. The lines before it are written, and
+// the lines after it are not.
 func TestImportStopsAtABadLine(t *testing.T) {
 	long := `{"Item":{"pk":{"S":"THEIRS"},"sk":{"S":"x"},"v":{"S":"` + strings.Repeat("x", 5<<20) + `"}}}` + "\n"
 	key := func(pk, sk string) string {
@@ -323,7 +322,7 @@ func TestImportStopsAtABadLine(t *testing.T) {
 		"409601 bytes":          line("x", strings.Repeat("x", 400<<10-11)),
 		"4194304 bytes":         long,
 		"\"customerId\"":        key("EMAIL#a@example.com", "#METADATA"),
-		"another key":           `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w2"},"name":{"S":"x"}}}` + "\n",
+		"do not match the key":  `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w2"},"name":{"S":"x"}}}` + "\n",
 		"lists of kind order":   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":"STATUS#pending"},"gsi1sk":{"S":"ORDER#x"}}}` + "\n",
 		"\"gsi1sk\" is missing": `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1sk":{"N":"1"}}}` + "\n",
 		"\"gsi1pk\" is empty":   `{"Item":{"pk":{"S":"x"},"sk":{"S":"x"},"gsi1pk":{"S":""},"gsi1sk":{"S":"x"}}}` + "\n",
@@ -347,7 +346,7 @@ func TestImportStopsAtABadLine(t *testing.T) {
 	}
 }
 
-// A record that is just small enough is written, whatever its line's length, and comes back.
+// A record of maximum size is exported and imported, for any length of its line.
 func TestTheLargestRecords(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -366,7 +365,7 @@ func TestTheLargestRecords(t *testing.T) {
 	})
 }
 
-// What DynamoDB alone can see is told with its line, too.
+// Errors that only DynamoDB detects also name the line.
 func TestImportOfWhatDynamoDBRefuses(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[1].Client(t), dynamo.Options{})
 	done, err := store.Import(context.Background(), strings.NewReader(line("1", "")+strings.Replace(line("2", ""), `{"S":""}`, `{"M":{"":{"S":"a"}}}`, 1)), bulk.ImportOptions{})
@@ -375,8 +374,8 @@ func TestImportOfWhatDynamoDBRefuses(t *testing.T) {
 	}
 }
 
-// A line that DynamoDB refuses ends the import when lines behind it may be written. They do not
-// count, and the import goes on from the line once it is correct.
+// A line that DynamoDB rejects ends the import, while later lines may be written. These lines are
+// not counted. The import can resume from the corrected line.
 func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
@@ -414,7 +413,7 @@ func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
 	})
 }
 
-// lastLine calls read once, when all of Reader has been read.
+// lastLine calls read once Reader has reached its end.
 type lastLine struct {
 	io.Reader
 	read func()
@@ -444,7 +443,7 @@ func TestImportIntoNoTable(t *testing.T) {
 	})
 }
 
-// Bulk work outlasts faults that pass, and many more in a row than the SDK does.
+// Exports and imports survive temporary faults, many more in a row than the SDK retries.
 func TestTransfersOutlastFaults(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
@@ -460,8 +459,8 @@ func TestTransfersOutlastFaults(t *testing.T) {
 	})
 }
 
-// An import beside a server meets the server's transactions. It writes each record once they are
-// over.
+// An import can conflict with the server's transactions. It writes each record after they have
+// ended.
 func TestImportOutlastsConflicts(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
@@ -471,7 +470,7 @@ func TestImportOutlastsConflicts(t *testing.T) {
 			if r.Operation != "PutItem" {
 				return faults.None
 			}
-			// Many more in a row than the SDK tries by itself, for new records and for one that is
+			// More conflicts in a row than the SDK retries, for new records and for a record that is
 			// replaced.
 			if puts++; puts%5 != 0 {
 				return faults.Conflict
@@ -489,7 +488,7 @@ func TestImportOutlastsConflicts(t *testing.T) {
 	})
 }
 
-// An import ends at a conflict that does not pass, as at other faults, and says how far it is.
+// An import ends at a conflict that persists, and at other faults, and reports its progress.
 func TestImportEndsAtALastingConflict(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
@@ -524,7 +523,7 @@ func TestThrottlingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// What a client does not repeat is not repeated for it: what fails in memory fails again.
+// If a client does not retry requests, neither do transfers.
 func TestAClientThatNeverTriesAgain(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -559,7 +558,7 @@ func TestAClientThatNeverTriesAgain(t *testing.T) {
 	}
 }
 
-// Input that never comes does not hold up an import that is told to end.
+// Input that never arrives does not delay the end of a cancelled import.
 func TestImportEndsWhileItWaits(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
 	r, w := io.Pipe()
@@ -606,8 +605,8 @@ type iotestErrReader struct{ err error }
 
 func (r iotestErrReader) Read([]byte) (int, error) { return 0, r.err }
 
-// An import that is killed at any request, and goes on from what it returned, gives what one in
-// peace gives.
+// An import that is killed at any request and then resumed gives the same table as an uninterrupted
+// import.
 func TestImportGoesOn(t *testing.T) {
 	t.Parallel()
 	db := storetest.Engines()[0].Client(t)
@@ -615,7 +614,7 @@ func TestImportGoesOn(t *testing.T) {
 	lines := storetest.Export(t, whole, 1)
 	rapid.Check(t, func(r *rapid.T) {
 		overwrite := rapid.Bool().Draw(r, "overwrite")
-		// Some lines stand twice, some differ from what the table has.
+		// Some lines are duplicates, and some differ from the table.
 		var text string
 		for range rapid.IntRange(1, 60).Draw(r, "lines") {
 			text += rapid.SampledFrom(lines).Draw(r, "line")
@@ -665,8 +664,7 @@ func TestImportGoesOn(t *testing.T) {
 	})
 }
 
-// An export that is killed at any request, and goes on from the pages that it gave, gives every
-// record once.
+// An export that is killed at any request and then resumed contains every record once.
 func TestExportGoesOn(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -680,7 +678,7 @@ func TestExportGoesOn(t *testing.T) {
 				ctx, cancel := context.WithCancel(context.Background())
 				var left atomic.Int64
 				left.Store(rapid.Int64Range(1, 12).Draw(r, "requests"))
-				// The page is lost that is read when it is killed.
+				// The page that is being read at the time is lost.
 				killing := storetest.Through(t, store, storetest.Watched(storetest.SmallPages(db, size), func(context.Context, any) error {
 					if left.Add(-1) == 0 {
 						cancel()
@@ -732,8 +730,8 @@ func TestExportOfSegments(t *testing.T) {
 	}
 }
 
-// holding is an engine that holds every request until it is told to answer, with nothing. It answers
-// at once that the table has no records.
+// holding is an engine that delays every request until it is released, and then returns an empty
+// response. It reports at once that the table has no records.
 type holding struct {
 	held    atomic.Int64
 	release chan struct{}
@@ -748,7 +746,7 @@ func (h *holding) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}")), Request: r}, err
 }
 
-// lineReader makes so many lines without keeping them.
+// lineReader generates lines without storing them.
 type lineReader struct {
 	left, n int
 	rest    string
@@ -769,7 +767,7 @@ func (l *lineReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// An import holds what it works on and no more, however long the file is and the lines are.
+// An import needs a bounded amount of memory, for any length of the file and the lines.
 func TestImportHoldsLittle(t *testing.T) {
 	for _, c := range []struct {
 		pad        int
@@ -789,7 +787,7 @@ func TestImportHoldsLittle(t *testing.T) {
 					runtime.ReadMemStats(&m)
 					return int64(m.HeapAlloc)
 				}
-				const lines = 150 // 60 MB of the long ones
+				const lines = 150 // 60 MB of the long lines
 				before := heap()
 				var importing sync.WaitGroup
 				importing.Go(func() {
@@ -798,12 +796,12 @@ func TestImportHoldsLittle(t *testing.T) {
 						t.Errorf("did %+v, %v", done, err)
 					}
 				})
-				// Everything that can go on has gone on.
+				// All lines that can proceed have proceeded.
 				synctest.Wait()
 				if got := engine.held.Load(); got != c.held {
 					t.Errorf("lines of %d bytes: %d are in work, want %d", c.pad, got, c.held)
 				}
-				// 8 MB of lines, as text, as record and as request, twice for what is grown by
+				// 8 MB of lines, as text, as record and as request. The factor 2 is for buffers that grow by
 				// copying.
 				if most := (heap() - before) >> 20; most > c.most {
 					t.Errorf("lines of %d bytes: %d MB are held", c.pad, most)
@@ -815,8 +813,8 @@ func TestImportHoldsLittle(t *testing.T) {
 	}
 }
 
-// A line that could not be written is followed by none of its key: that one would be there first
-// when the import goes on.
+// If a line cannot be written, no later line with the same key is written. Otherwise a resumed
+// import would find the later line's record.
 func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
@@ -833,8 +831,8 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	}
 }
 
-// Lines that cannot be imported are left out where that is wanted, counted, and the first of them
-// named.
+// With SkipUnreadable, lines that cannot be imported are skipped and counted, and the first ones
+// are reported.
 func TestImportLeavesOutBadLines(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	bad := `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w1"}}}` + "\n"
@@ -864,8 +862,8 @@ func TestImportLeavesOutBadLines(t *testing.T) {
 	}
 }
 
-// What DynamoDB refuses is left out like what cannot be read, and a later line of its key is tried
-// all the same.
+// A line that DynamoDB rejects is skipped like an unreadable line. A later line with the same key
+// is still written.
 func TestImportLeavesOutWhatDynamoDBRefuses(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})

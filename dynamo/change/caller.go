@@ -7,21 +7,22 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// owns reports whether a customer exists for the caller.
+// owns reports whether the caller may see a customer.
 func (c Caller) owns(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
-// conceal makes another customer than the caller's own one who is not there, without a read.
+// conceal marks a customer as missing if the caller may not see the customer. So the change reads
+// no other customer's record.
 func (c *change) conceal(id commerce.CustomerID, k model.Keys) {
 	if !c.caller.owns(id) {
 		c.known[k.Primary()] = nil
 	}
 }
 
-// ownsOrder reports whether an order exists for the caller. Where that is the own ones only, the
-// customer's copy is read first, whose key has the customer's id: what it takes to find that there
-// is none is the same for somebody else's order as for nobody's.
+// ownsOrder reports whether the caller may see an order. A caller restricted to one customer needs
+// the customer's copy, whose key contains the customer's ID. The same read happens for a missing
+// order and for another customer's order, so the caller cannot distinguish them.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (c *change) ownsOrder(ctx context.Context, id commerce.OrderID) (bool, error) {
 	if c.caller.Customer == "" {
 		return true, nil

@@ -17,52 +17,51 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Mutations are the changes of an order book in a table.
+// Mutations implements the mutations of the order book in a table.
 type Mutations struct{ table *table.Table }
 
 // NewMutations returns the mutations of a table.
 func NewMutations(t *table.Table) Mutations { return Mutations{t} }
 
-// Caller is who asks for a change.
+// Caller is the caller of a mutation.
 type Caller struct {
-	// ID identifies the caller. Callers with different IDs share no idempotency keys. It holds no
-	// '#', and is not empty where there is an IdempotencyKey.
+	// ID identifies the caller. Callers with different IDs share no idempotency keys. It must not
+	// contain '#'. It is required if IdempotencyKey is set.
 	ID string
 	// Name is the actor in the events of orders.
 	Name string
-	// IdempotencyKey is the caller's own name for this one request; empty for none. It holds no
-	// '#'.
+	// IdempotencyKey identifies the request among all requests of the caller. It is empty if the
+	// caller set no key. It must not contain '#'.
 	IdempotencyKey string
-	// Customer is the only customer who exists for the caller, and the only one whose orders do;
-	// empty where all exist.
+	// Customer restricts the caller to one customer and that customer's orders. Empty means no
+	// restriction.
 	Customer commerce.CustomerID
 }
 
-// maxPlans is how often a change is planned anew because others changed what it was planned on.
-// Every time one of them has succeeded.
+// maxPlans is the maximum number of attempts to plan a change. Each failed attempt means that
+// another change has succeeded.
 const maxPlans = 100
 
-// longestPause is the attempt whose pause is the longest: 200 ms at most. One of those who were in
-// the way has succeeded, so there is nothing to wait for but a turn, and who waits longer is the
-// last of many.
+// longestPause is the attempt with the longest pause, which is at most 200 ms. A conflicting change
+// has succeeded by then, so a longer pause would only make this change the last of many.
 const longestPause = 4
 
-// change is a mutation under way: what it knows of the table, and the transaction that it makes of
-// that.
+// change is a mutation in progress: the records that it has read, and the transaction that it
+// plans.
 //
-// A change reads, decides and then writes on the condition that what it decided on is still so.
-// Where it is not, DynamoDB tells what stands there now, and the change is planned again with that,
-// without a second read.
+// A change reads, decides, and writes on the condition that the records have not changed. If a
+// condition fails, DynamoDB returns the current record. The change is planned again with that
+// record, without a second read.
 type change struct {
 	// table reads consistently.
 	table   *table.Table
 	pattern *model.WritePattern
 	caller  Caller
-	// known is what was read: nil for a record that does not exist.
+	// known contains the records that were read. A nil record does not exist.
 	known map[model.Keys]model.Record
 	model.KeyBuilder
 	writes []write
-	// attempt is how often the change was planned before.
+	// attempt is the number of previous plans.
 	attempt int
 }
 
@@ -70,61 +69,61 @@ type change struct {
 type write struct {
 	key    model.Keys
 	action types.TransactWriteItem
-	// units are what it costs.
+	// units are the write units of the action.
 	units float64
 }
 
-// errStale says that a change was planned on what is no longer so.
-var errStale = errors.New("others have changed the records meanwhile")
+// errStale means that a record has changed since the change read it.
+var errStale = errors.New("other changes have modified the records")
 
-// decoder reads a result from its attributes.
+// decoder decodes a result.
 type decoder[V any] func(model.Reader) (V, error)
 
-// mutate makes a change: plan reads, decides, and adds writes to c; what it returns is the result
-// once they are written. A plan without writes changes nothing.
+// mutate makes a change. plan reads records, decides, and adds writes to c. It returns the result
+// of the mutation, which is valid after the commit. A plan without writes changes nothing.
 //
-// Errors: the plan's refusals; commerce.IdempotencyKeyReused; those of failed, and ErrUnavailable
-// where others are in the way until the context ends. After ErrUnavailable the change may have been
-// made.
+// Errors: the user errors of plan; commerce.IdempotencyKeyReused; the errors of table.Failed;
+// ErrUnavailable if other changes conflict until the context ends. After ErrUnavailable the change
+// may have been made.
 func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode decoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
-	var none V
+	var zero V
 	c := &change{table: t.Strong(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
 	remembered, err := newIdempotency(c, command)
 	if err != nil {
-		return none, err
+		return zero, err
 	}
 	for attempt := 0; attempt < maxPlans; attempt++ {
-		// Planning again with what DynamoDB has just told needs no pause. Who loses again and again
-		// waits, and then reads anew: what was told before the pause is no longer so.
+		// The second plan uses the records from the failed transaction and needs no pause. Later attempts
+		// pause and then read again, because the records are outdated after a pause.
 		if attempt > 1 {
 			if err := table.BackOff(ctx, min(attempt-1, longestPause)); err != nil {
-				return none, table.Failed("TransactWriteItems", p.Mutation, err)
+				return zero, table.Failed("TransactWriteItems", p.Mutation, err)
 			}
 		}
 		c.KeyBuilder, c.writes, c.attempt = *t.KeyBuilder(), nil, attempt
 		if attempt > 1 {
 			if err := c.lookAgain(ctx); err != nil {
-				return none, err
+				return zero, err
 			}
 		}
 		result, err := plan(ctx, c)
 		if err == nil && c.Err != nil {
-			// The command's values can be in keys, so it is what stands in the table that cannot.
+			// The command's values are valid in keys, so the invalid value comes from the table.
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
 		if commerce.IsRefusal(err) || errors.Is(err, model.ErrCorrupt) {
-			// The same request may be what has changed the records: then its answer is the first
-			// one.
+			// An earlier attempt of the same request may have changed the records. Then the result is that
+			// of the first request.
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
 			if !isConflict(err) {
-				result = none
+				result = zero
 			}
 			return result, err
 		}
 		if err != nil {
-			return none, err
+			return zero, err
 		}
 		if len(c.writes) == 0 {
 			return result, nil
@@ -142,37 +141,39 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 			}
 		}
 	}
-	return none, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
+	return zero, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
-// lookAgain reads all that is known anew. Nothing is forgotten: what a plan was told of a record
-// that it does not read for itself, it would have to be told again and again.
+// lookAgain reads all known records again. It keeps all keys: a plan that relies on records from a
+// failed transaction would otherwise fail again for each of them.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (c *change) lookAgain(ctx context.Context) error {
-	ks := slices.SortedFunc(maps.Keys(c.known), func(a, b model.Keys) int {
+	keys := slices.SortedFunc(maps.Keys(c.known), func(a, b model.Keys) int {
 		return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK))
 	})
 	clear(c.known)
-	_, err := c.read(ctx, ks...)
+	_, err := c.read(ctx, keys...)
 	return err
 }
 
-// isConflict tells of the one refusal that comes with the record as it is.
+// isConflict reports whether err is a version conflict, the only user error that comes with the
+// current record.
 func isConflict(err error) bool {
 	_, ok := errors.AsType[commerce.VersionConflict](err)
 	return ok
 }
 
-// read gives records by their keys, nil for those that do not exist, in one round trip at most.
+// read returns records by their keys in at most one round trip. A record that does not exist is
+// nil.
 //
-// Errors: those of failed.
-func (c *change) read(ctx context.Context, ks ...model.Keys) ([]model.Record, error) {
+// It returns the errors of table.Failed.
+func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, error) {
 	if c.Err != nil {
 		return nil, c.Err
 	}
 	var unknown []model.Keys
-	for _, k := range ks {
+	for _, k := range keys {
 		if _, ok := c.known[k]; !ok {
 			unknown = append(unknown, k)
 		}
@@ -186,47 +187,50 @@ func (c *change) read(ctx context.Context, ks ...model.Keys) ([]model.Record, er
 			c.known[k] = found[i].Attributes()
 		}
 	}
-	records := make([]model.Record, len(ks))
-	for i, k := range ks {
+	records := make([]model.Record, len(keys))
+	for i, k := range keys {
 		records[i] = c.known[k]
 	}
 	return records, nil
 }
 
-// existing reads the record that a command names, and others along with it. what is the kind of
-// record, and field is where the command names it.
+// existing reads the record that a command refers to, and in the same request the records of
+// further keys. kind is the kind of the record. field is the argument that refers to it.
 //
-// Errors: commerce.NotFound, ErrCorrupt, those of failed.
-func existing[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], what string, id ID, field string, ks ...model.Keys) (v V, stands model.Record, err error) {
-	records, err := c.read(ctx, ks...)
+// Errors: commerce.NotFound, ErrCorrupt, the errors of table.Failed.
+func existing[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
+	records, err := c.read(ctx, keys...)
 	switch {
 	case err != nil:
 		return v, nil, err
 	case records[0] == nil:
-		return v, nil, commerce.Unknown(what, id, field)
+		return v, nil, commerce.Unknown(kind, id, field)
 	}
 	v, err = decode(model.Reader{Record: records[0]})
 	return v, records[0], err
 }
 
-// stands reports whether there is a record, as far as a transaction has told: nobody reads for it.
+// stands returns a record if the change knows that it exists. It does not read the record.
 func (c *change) stands(k model.Keys) (model.Record, bool) {
 	r := c.known[k]
 	return r, r != nil
 }
 
-// missing reports whether there is no record, as far as a transaction has told.
+// missing reports whether the change knows that a record does not exist. It does not read the
+// record.
 func (c *change) missing(k model.Keys) bool {
 	r, known := c.known[k]
 	return known && r == nil
 }
 
-// exactAttempts is how often an edit is tried on the condition that counters beside it stand still.
+// exactAttempts is the number of attempts that require the counters of an edited record to stay
+// unchanged.
 const exactAttempts = 3
 
-// exactly adds counters to the attributes that must not have changed since they were read, so that
-// the result shows them as they are when the change is made. An edit of a record whose counters
-// never stand still is made all the same: its result shows them as they were a moment before.
+// exactly adds counters to the attributes that must not have changed since the read. So the result
+// shows the counters at the time of the commit. After exactAttempts it no longer adds them, because
+// counters that change all the time must not block an edit. Then the result shows the counters at
+// the time of the read.
 func (c *change) exactly(attributes []string, counters ...string) []string {
 	if c.attempt >= exactAttempts {
 		return attributes
@@ -234,19 +238,19 @@ func (c *change) exactly(attributes []string, counters ...string) []string {
 	return append(attributes, counters...)
 }
 
-// former makes the keys of what a record was. Other software may have written what can be in no
-// key: then the record was in no list of ours, and that is no error.
+// former returns a builder for keys of previous records. Other software may have written values
+// that no key can contain. Then the record was in no list, which is not an error.
 func (c *change) former() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
 func (c *change) add(k model.Keys, units float64, action types.TransactWriteItem) {
 	c.writes = append(c.writes, write{key: k.Primary(), units: units, action: action})
 }
 
-// create puts a record that must not be there.
+// create writes a record that must not exist.
 func (c *change) create(r model.Record) { c.put(r, table.Absent) }
 
-// createAll puts the record of a value and its edges. The record must not exist. An edge without a
-// record is a leftover and is overwritten.
+// createAll writes the record of a value and its edges. The record must not exist. Edges without a
+// record are leftovers and are overwritten.
 func createAll[V model.Value](c *change, v V) {
 	records := model.Records(&c.KeyBuilder, v)
 	c.create(records[0])
@@ -255,25 +259,26 @@ func createAll[V model.Value](c *change, v V) {
 	}
 }
 
-// rewrite changes the record and the edges of before into those of after, if the condition holds
-// for the record. stands is the record as it is in the table, and b builds the keys of after's
-// records.
-func rewrite[V model.Value](c *change, b *model.KeyBuilder, stands model.Record, before, after V, when table.Condition) {
-	was, is := model.Records(c.former(), before), model.Records(b, after)
-	c.update(was[0], is[0], when)
-	c.follow(stands, was, is)
+// rewrite replaces the attributes and the edges of before by the attributes and the edges of after,
+// if the condition holds for the record. current is the record in the table. b builds the keys of
+// after's records.
+func rewrite[V model.Value](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
+	oldRecords, newRecords := model.Records(c.former(), before), model.Records(b, after)
+	c.update(oldRecords[0], newRecords[0], when)
+	c.follow(current, oldRecords, newRecords)
 }
 
-// follow writes the edges of a changed record: those of was become those of is. Both begin with the
-// record, as this program writes it.
-func (c *change) follow(stands model.Record, was, is []model.Record) {
-	kept := c.unchanged(stands, was[0], is[0])
-	for _, edge := range is[1:] {
+// follow writes the edges of a changed record. oldRecords and newRecords are the records before and
+// after the change, as this program writes them. Both begin with the changed record, followed by
+// its edges.
+func (c *change) follow(current model.Record, oldRecords, newRecords []model.Record) {
+	kept := c.unchanged(current, oldRecords[0], newRecords[0])
+	for _, edge := range newRecords[1:] {
 		k := model.KeyOf(edge)
-		c.mirror(withKey(was, k), edge.With(model.EntityOf(k).Without(kept)), nil)
+		c.mirror(withKey(oldRecords, k), edge.With(model.EntityOf(k).Without(kept)), nil)
 	}
-	for _, edge := range was[1:] {
-		if withKey(is, model.KeyOf(edge)) == nil {
+	for _, edge := range oldRecords[1:] {
+		if withKey(newRecords, model.KeyOf(edge)) == nil {
 			c.remove(edge, nil)
 		}
 	}
@@ -289,7 +294,7 @@ func withKey(records []model.Record, k model.Keys) model.Record {
 	return nil
 }
 
-// put puts a whole record.
+// put writes a whole record if a condition holds.
 func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(r)
@@ -301,57 +306,58 @@ func (c *change) put(r model.Record, when table.Condition) {
 	}})
 }
 
-// update makes after of before, which are what this program writes of a record: attributes of other
-// software stay.
+// update replaces the attributes of before by the attributes of after. Both contain what this
+// program writes. Attributes of other software stay.
 func (c *change) update(before, after model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(after)
-	stands := c.known[k]
-	if stands == nil {
-		stands = before
+	current := c.known[k]
+	if current == nil {
+		current = before
 	}
-	// Index keys are ours: they become the model's, whatever other software made of them. They stay
-	// where they are made of what cannot be read.
+	// The index keys always follow the model, even if other software changed them. They stay if they
+	// were built from an unreadable attribute.
 	before = maps.Clone(before)
-	stay := after[model.AttrIndexPK] == nil && c.table.IndexedByUnreadable(stands)
+	stay := after[model.AttrIndexPK] == nil && c.table.IndexedByUnreadable(current)
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
-		if delete(before, name); stands[name] != nil && !stay {
-			before[name] = stands[name]
+		if delete(before, name); current[name] != nil && !stay {
+			before[name] = current[name]
 		}
 	}
-	c.set(k, e.Setting(before, after), &e, units.Write(stands, maps.Clone(stands).With(after)), when)
+	c.set(k, e.Setting(before, after), &e, units.Write(current, maps.Clone(current).With(after)), when)
 }
 
-// unchanged returns the attributes of a record that a change leaves as they are, as they stand in
-// the table. Its copies get them so: other software may have written more than this program reads,
-// or a value that it cannot read. before and after are what this program writes of the record.
-func (c *change) unchanged(stands, before, after model.Record) model.Record {
+// unchanged returns the attributes of a record that a change does not modify, with their values in
+// the table. The record's copies get the same values. Other software may have written more than
+// this program reads, or a value that it cannot read. before and after are the attributes that this
+// program writes.
+func (c *change) unchanged(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
-		if raw := stands[name]; raw != nil && model.SameValue(before[name], v) {
+		if raw := current[name]; raw != nil && model.SameValue(before[name], v) {
 			kept[name] = raw
 		}
 	}
-	for name := range c.table.Unreadable(model.EntityOf(model.KeyOf(stands)), stands) {
+	for name := range c.table.Unreadable(model.EntityOf(model.KeyOf(current)), current) {
 		if before[name] == nil && after[name] == nil {
-			kept[name] = stands[name]
+			kept[name] = current[name]
 		}
 	}
 	for _, name := range []string{"entity", model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
-		delete(kept, name) // copies have their own
+		delete(kept, name) // each copy has its own values
 	}
 	return kept
 }
 
-// upsert makes a record hold after, if a condition holds. Its other attributes stay.
+// upsert sets the attributes of after, if a condition holds. Other attributes stay.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
 	c.set(model.KeyOf(after), e.Setting(nil, after), &e, units.Write(c.known[model.KeyOf(after)], after), when)
 }
 
-// mirror makes a record that follows another one like after, whatever it was before; before is what
-// the record is likely to be, and optional are attributes that it must not have where after has
-// none. It is made where it is missing. when is nil for no condition.
+// mirror writes a copy or an edge and replaces its old content. before is the expected record.
+// optional are attributes that the copy loses if after lacks them. It creates a missing copy. when
+// may be nil.
 func (c *change) mirror(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -370,16 +376,16 @@ type adjustment struct {
 	when   table.Condition
 }
 
-// adjust adds to numbers of records that may be unknown; such a record is taken for a small one.
-// Records that have edges with these numbers are read first, in one round trip at most, and the
-// edges are written anew. Adjusting a product raises its stock revision. This is the only place
-// that does: every mutation that changes stock or what orders hold of it adjusts the product, if
-// only with an empty map because the product keeps no counter.
+// adjust adds to numbers of records, which may be unknown. An unknown record counts as small in the
+// units. If a record has edges with these numbers, adjust reads the record first and writes the
+// edges. These reads take one round trip. Adjusting a product increments its stock revision. Every
+// mutation that changes stock or reservations calls adjust, even with no deltas if the product has
+// no counters.
 //
-// Errors: ErrCorrupt, those of failed.
+// Errors: ErrCorrupt, the errors of table.Failed.
 func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 	if c.Err != nil {
-		return nil // mutate tells
+		return nil // mutate returns the error
 	}
 	var listed []model.Keys
 	for i, a := range all {
@@ -395,48 +401,48 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 		return err
 	}
 	for _, a := range all {
-		stands, known := c.stands(a.key)
+		current, known := c.stands(a.key)
 		edges := known && slices.Contains(listed, a.key)
 		if edges {
-			a.when = table.AllOf(a.when, table.Still(stands, slices.Sorted(maps.Keys(a.deltas))...))
+			a.when = table.AllOf(a.when, table.Still(current, slices.Sorted(maps.Keys(a.deltas))...))
 		}
 		var e table.Expression
-		c.set(a.key, e.Adding(a.deltas), &e, units.Adjust(stands), a.when)
+		c.set(a.key, e.Adding(a.deltas), &e, units.Adjust(current), a.when)
 		if !edges {
 			continue
 		}
-		adjusted, at := maps.Clone(stands), model.Reader{Record: stands}
-		for name, by := range a.deltas {
-			adjusted[name] = model.Num(at.Number(name) + by)
+		adjusted, at := maps.Clone(current), model.Reader{Record: current}
+		for name, delta := range a.deltas {
+			adjusted[name] = model.Num(at.Number(name) + delta)
 		}
-		was, err := c.withEdges(stands)
+		oldRecords, err := c.withEdges(current)
 		if err != nil {
 			return err
 		}
-		is, err := c.withEdges(adjusted)
+		newRecords, err := c.withEdges(adjusted)
 		if err != nil {
 			return err
 		}
-		c.follow(stands, was, is)
+		c.follow(current, oldRecords, newRecords)
 	}
 	return nil
 }
 
-// withEdges returns the record that the model makes of what a record says, and its edges.
+// withEdges returns the record and the edges that the model derives from a record.
 //
 // Errors: ErrCorrupt.
 func (c *change) withEdges(r model.Record) ([]model.Record, error) {
 	e := model.EntityOf(model.KeyOf(r))
 	records, err := c.table.EncodedAgain(*e, r)
 	return slices.DeleteFunc(records, func(r model.Record) bool {
-		of := model.EntityOf(model.KeyOf(r))
-		return of == nil || of.Root().Name != e.Name
+		entity := model.EntityOf(model.KeyOf(r))
+		return entity == nil || entity.Root().Name != e.Name
 	}), err
 }
 
-// tally adds to numbers of a record without reading it, if a condition holds; nil for none. It
-// makes the record if it is missing, with the other attributes that are named. Numbers start at 0.
-// One that cannot be read stays as it is.
+// tally adds to numbers of a record without reading it, if a condition holds. when may be nil. It
+// creates a missing record with the attributes in others. Numbers start at 0. A number that cannot
+// be read stays unchanged.
 func (c *change) tally(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}
@@ -449,11 +455,11 @@ func (c *change) tally(record, deltas model.Record, when table.Condition, others
 			continue
 		}
 		readable[name] = deltas[name]
-		is := table.Either(table.Lacks(name), table.Counted(name))
+		countable := table.Either(table.Lacks(name), table.Counted(name))
 		if when != nil {
-			is = table.AllOf(when, is)
+			countable = table.AllOf(when, countable)
 		}
-		when = is
+		when = countable
 	}
 	var e table.Expression
 	c.set(k, e.Counting(readable, set), &e, units.Write(c.known[k], record), when)
@@ -471,7 +477,7 @@ func (c *change) set(k model.Keys, text string, e *table.Expression, units float
 	c.add(k, units, types.TransactWriteItem{Update: update})
 }
 
-// remove deletes a record, if a condition holds where there is one.
+// remove deletes a record. If the record exists, the condition must hold.
 func (c *change) remove(before model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(before)
@@ -486,7 +492,7 @@ func (c *change) remove(before model.Record, when table.Condition) {
 	c.add(k, units.Write(before, nil), types.TransactWriteItem{Delete: deletion})
 }
 
-// require lets the transaction pass only if a condition holds for a record that it does not write.
+// require adds a condition for a record that the transaction does not write.
 func (c *change) require(k model.Keys, when table.Condition) {
 	var e table.Expression
 	text := when(&e)
@@ -497,15 +503,16 @@ func (c *change) require(k model.Keys, when table.Condition) {
 	}})
 }
 
-// commit writes all or nothing.
+// commit commits the transaction.
 //
-// Errors: errStale where a condition does not hold, and c knows better then; those of failed.
+// It returns errStale if a condition fails; c.known then contains the current record. It also
+// returns the errors of table.Failed.
 func (c *change) commit(ctx context.Context) error {
 	if c.Err != nil {
 		return c.Err
 	}
 	if len(c.writes) > table.MaxActions {
-		return fmt.Errorf("%s: %d actions, a transaction has at most %d", c.pattern.Mutation, len(c.writes), table.MaxActions)
+		return fmt.Errorf("%s: %d actions exceed the maximum of %d per transaction", c.pattern.Mutation, len(c.writes), table.MaxActions)
 	}
 	items, units := make([]types.TransactWriteItem, len(c.writes)), 0.0
 	for i, w := range c.writes {
@@ -514,14 +521,14 @@ func (c *change) commit(ctx context.Context) error {
 	}
 	t := table.StartTimer(ctx)
 	err := c.table.TransactWrite(ctx, items)
-	// A transaction that is cancelled is charged as well.
+	// DynamoDB also charges for a cancelled transaction.
 	table.Wrote(ctx, units)
 	if t.On() {
-		ks := make([]model.Keys, len(c.writes))
+		keys := make([]model.Keys, len(c.writes))
 		for i, w := range c.writes {
-			ks[i] = w.key
+			keys[i] = w.key
 		}
-		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.Describe(ks), Items: len(ks), WriteUnits: units})
+		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.Describe(keys), Items: len(keys), WriteUnits: units})
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
 		stale, learning := c.learn(ctx, cancelled.CancellationReasons)
@@ -538,11 +545,11 @@ func (c *change) commit(ctx context.Context) error {
 	return nil
 }
 
-// learn takes note of what the records are like whose conditions did not hold, and reports whether
-// there are any. One that DynamoDB does not give is not there, unless the engine keeps it to
-// itself: it is read.
+// learn stores the current records of failed conditions in c.known, and reports whether a condition
+// failed. If DynamoDB returns no record for a failed condition, the method reads the record: it may
+// not exist, or the engine may not return records.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
 	var unseen []model.Keys
 	stale := false

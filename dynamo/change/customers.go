@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// idOr is the id that a caller chose, or a new one.
+// idOr returns the ID that a caller chose, or a new one.
 func idOr[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 	if chosen != "" {
 		return chosen, nil
@@ -19,7 +19,7 @@ func idOr[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 
 // CreateCustomer adds a customer (WP1).
 //
-// Errors: commerce.Refusals of AlreadyExists, EmailTaken, NotFound; and those of mutate.
+// Errors: commerce.Refusals of AlreadyExists, EmailTaken, NotFound; and the errors of mutate.
 func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.Customer) (*commerce.Customer, error) {
 	id, err := idOr(m.table, cmd.ID, "cust_")
 	if err != nil {
@@ -31,17 +31,17 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 		customer.UpdatedAt = customer.CreatedAt
 		var refusals commerce.Refusals
 		for i, r := range model.CustomerRecords(&c.KeyBuilder, customer) {
-			_, stands := c.stands(model.KeyOf(r))
+			_, exists := c.stands(model.KeyOf(r))
 			switch {
-			case stands && i == 0:
+			case exists && i == 0:
 				refusals = append(refusals, commerce.Exists("customer", id, "id"))
-			case stands && i == 1:
+			case exists && i == 1:
 				refusals = append(refusals, commerce.Taken())
 			}
 			if i < 2 {
 				c.create(r)
 			} else {
-				// An edge of a customer who is not there is nobody's.
+				// An edge without a customer is a leftover and is overwritten.
 				c.mirror(nil, r, nil)
 			}
 		}
@@ -59,43 +59,44 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// customer reads the customer that a command names, as order does an order.
+// customer reads the customer that a command refers to. It returns the customer with a
+// VersionConflict, too.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
-func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, along ...model.Keys) (*commerce.Customer, model.Record, error) {
+// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.Failed.
+func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
 	k := model.CustomerByID.Key(&c.KeyBuilder, id)
 	c.conceal(id, k)
-	customer, stands, err := existing(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, along...)...)
+	customer, current, err := existing(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	return customer, stands, expect("customer", expected, customer.Version)
+	return customer, current, expect("customer", expected, customer.Version)
 }
 
-// rewriteCustomer changes the record and the edges of a customer. It returns false, and writes
-// nothing, if the record would stay the same.
-func (c *change) rewriteCustomer(stands model.Record, before, after *commerce.Customer) bool {
+// rewriteCustomer changes the record and the edges of a customer. If the record would stay the
+// same, it writes nothing and returns false.
+func (c *change) rewriteCustomer(current model.Record, before, after *commerce.Customer) bool {
 	if model.SameRecord(model.Attributes(before), model.Attributes(after)) {
 		return false
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt)
-	rewrite(c, &c.KeyBuilder, stands, before, after, table.Still(stands, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
+	rewrite(c, &c.KeyBuilder, current, before, after, table.Still(current, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
 	return true
 }
 
 // UpdateCustomer changes a customer (WP2).
 //
-// Errors: commerce.NotFound, VersionConflict (with the customer as it is), EmailTaken; and those of
-// mutate.
+// Errors: commerce.NotFound, VersionConflict (with the current customer), EmailTaken; and the
+// errors of mutate.
 func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateCustomer, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
-		before, stands, err := c.customer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
+		before, current, err := c.customer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
 		}
 		after := *before
 		cmd.Apply(&after)
-		if !c.rewriteCustomer(stands, before, &after) {
+		if !c.rewriteCustomer(current, before, &after) {
 			return before, nil
 		}
 		if cmd.Email != nil {
@@ -105,47 +106,47 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// claim moves the claim of a customer's e-mail address where that changes.
+// claim moves the claim of a customer's e-mail address if the address changes.
 //
 // Errors: commerce.EmailTaken.
 func (c *change) claim(before string, after commerce.Customer) error {
-	// Other software may have written what is no address: then nothing claims it.
-	was, _ := commerce.ParseEmail(before)
-	is, err := commerce.ParseEmail(after.Email)
+	// Other software may have written an invalid address, which has no claim.
+	oldEmail, _ := commerce.ParseEmail(before)
+	newEmail, err := commerce.ParseEmail(after.Email)
 	if err != nil {
 		return err
 	}
-	mine := isCustomer(after.ID)
-	claim := model.EmailClaimRecord(&c.KeyBuilder, is, after.ID)
-	if r, stands := c.stands(model.KeyOf(claim)); stands && !model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
+	ownClaim := isCustomer(after.ID)
+	claim := model.EmailClaimRecord(&c.KeyBuilder, newEmail, after.ID)
+	if r, exists := c.stands(model.KeyOf(claim)); exists && !model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
 		return commerce.Taken()
 	}
-	c.upsert(claim, table.Either(table.Absent, mine))
-	if was == "" || was == is {
+	c.upsert(claim, table.Either(table.Absent, ownClaim))
+	if oldEmail == "" || oldEmail == newEmail {
 		return nil
 	}
-	old := model.EmailClaimRecord(&c.KeyBuilder, was, after.ID)
-	if r, stands := c.stands(model.KeyOf(old)); !stands || model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
-		c.remove(old, table.Either(table.Absent, mine))
+	oldClaim := model.EmailClaimRecord(&c.KeyBuilder, oldEmail, after.ID)
+	if r, exists := c.stands(model.KeyOf(oldClaim)); !exists || model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
+		c.remove(oldClaim, table.Either(table.Absent, ownClaim))
 	}
 	return nil
 }
 
-// isCustomer is the condition that a record is that customer's.
+// isCustomer returns the condition that a record belongs to the customer.
 func isCustomer(id commerce.CustomerID) table.Condition {
 	return table.Is(model.AttrCustomerID, "=", model.Str(string(id)))
 }
 
-// AssignAccountRep names the employee who looks after a customer from now on, or nobody (WP3).
+// AssignAccountRep sets or removes the account rep of a customer (WP3).
 //
-// Errors: commerce.NotFound, VersionConflict (with the customer as it is); and those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the current customer); and the errors of mutate.
 func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd commerce.AccountRepChange) (*commerce.Customer, error) {
 	return mutate(ctx, m.table, &model.WriteAssignAccountRep, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
 		var rep []model.Keys
 		if cmd.EmployeeID != "" {
 			rep = append(rep, model.EmployeeByID.Key(&c.KeyBuilder, cmd.EmployeeID))
 		}
-		before, stands, err := c.customer(ctx, cmd.CustomerID, "customerId", cmd.ExpectedVersion, rep...)
+		before, current, err := c.customer(ctx, cmd.CustomerID, "customerId", cmd.ExpectedVersion, rep...)
 		if err != nil {
 			return before, err
 		}
@@ -157,7 +158,7 @@ func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd comm
 		}
 		after := *before
 		after.AccountRepID = cmd.EmployeeID
-		if !c.rewriteCustomer(stands, before, &after) {
+		if !c.rewriteCustomer(current, before, &after) {
 			c.writes = nil
 			return before, nil
 		}

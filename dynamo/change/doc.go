@@ -1,4 +1,4 @@
-// Package change makes mutations: each reads what it needs, plans what becomes of every record, and
-// is made as one transaction, or planned anew when another change came first. It imports commerce,
-// dynamo/model and dynamo/table.
+// Package change implements the mutations. Each mutation reads records, plans the writes, and
+// commits them in one transaction. If another change conflicts, it plans again. The package imports
+// commerce, dynamo/model and dynamo/table.
 package change

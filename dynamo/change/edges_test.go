@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Mutations that add to a number of a record write the edges that have the number. Here, all edges
-// have all numbers of their records. The test runs alone, as it changes the model.
+// Mutations that add to a number of a record also write the edges that repeat the number. In this
+// test, all edges repeat all numbers. The test is not parallel, because it changes the model.
 func TestEdgesFollowTheNumbersOfTheirRecords(t *testing.T) {
 	for _, e := range []*model.Entity{&model.EntityProduct, &model.EntityCustomer} {
 		for _, edge := range e.Edges() {

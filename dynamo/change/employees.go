@@ -10,7 +10,7 @@ import (
 
 // HireEmployee adds an employee (WP17).
 //
-// Errors: commerce.Refusals of AlreadyExists and NotFound; and those of mutate.
+// Errors: commerce.Refusals of AlreadyExists and NotFound; and the errors of mutate.
 func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce.Employee) (*commerce.Employee, error) {
 	id, err := idOr(m.table, cmd.ID, "emp_")
 	if err != nil {
@@ -20,7 +20,7 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 		employee := cmd
 		employee.ID, employee.Version = id, 1
 		var refusals commerce.Refusals
-		if _, stands := c.stands(model.EmployeeByID.Key(&c.KeyBuilder, id)); stands {
+		if _, exists := c.stands(model.EmployeeByID.Key(&c.KeyBuilder, id)); exists {
 			refusals = append(refusals, commerce.Exists("employee", id, "id"))
 		}
 		createAll(c, &employee)
@@ -36,7 +36,7 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// worksIn requires a warehouse to exist, where one is named. It is not read for that.
+// worksIn requires a warehouse to exist, unless id is empty. It does not read the warehouse.
 func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil
@@ -50,12 +50,12 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 	return nil
 }
 
-// UpdateEmployee changes an employee, and moves the edges by which lists find the employee (WP18).
+// UpdateEmployee changes an employee and the edges that list the employee (WP18).
 //
-// Errors: commerce.NotFound, VersionConflict (with the employee as it is); and those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the current employee); and the errors of mutate.
 func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, model.DecodeEmployee, func(ctx context.Context, c *change) (*commerce.Employee, error) {
-		before, stands, err := existing(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))
+		before, current, err := existing(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 			return before, nil
 		}
 		after.Version++
-		rewrite(c, &c.KeyBuilder, stands, before, &after, table.Still(stands, model.AttrVersion))
+		rewrite(c, &c.KeyBuilder, current, before, &after, table.Still(current, model.AttrVersion))
 		if after.WarehouseID != before.WarehouseID {
 			if unknown := c.worksIn(after.WarehouseID); unknown != nil {
 				return nil, *unknown

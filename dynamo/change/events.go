@@ -9,14 +9,14 @@ import (
 )
 
 // happened adds an event of an order to the transaction: to the order's timeline, and as its
-// customer's last one.
+// customer's last event.
 //
-// The record of the last event is what gives all events of a customer one order. Whoever writes an
-// event writes that record too, so two changes of one customer's orders cannot be committed at
-// once, and each is committed only behind what it wrote: the ids of a customer's events rise in the
-// order of their commits. Nobody reads for that. A change that comes too late, because the clock is
-// behind another server's or somebody was faster in the same millisecond, is told of the last event
-// and planned again behind it.
+// The record of the last event orders all events of a customer. Each event also writes this record,
+// so only one change of a customer's orders can commit at a time. The new event must have a higher
+// ID than the last event. So the IDs of a customer's events increase in commit order, without a
+// read. A conflict occurs if the clock is behind another server's, or after another event in the
+// same millisecond. Then the transaction returns the last event and the change is planned again
+// with a higher ID.
 func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) error {
 	id, err := c.table.NewULID(at)
 	if err != nil {
@@ -29,18 +29,18 @@ func (c *change) happened(o commerce.Order, e commerce.Event, at time.Time) erro
 	return nil
 }
 
-// behind is the condition that the last event in the table has a lower ID than last, or that there
-// is none. An event without a position must not block the customer's orders for ever. It is
-// replaced if it is as it was read, and the IDs rise from there.
+// behind returns the condition that the table has no last event, or one with a lower ID than last.
+// A last event with an invalid ID must not block the customer's orders forever. It is replaced if
+// it has not changed since the read, and IDs increase from there.
 func (c *change) behind(last model.Record) table.Condition {
-	if have, ok := c.stands(model.KeyOf(last)); ok && c.table.Position(model.LastEventID(have)) == "" {
-		return table.Still(have, "eventId")
+	if current, ok := c.stands(model.KeyOf(last)); ok && c.table.Position(model.LastEventID(current)) == "" {
+		return table.Still(current, "eventId")
 	}
 	return table.Either(table.Absent, table.Is("eventId", "<", last["eventId"]))
 }
 
-// lastEventTime is when the last event of a customer's orders happened, as far as a transaction has
-// told; the zero time where none has.
+// lastEventTime returns the time of the last event of a customer's orders, or the zero time if the
+// change does not know it. It does not read the event.
 func (c *change) lastEventTime(id commerce.CustomerID) time.Time {
 	last, _ := c.stands(model.LastEvent.Key(c.former(), id))
 	at, _ := model.LastEventID(last).Time()

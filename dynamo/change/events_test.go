@@ -20,8 +20,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// Servers whose clocks disagree change orders of two customers at once: whatever they do, the
-// events of each customer are committed in the order of their ids.
+// Servers with different clocks change orders of two customers concurrently. The events of each
+// customer are still committed in the order of their IDs.
 func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 	t.Parallel()
 	changes := longtest.Size(1, 4)
@@ -61,7 +61,7 @@ func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 			all.Wait()
 			for customer, events := range w.Events {
 				storetest.Rising(t, customer, events)
-				// 3 orders; of each, every server's changes, and one order more.
+				// 3 orders, their changes by every server, and one new order per server and order
 				if want := 3 + 3*len(clocks)*(changes+1); len(events) != want {
 					t.Errorf("clocks %v: %s has %d events, want %d", clocks, customer, len(events), want)
 				}
@@ -71,8 +71,8 @@ func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 	})
 }
 
-// Many change one order each, all of one customer, where DynamoDB cancels what is under way at
-// once: everybody succeeds.
+// Clients change one order each, all of the same customer. All changes succeed, even if DynamoDB
+// cancels concurrent transactions.
 func TestManyChangesOfOneCustomersOrders(t *testing.T) {
 	t.Parallel()
 	changers := longtest.Size(8, 16)
@@ -110,7 +110,8 @@ func TestManyChangesOfOneCustomersOrders(t *testing.T) {
 	})
 }
 
-// A last event that no clock gets behind holds nobody up, and the ids rise anew from the next one.
+// A last event with an invalid ID or an ID of the far future does not block changes. The IDs
+// increase again from the next event.
 func TestALastEventOfNoTime(t *testing.T) {
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -138,8 +139,8 @@ func TestALastEventOfNoTime(t *testing.T) {
 	})
 }
 
-// What a repair appends to a timeline is the customer's last event, behind what a server with a
-// clock ahead has written.
+// A repair appends its event to the timeline and makes it the customer's last event. The new
+// ID is higher than the ID of an event from a server with a fast clock.
 func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -155,7 +156,7 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 			order := "ORDER#" + string(repaired)
 			status := []string{"shipped", "delivered", "shipped"}[round]
 			if round == 0 {
-				// What was reserved goes with the order.
+				// Shipped items are no longer reserved.
 				r.SetWithEdges("PRODUCT#p0", "WAREHOUSE#w0", storetest.Item{"quantity": storetest.Num("999")})
 				r.SetWithEdges("PRODUCT#p0", "#METADATA", storetest.Item{"totalInventory": storetest.Num("999")})
 			}
@@ -182,7 +183,7 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 	})
 }
 
-// Last events go with an export, so that a table that came in as a file goes on behind them.
+// An export contains last events. So the event IDs in an imported table continue to increase.
 func TestAnExportCarriesTheLastEvents(t *testing.T) {
 	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {

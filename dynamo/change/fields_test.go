@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// testFields sets each optional field of an update by itself, to the value that the record has and
-// then to another one. unchanged returns a command that changes nothing, and update executes it.
+// testFields sets each optional field of an update alone, first to its current value and then to
+// another value. unchanged returns a command that changes nothing. update executes a command.
 func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, error)) {
 	t.Helper()
 	executed := func(command C) reflect.Value {
@@ -69,7 +69,8 @@ func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, 
 	}
 }
 
-// Every field of an update is written by itself, and a value that is there already changes nothing.
+// Every field of an update is written independently. A value that equals the current value changes
+// nothing.
 func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
 	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
 	ctx, caller := t.Context(), change.Caller{Name: "c"}
@@ -88,7 +89,7 @@ func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
 	r.CheckClean()
 }
 
-// A change of an e-mail address keeps what other software has written to the claim.
+// A change of an e-mail address preserves attributes that other software has written to the claim.
 func TestAnUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})

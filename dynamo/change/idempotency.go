@@ -16,19 +16,18 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// idempotencyTTL is how long a request is known again.
+// idempotencyTTL is the time after which an idempotency record expires.
 const idempotencyTTL = 24 * time.Hour
 
-// idempotency is the memory of one request: by the caller's key, what was asked for and what was
-// answered.
+// idempotency identifies a request: the key of its idempotency record and a hash of the command.
 type idempotency struct {
 	key  model.Keys
 	hash string
 }
 
-// newIdempotency is what is remembered of a change; nil where the caller gave no key.
+// newIdempotency returns the idempotency of a request, or nil if the caller set no key.
 //
-// Errors: commerce.InvalidError where the caller's ID or key can be in no key of the table.
+// Errors: commerce.InvalidError if no table key can contain the caller's ID or idempotency key.
 func newIdempotency(c *change, command any) (*idempotency, error) {
 	if c.caller.IdempotencyKey == "" {
 		return nil, nil
@@ -43,8 +42,8 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.Err
 }
 
-// remember adds the memory of the change to the transaction that makes it, before all else: where
-// several conditions fail, this is the one that counts. A memory that has expired counts as none.
+// remember adds the idempotency record to the transaction. It is the first action, because the
+// first failed condition determines the error. An expired record counts as missing.
 func (c *change) remember(i *idempotency, result model.Record) {
 	now := c.table.Now()
 	writes := c.writes
@@ -57,62 +56,62 @@ func (c *change) remember(i *idempotency, result model.Record) {
 	c.writes = append(c.writes, writes...)
 }
 
-// replay gives the first answer to a request that is known, reading its memory where nothing is
-// known of it; false where the request is new.
+// replay returns the result of an earlier request with the same idempotency key. It reads the
+// idempotency record if c does not know it. It reports false if the request is new.
 //
-// Errors: commerce.IdempotencyKeyReused, ErrCorrupt, those of failed.
+// Errors: commerce.IdempotencyKeyReused, ErrCorrupt, the errors of table.Failed.
 func replay[V any](ctx context.Context, c *change, i *idempotency, decode decoder[V]) (first V, found bool, err error) {
 	if i == nil {
 		return first, false, nil
 	}
-	memory, told := c.known[i.key]
-	// Another plan may fail because the request that is remembered now was not yet.
+	record, known := c.known[i.key]
+	// A later plan must read the record again, because it may have been written in the meantime.
 	delete(c.known, i.key)
-	if !told {
-		if memory, err = c.recall(ctx, i.key); err != nil {
+	if !known {
+		if record, err = c.recall(ctx, i.key); err != nil {
 			return first, false, err
 		}
 	}
-	if memory == nil {
+	if record == nil {
 		return first, false, nil
 	}
-	r := model.Reader{Record: memory}
+	r := model.Reader{Record: record}
 	if expires := r.MustNumber(model.AttrExpiresAt); int64(expires) <= c.table.Now().Unix() {
 		return first, false, r.Err()
 	}
 	if r.MustText("requestHash") != i.hash {
 		return first, true, commerce.KeyReused()
 	}
-	result, ok := memory["result"].(*types.AttributeValueMemberM)
+	result, ok := record["result"].(*types.AttributeValueMemberM)
 	if !ok {
-		r.Fail("result", "is missing or no map")
+		r.Fail("result", "is missing or not a map")
 		return first, true, r.Err()
 	}
 	first, err = decode(model.Reader{Record: result.Value})
 	return first, true, err
 }
 
-// recall reads a memory in a transaction of its own: one that is just being committed, and whose
-// other records were seen already, is waited for. Reads by themselves are not kept apart from it as
-// a whole.
+// recall reads an idempotency record in a transaction. So it waits for a transaction that is being
+// committed and whose other records are visible. A plain read is not isolated from such a
+// transaction.
 //
-// Errors: those of failed.
+// It returns the errors of table.Failed.
 func (c *change) recall(ctx context.Context, k model.Keys) (model.Record, error) {
 	t := table.StartTimer(ctx)
 	a, err := c.table.TransactGet(ctx, k)
 	if err != nil {
 		return nil, table.Failed("TransactGetItems", k.Unnamed(), err)
 	}
-	var memory model.Record
+	var record model.Record
 	if len(a.Records) > 0 && a.Records[0].Has(model.AttrPK) {
-		memory = a.Records[0].Attributes()
+		record = a.Records[0].Attributes()
 	}
 	if t.On() {
-		r := table.Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * units.Read(model.SizeOf(memory))}
-		if memory != nil {
+		r := table.Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * units.Read(model.SizeOf(record))}
+		if record != nil {
 			r.Items = 1
 		}
 		t.Stop(r)
 	}
-	return memory, nil
+	return record, nil
 }

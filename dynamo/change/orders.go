@@ -9,10 +9,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// PlaceOrder places an order of today's prices and reserves its stock (WP4).
+// PlaceOrder places an order at current prices and reserves its stock (WP4).
 //
 // Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines,
-// PriceChanged; and those of mutate.
+// PriceChanged; and the errors of mutate.
 func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewOrder) (*commerce.Order, error) {
 	lines, err := commerce.Merged(cmd.Lines)
 	if err != nil {
@@ -90,15 +90,15 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 			one := map[string]int{model.AttrOrderCount: 1}
 			return &order, c.adjust(ctx, adjustment{ks[0], one, table.AllOf(table.Still(records[0], "accountRepId"), table.Counted(model.AttrOrderCount))})
 		}
-		// Nobody has counted this customer's orders: one more would make a count of one.
+		// This customer has no order count. Adding to it would start a wrong count.
 		c.require(ks[0], table.Still(records[0], "accountRepId", model.AttrOrderCount))
 		return &order, nil
 	})
 }
 
-// countOrder counts an order in the status that it gets, and no longer in the one that it had; from
-// is 0 for a new order. A part that nobody has counted gets numbers that count nothing but changes:
-// it is not complete.
+// countOrder moves an order from one status to another in the order counts. from is 0 for a new
+// order. If the part has no complete counts, the numbers only reflect changes, and the part is not
+// marked complete.
 func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 	deltas := model.Record{to.String(): model.Num(1)}
 	if from != 0 {
@@ -108,9 +108,9 @@ func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 	c.tally(record, deltas, nil, model.AttrPart)
 }
 
-// spend adds to the spending of an order's customer what the order costs more than before. Where
-// nobody has added up the customer's orders, the numbers count nothing but changes: the customer's
-// record does not say that they are complete.
+// spend adds the difference between before and after to the spending of an order's customer. If the
+// customer's spending was never calculated, the numbers only reflect changes. Then the customer's
+// record does not mark them complete.
 func (c *change) spend(before, after commerce.Order) error {
 	more, err := after.Spent().Minus(before.Spent())
 	if err != nil {
@@ -121,19 +121,19 @@ func (c *change) spend(before, after commerce.Order) error {
 	return nil
 }
 
-// expect refuses a change of a record of another version than the caller expects.
-func expect(what string, expected *int, current int) error {
+// expect returns a VersionConflict if the record's version is not the expected one.
+func expect(kind string, expected *int, current int) error {
 	if expected != nil && *expected != current {
-		return commerce.Conflict(what, *expected, current)
+		return commerce.Conflict(kind, *expected, current)
 	}
 	return nil
 }
 
-// order reads the order that a command names; the record is as it stands in the table. An order of
-// another version than expected comes along with the refusal.
+// order reads the order that a command refers to, and returns it with its record in the table. With
+// a VersionConflict it also returns the order.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, those of failed.
-func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, along ...model.Keys) (*commerce.Order, model.Record, error) {
+// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.Failed.
+func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, more ...model.Keys) (*commerce.Order, model.Record, error) {
 	own, err := c.ownsOrder(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -141,22 +141,22 @@ func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, 
 	if !own {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	order, stands, err := existing(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, along...)...)
+	order, current, err := existing(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The copy that was read first may have been left behind when other software gave the order to
+	// The copy that was read first may be a leftover, if other software has assigned the order to
 	// another customer.
 	if !c.caller.owns(order.CustomerID) {
 		return nil, nil, commerce.Unknown("order", id, "orderId")
 	}
-	return order, stands, expect("order", expected, order.Version)
+	return order, current, expect("order", expected, order.Version)
 }
 
-// allItems gives all items of an order, also of one that does not carry them.
+// allItems returns all items of an order. It reads them if the order does not embed them.
 //
-// Errors: commerce.TooManyLines where there are more than a transaction could hold, ErrCorrupt,
-// those of failed.
+// Errors: commerce.TooManyLines if a transaction cannot contain all items, ErrCorrupt, the errors
+// of table.Failed.
 func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.LineItem, error) {
 	if o.EmbedsItems {
 		return o.Items, nil
@@ -184,42 +184,42 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	return items, nil
 }
 
-// headers are the two records of an order: its own, and the customer's copy. They differ in nothing
-// but their keys.
-func headers(b *model.KeyBuilder, o *commerce.Order) (own, theirs model.Record) {
+// headers returns the two records of an order: its own, and the customer's copy. They differ only
+// in their keys.
+func headers(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) {
 	records := model.Records(b, o)
 	return records[0], records[1]
 }
 
-// rewrite adds both records of a changed order, and the event that tells of it. stands is the
-// order's record as it stands in the table.
-func (c *change) rewrite(stands model.Record, before, after *commerce.Order, e commerce.Event) error {
+// updateOrder adds both records of a changed order and its event to the transaction. current is the
+// order's record in the table.
+func (c *change) updateOrder(current model.Record, before, after *commerce.Order, e commerce.Event) error {
 	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	var when table.Condition
-	if rep := stands["accountRepId"]; rep == nil || model.IsText(rep, "") {
+	if rep := current["accountRepId"]; rep == nil || model.IsText(rep, "") {
 		after.AccountRepID, when = c.repOfCopy(*before)
 	}
-	ownBefore, theirsBefore := headers(c.former(), before)
-	ownAfter, theirsAfter := headers(&c.KeyBuilder, after)
-	c.update(ownBefore, ownAfter, table.Still(stands, model.AttrVersion, "updatedAt", "status"))
-	theirsAfter.With(c.unchanged(stands, model.Attributes(before), model.Attributes(after)))
+	ownBefore, copyBefore := headers(c.former(), before)
+	ownAfter, copyAfter := headers(&c.KeyBuilder, after)
+	c.update(ownBefore, ownAfter, table.Still(current, model.AttrVersion, "updatedAt", "status"))
+	copyAfter.With(c.unchanged(current, model.Attributes(before), model.Attributes(after)))
 	var optional []string
 	for _, a := range model.AttributesOf(&model.EntityOrder) {
 		if a.Optional {
 			optional = append(optional, a.Name)
 		}
 	}
-	if theirsAfter["accountRepId"] == nil {
-		// Where the account rep cannot be read, nobody knows whose list the copy is in.
+	if copyAfter["accountRepId"] == nil {
+		// If the account rep cannot be read, the correct index keys of the copy are unknown.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
-	c.mirror(theirsBefore, theirsAfter, when, optional...)
+	c.mirror(copyBefore, copyAfter, when, optional...)
 	return c.happened(*after, e, after.UpdatedAt)
 }
 
-// repOfCopy returns the account rep of an order whose own record names none: the one whom the
-// customer's copy names in its index key. It does not read the copy. The condition holds unless the
-// copy may name one that is not known yet; when it fails, DynamoDB returns the copy.
+// repOfCopy returns the account rep of an order whose own record names none, from the index key of
+// the customer's copy. It does not read the copy. The condition fails if the copy may name an
+// account rep that is not yet known. Then DynamoDB returns the copy.
 func (c *change) repOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.stands(model.CustomerOrderKeys(c.former(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
@@ -228,7 +228,8 @@ func (c *change) repOfCopy(o commerce.Order) (commerce.EmployeeID, table.Conditi
 	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.Still(copied, "entity", model.AttrIndexPK)
 }
 
-// moveTo is the write pattern and the event of a move to a status; nil where nothing moves there.
+// moveTo returns the write pattern and the event for a change to a status, or nil if no mutation
+// changes an order to it.
 func moveTo(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 	switch to {
 	case commerce.Confirmed:
@@ -244,18 +245,18 @@ func moveTo(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 	}
 }
 
-// MoveOrder moves an order to another status (WP5 to WP8). Shipping takes its items from a
-// warehouse, cancelling returns what it reserved.
+// MoveOrder changes the status of an order (WP5 to WP8). Shipping takes its items from a warehouse.
+// Cancelling releases its reservations.
 //
-// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidTransition,
-// AddressMissing, TooManyLines, Refusals of InsufficientStock; and those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the current order), InvalidTransition,
+// AddressMissing, TooManyLines, Refusals of InsufficientStock; and the errors of mutate.
 func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderMove) (*commerce.Order, error) {
 	pattern, event := moveTo(cmd.To)
 	if pattern == nil {
-		return nil, fmt.Errorf("move order %s: nothing moves to %s", cmd.OrderID, cmd.To)
+		return nil, fmt.Errorf("move order %s: no mutation sets the status %s", cmd.OrderID, cmd.To)
 	}
 	return mutate(ctx, m.table, pattern, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
-		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		before, current, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
 		}
@@ -263,7 +264,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return nil, err
 		}
-		if err := c.rewrite(stands, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}); err != nil {
+		if err := c.updateOrder(current, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}); err != nil {
 			return nil, err
 		}
 		c.countOrder(before.ID, before.Status, cmd.To)
@@ -291,7 +292,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return nil, err
 		}
-		// The idempotency record comes on top.
+		// leaves room for the idempotency record
 		if len(c.writes) >= table.MaxActions {
 			return nil, commerce.TooLong(commerce.Path("orderId"), len(items), commerce.MaxLines)
 		}
@@ -299,10 +300,10 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 	})
 }
 
-// piecesOf is how many pieces of each product items are, in their order. Other software may have
-// written a product twice, and a record has one place in a transaction.
+// piecesOf returns the total quantity of each product, in the order of the items. Other software
+// may have written several items for a product, but a transaction can write each record only once.
 //
-// Errors: ErrCorrupt where an item is of less than one piece.
+// Errors: ErrCorrupt if a quantity is less than 1.
 func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 	at := make(map[commerce.SKU]int, len(items))
 	var pieces []commerce.OrderLine
@@ -321,10 +322,10 @@ func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 	return pieces, nil
 }
 
-// ship takes items from a warehouse. What they have reserved goes with them, so that as much stays
-// available as before.
+// ship takes items from a warehouse. Their reservations end at the same time, so the available
+// stock stays the same.
 //
-// Errors: commerce.NotFound, commerce.Refusals of InsufficientStock, those of failed.
+// Errors: commerce.NotFound, commerce.Refusals of InsufficientStock, the errors of table.Failed.
 func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
 	levels, taken := make([]model.Keys, len(items)), make([]adjustment, 0, 2*len(items))
 	for i, item := range items {
@@ -337,15 +338,15 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 	}
 	var refusals commerce.Refusals
 	for i, item := range items {
-		have, told := 0, c.missing(levels[i])
+		have, known := 0, c.missing(levels[i])
 		if r, ok := c.stands(levels[i]); ok {
 			decoded, err := model.DecodeInventoryLevel(model.Reader{Record: r})
 			if err != nil {
 				return err
 			}
-			have, told = decoded.Quantity, true
+			have, known = decoded.Quantity, true
 		}
-		if told && have < item.Quantity {
+		if known && have < item.Quantity {
 			refusals = append(refusals, commerce.TooFew(commerce.Path("warehouseId"), item.SKU, item.Quantity, have, " in warehouse "+string(from)))
 		}
 	}
@@ -362,9 +363,9 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 	return refusals
 }
 
-// release makes what items have reserved available again.
+// release ends the reservations of items.
 //
-// Errors: those of adjust.
+// It returns the errors of adjust.
 func (c *change) release(ctx context.Context, items []commerce.OrderLine) error {
 	var released []adjustment
 	for _, item := range items {
@@ -373,8 +374,8 @@ func (c *change) release(ctx context.Context, items []commerce.OrderLine) error 
 	return c.adjust(ctx, released...)
 }
 
-// count appends what adds to a counter of a product. It skips a product that does not exist or
-// keeps no such counter, on the condition that this is still so.
+// count appends an adjustment of a product's counter. It adjusts no counter if the product does not
+// exist or lacks the counter, on the condition that this has not changed.
 func (c *change) count(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.stands(k); {
@@ -388,22 +389,22 @@ func (c *change) count(to []adjustment, sku commerce.SKU, counter string, delta 
 	}
 }
 
-// countOrder counts one more or one less order of a product, which is as it stands in the table. If
-// nobody has counted the product's orders, it requires that this is still so.
-func (a *adjustment) countOrder(stands model.Record, by int) {
-	counted := table.Still(stands, model.AttrOrderCount)
-	if table.IsCounted(stands, model.AttrOrderCount) {
-		a.deltas[model.AttrOrderCount] = by
-		counted = table.Counted(model.AttrOrderCount)
+// countOrder adds to the order count of a product. current is the product's record in the table. If
+// the product has no order count, the condition requires that this has not changed.
+func (a *adjustment) countOrder(current model.Record, delta int) {
+	unchanged := table.Still(current, model.AttrOrderCount)
+	if table.IsCounted(current, model.AttrOrderCount) {
+		a.deltas[model.AttrOrderCount] = delta
+		unchanged = table.Counted(model.AttrOrderCount)
 	}
-	a.when = table.AllOf(a.when, counted)
+	a.when = table.AllOf(a.when, unchanged)
 }
 
-// SetOrderItem sets how many pieces of a product a pending order has (WP9), or takes the product
-// off it (WP10).
+// SetOrderItem sets the quantity of a product in a pending order (WP9). The quantity 0 removes the
+// item (WP10).
 //
-// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput,
-// InsufficientStock, TooManyLines; and those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the current order), InvalidInput,
+// InsufficientStock, TooManyLines; and the errors of mutate.
 func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
 	pattern := &model.WriteSetOrderItem
 	if cmd.Quantity == 0 {
@@ -411,7 +412,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 	}
 	return mutate(ctx, m.table, pattern, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		k := model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)
-		order, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion, k)
+		order, current, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion, k)
 		if err != nil {
 			return order, err
 		}
@@ -429,34 +430,33 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if pieces, err := piecesOf(items); err != nil {
 			return nil, err
 		} else if len(pieces) < len(items) {
-			return nil, fmt.Errorf("%w: order %s has a product in two items", model.ErrCorrupt, order.ID)
+			return nil, fmt.Errorf("%w: order %s has two items of the same product", model.ErrCorrupt, order.ID)
 		}
 		before := *order
 		before.Items = items
-		after, by, err := before.WithItem(cmd, product)
+		after, delta, err := before.WithItem(cmd, product)
 		if err != nil {
 			return nil, err
 		}
-		if m.table.Unreadable(&model.EntityOrder, stands)["items"] != "" {
-			after.EmbedsItems = false // what stands in the list's place stays
+		if m.table.Unreadable(&model.EntityOrder, current)["items"] != "" {
+			after.EmbedsItems = false // the unreadable list stays unchanged
 		}
-		was := cmd.Quantity - by
-		if by == 0 {
+		oldQuantity := cmd.Quantity - delta
+		if delta == 0 {
 			return order, nil
 		}
-		event := commerce.Event{Type: commerce.EventItemSet, Note: fmt.Sprintf("%s: %d, before: %d", cmd.SKU, cmd.Quantity, was)}
+		event := commerce.Event{Type: commerce.EventItemSet, Note: fmt.Sprintf("%s: %d, before: %d", cmd.SKU, cmd.Quantity, oldQuantity)}
 		if cmd.Quantity == 0 {
 			event.Type = commerce.EventItemRemoved
 		}
-		if err := c.rewrite(stands, order, &after, event); err != nil {
+		if err := c.updateOrder(current, order, &after, event); err != nil {
 			return nil, err
 		}
 		if err := c.spend(*order, after); err != nil {
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {
-			// From now on the items' own records are all there is, and other software may not have
-			// written them.
+			// The items are now stored only in their own records. Other software may not have written them.
 			for _, item := range after.Items {
 				if item.SKU != cmd.SKU {
 					c.line(before, after, item.SKU)
@@ -465,14 +465,14 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		}
 		c.line(before, after, cmd.SKU)
 		var held []adjustment
-		switch enough := table.Is(model.AttrAvailable, ">=", model.Num(by)); {
-		case by > 0 && was == 0:
-			held = []adjustment{{k, map[string]int{model.AttrAvailable: -by}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), enough)}}
+		switch enough := table.Is(model.AttrAvailable, ">=", model.Num(delta)); {
+		case delta > 0 && oldQuantity == 0:
+			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), enough)}}
 			held[0].countOrder(record, 1)
-		case by > 0:
-			held = []adjustment{{k, map[string]int{model.AttrAvailable: -by}, enough}}
+		case delta > 0:
+			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, enough}}
 		default:
-			held = c.count(nil, cmd.SKU, model.AttrAvailable, -by)
+			held = c.count(nil, cmd.SKU, model.AttrAvailable, -delta)
 			if cmd.Quantity == 0 && len(held) > 0 {
 				held[0].countOrder(record, -1)
 			}
@@ -489,31 +489,31 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 
 // line writes or deletes the record of one item of a changed order.
 func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
-	var was, is model.Record
+	var oldRecord, newRecord model.Record
 	for _, item := range before.Items {
 		if item.SKU == sku {
-			was = model.LineRecord(c.former(), before, item)
+			oldRecord = model.LineRecord(c.former(), before, item)
 		}
 	}
 	for _, item := range after.Items {
 		if item.SKU == sku {
-			is = model.LineRecord(&c.KeyBuilder, after, item)
+			newRecord = model.LineRecord(&c.KeyBuilder, after, item)
 		}
 	}
-	if is == nil {
-		c.remove(was, nil)
+	if newRecord == nil {
+		c.remove(oldRecord, nil)
 		return
 	}
-	c.mirror(was, is, nil)
+	c.mirror(oldRecord, newRecord, nil)
 }
 
-// UpdateShippingAddress changes where an order goes that has not been shipped (WP11).
+// UpdateShippingAddress changes the shipping address of an order that has not been shipped (WP11).
 //
-// Errors: commerce.NotFound, VersionConflict (with the order as it is), InvalidInput; and those of
-// mutate.
+// Errors: commerce.NotFound, VersionConflict (with the current order), InvalidInput; and the errors
+// of mutate.
 func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateShippingAddress, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
-		before, stands, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		before, current, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
 		}
@@ -525,7 +525,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		if model.SameRecord(model.Attributes(before), model.Attributes(&after)) {
 			return before, nil
 		}
-		err = c.rewrite(stands, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})
+		err = c.updateOrder(current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})
 		return &after, err
 	})
 }

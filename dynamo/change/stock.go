@@ -11,12 +11,12 @@ import (
 
 // CreateProduct adds a product without stock (WP12).
 //
-// Errors: commerce.AlreadyExists; and those of mutate.
+// Errors: commerce.AlreadyExists; and the errors of mutate.
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
 		product.TotalInventory, product.Available, product.OrderCount, product.Version = 0, 0, new(int), 1
-		if _, stands := c.stands(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); stands {
+		if _, exists := c.stands(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); exists {
 			return nil, commerce.Exists("product", cmd.SKU, "sku")
 		}
 		createAll(c, &product)
@@ -27,10 +27,10 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 
 // UpdateProduct changes a product's name, category or price (WP13).
 //
-// Errors: commerce.NotFound, VersionConflict (with the product as it is); and those of mutate.
+// Errors: commerce.NotFound, VersionConflict (with the current product); and the errors of mutate.
 func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
-		before, stands, err := existing(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
+		before, current, err := existing(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
 		if err != nil {
 			return nil, err
 		}
@@ -52,9 +52,9 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		after.Version++
 		b := &c.KeyBuilder
 		if after.Category == "" {
-			b = c.former() // other software may know no categories: the product stays in no list
+			b = c.former() // external products may lack a category, and then they stay in no list
 		}
-		rewrite(c, b, stands, before, &after, table.Still(stands, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
+		rewrite(c, b, current, before, &after, table.Still(current, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
 		if after.Category != before.Category {
 			c.enterCategory(after.Category)
 			c.leaveCategory(before.Category)
@@ -65,7 +65,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 
 // CreateWarehouse adds a warehouse (WP14).
 //
-// Errors: commerce.AlreadyExists; and those of mutate.
+// Errors: commerce.AlreadyExists; and the errors of mutate.
 func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.Warehouse) (*commerce.Warehouse, error) {
 	id, err := idOr(m.table, cmd.ID, "wh_")
 	if err != nil {
@@ -74,7 +74,7 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, model.DecodeWarehouse, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := cmd
 		warehouse.ID, warehouse.Version = id, 1
-		if _, stands := c.stands(model.WarehouseByID.Key(&c.KeyBuilder, id)); stands {
+		if _, exists := c.stands(model.WarehouseByID.Key(&c.KeyBuilder, id)); exists {
 			return nil, commerce.Exists("warehouse", id, "id")
 		}
 		createAll(c, &warehouse)
@@ -82,10 +82,10 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	})
 }
 
-// SetInventoryLevel says how many pieces of a product lie in a warehouse (WP15).
+// SetInventoryLevel sets the quantity of a product in a warehouse (WP15).
 //
-// Errors: commerce.Refusals of NotFound, VersionConflict (with the level as it is, nil where there
-// is none), InsufficientStock; and those of mutate.
+// Errors: commerce.Refusals of NotFound, VersionConflict (with the current level, or nil if there
+// is no level), InsufficientStock; and the errors of mutate.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
@@ -102,9 +102,9 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 	})
 }
 
-// AdjustInventory adds to the stock of a product in a warehouse, or takes from it (WP16).
+// AdjustInventory adds to the quantity of a product in a warehouse, or subtracts from it (WP16).
 //
-// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput; and those of mutate.
+// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput; and the errors of mutate.
 func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
@@ -113,31 +113,31 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 		}
 		quantity := before.Quantity + cmd.Delta
 		if before.Quantity < 0 {
-			return nil, commerce.Refuse(commerce.Path("delta"), "meets a level of %d pieces, which no warehouse can have: set it with setInventoryLevel", before.Quantity)
+			return nil, commerce.Refuse(commerce.Path("delta"), "cannot change the invalid level of %d pieces; correct the level with setInventoryLevel", before.Quantity)
 		}
 		if quantity < 0 {
 			return nil, commerce.TooFew(commerce.Path("delta"), cmd.SKU, -cmd.Delta, before.Quantity, " in warehouse "+string(cmd.WarehouseID))
 		}
 		if _, err := commerce.ParseLevel(quantity); err != nil {
-			return nil, commerce.Refuse(commerce.Path("delta"), "makes a level that %s", err)
+			return nil, commerce.Refuse(commerce.Path("delta"), "results in a level that %s", err)
 		}
 		return c.relevel(ctx, before, quantity, "delta")
 	})
 }
 
-// leveled is an inventory level with the records that belong to it, and what its product counts.
+// leveled is an inventory level with the counters of its product.
 type leveled struct {
 	commerce.InventoryLevel
-	// record is nil where there is no such level yet.
+	// record is the level's record, or nil if the level does not exist.
 	record        model.Record
 	productRecord model.Record
-	// total and available are the product's counters, 0 where it has no number there.
+	// total and available are the product's counters, or 0 if the product lacks them.
 	total, available int
 }
 
-// level reads a product's stock in a warehouse, 0 where there is none.
+// level reads the inventory level of a product in a warehouse. A missing level has quantity 0.
 //
-// Errors: commerce.Refusals of NotFound, ErrCorrupt, those of failed.
+// Errors: commerce.Refusals of NotFound, ErrCorrupt, the errors of table.Failed.
 func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (leveled, error) {
 	b := &c.KeyBuilder
 	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
@@ -155,8 +155,7 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 		return leveled{}, refusals
 	}
 	l := leveled{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
-	// What else stands in the product is none of its stock's: unreadable, it is no reason to count
-	// nothing.
+	// Other unreadable attributes of the product must not block a change of its stock.
 	product := model.Reader{Record: records[1]}
 	for counter, place := range map[string]*int{model.AttrTotalInventory: &l.total, model.AttrAvailable: &l.available} {
 		if table.IsCounted(product.Record, counter) {
@@ -176,22 +175,22 @@ func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce
 	return l, nil
 }
 
-// relevel adds the records of a changed level to the transaction: the level, and the product's
-// counters. field is the one that says how much.
+// relevel adds the writes for a changed level to the transaction: the level, and the product's
+// counters. field is the argument that user errors refer to.
 //
-// Errors: commerce.InsufficientStock, commerce.InvalidInput where there would be too many, those of
-// adjust.
+// Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum, the
+// errors of adjust.
 func (c *change) relevel(ctx context.Context, before leveled, quantity int, field string) (*commerce.InventoryLevel, error) {
-	by := quantity - before.Quantity
-	if by == 0 && before.record != nil {
+	delta := quantity - before.Quantity
+	if delta == 0 && before.record != nil {
 		return &before.InventoryLevel, nil
 	}
 	r := before.productRecord
-	if by < 0 && table.IsCounted(r, model.AttrAvailable) && before.available < -by {
-		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -by, before.available, ", the rest is reserved")
+	if delta < 0 && table.IsCounted(r, model.AttrAvailable) && before.available < -delta {
+		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -delta, before.available, ", the rest is reserved")
 	}
-	if by > 0 && before.total > commerce.MaxInventory-by {
-		return nil, commerce.Refuse(commerce.Path(field), "makes more than %d pieces of product %s in all warehouses", commerce.MaxInventory, before.SKU)
+	if delta > 0 && before.total > commerce.MaxInventory-delta {
+		return nil, commerce.Refuse(commerce.Path(field), "results in more than %d pieces of product %s in all warehouses", commerce.MaxInventory, before.SKU)
 	}
 	after := before.InventoryLevel
 	after.Quantity, after.Version = quantity, before.Version+1
@@ -202,11 +201,10 @@ func (c *change) relevel(ctx context.Context, before leveled, quantity int, fiel
 		createAll(c, &after)
 		c.require(model.WarehouseByID.Key(b, before.WarehouseID), table.Present)
 	}
-	if by == 0 {
+	if delta == 0 {
 		return &after, nil
 	}
-	// What nobody has counted is not counted from nothing: a check's repair does, from all the
-	// levels.
+	// A counter that the product lacks is not created here. A repair calculates it from all levels.
 	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
 	conditions := []table.Condition{table.Present}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
@@ -214,14 +212,14 @@ func (c *change) relevel(ctx context.Context, before leveled, quantity int, fiel
 		case !table.IsCounted(r, counter):
 			conditions = append(conditions, table.Still(r, counter))
 			continue
-		case counter == model.AttrAvailable && by < 0:
-			conditions = append(conditions, table.Is(counter, ">=", model.Num(-by)))
-		case counter == model.AttrTotalInventory && by > 0:
-			conditions = append(conditions, table.Is(counter, "<=", model.Num(commerce.MaxInventory-by)))
+		case counter == model.AttrAvailable && delta < 0:
+			conditions = append(conditions, table.Is(counter, ">=", model.Num(-delta)))
+		case counter == model.AttrTotalInventory && delta > 0:
+			conditions = append(conditions, table.Is(counter, "<=", model.Num(commerce.MaxInventory-delta)))
 		default:
 			conditions = append(conditions, table.Counted(counter))
 		}
-		counters[counter] = by
+		counters[counter] = delta
 	}
 	return &after, c.adjust(ctx, adjustment{k, counters, table.AllOf(conditions...)})
 }

@@ -29,7 +29,7 @@ func (tb *table) batchGet(keys []item) (*dynamodb.BatchGetItemOutput, error) {
 	})
 }
 
-// batchWrite writes and deletes in one request.
+// batchWrite writes and deletes records in one request.
 func (tb *table) batchWrite(reqs ...types.WriteRequest) error {
 	out, err := tb.db.BatchWriteItem(tb.Context(), &dynamodb.BatchWriteItemInput{
 		RequestItems: map[string][]types.WriteRequest{tb.name: reqs},
@@ -63,13 +63,13 @@ func testBatchGet(tb *table) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sameSet(tb, "what is there", texts(out.Responses[tb.name], "v"), want)
+	sameSet(tb, "existing records", texts(out.Responses[tb.name], "v"), want)
 	if len(out.UnprocessedKeys) != 0 {
 		tb.Errorf("unprocessed: %v", out.UnprocessedKeys)
 	}
 	out, err = tb.batchGet([]item{key("nobody", "1")})
 	if err != nil || len(out.Responses[tb.name]) != 0 || len(out.UnprocessedKeys) != 0 {
-		tb.Errorf("nothing there: %v, %v", out, err)
+		tb.Errorf("no such record: %v, %v", out, err)
 	}
 }
 
@@ -88,8 +88,8 @@ func testBatchGetTooMany(tb *table) {
 	wantCode(tb, "101 keys", err, "ValidationException")
 }
 
-// testBatchGetLarge asks for more than the 16 MB one response may have. What does not fit is named,
-// to be asked for again.
+// testBatchGetLarge requests more than the maximum response of 16 MB. The response lists the keys
+// that did not fit.
 func testBatchGetLarge(tb *table) {
 	v := strings.Repeat("x", 390*1024)
 	var keys []item
@@ -128,7 +128,7 @@ func testBatchWrite(tb *table) {
 	same(tb, "the index", tb.index("g"), want)
 }
 
-// nothingWritten fails the test when a refused batch has written something.
+// nothingWritten fails the test if a rejected batch has written something.
 func nothingWritten(tb *table) {
 	tb.Helper()
 	if got := tb.query(tb.queryInput("pk = :p", ":p", "p")); len(got) != 0 {

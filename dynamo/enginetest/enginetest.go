@@ -1,35 +1,35 @@
-// Package enginetest is a conformance suite: the behaviours of DynamoDB that Ordergraph's code
-// rests on, as tests any engine can be put through. It exists because Ordergraph runs on three (the
-// service, DynamoDB Local, and minidyn as the store that is built in), and code that is right on
-// one and wrong on another is found here rather than in production.
+// Package enginetest is a conformance suite: it tests the behaviour of DynamoDB that Ordergraph
+// relies on. Ordergraph runs on three engines: Amazon DynamoDB, DynamoDB Local, and minidyn as the
+// built-in store. The suite finds code that is right on one engine and wrong on another.
 //
-// It talks to an engine through the SDK's client only, and knows nothing of Ordergraph's records:
-// it spells out its own attribute names, makes a table per test, and removes it afterwards. So it
-// can be pointed at a real account too, where it costs a few cents and takes minutes.
+// The suite uses only the SDK's client and knows nothing about Ordergraph's records. It has its own
+// attribute names, creates one table per test, and deletes the table afterwards. So it can also run
+// against an AWS account, where it costs a few cents and takes minutes.
 //
 // # Differences
 //
-// Cases an engine is known to fail are listed, with the reason: see [Differences] and [Minidyn].
-// They are run all the same, and have to fail: a list that claims more than is true would hide what
-// has been mended.
+// The cases that an engine is known to fail are listed with the reason: see [Differences] and
+// [Minidyn]. These cases also run, and they must fail. Otherwise the list could hide that an engine
+// has been fixed.
 //
-// What engines may do as they like, and the suite therefore does not assert:
+// The suite does not test behaviour in which engines may differ:
 //
-//   - The order of records with equal index keys. All that can be relied on is that every page continues where
-//     the last one ended.
+//   - The order of records with equal index keys. Code can rely only on this: every page continues
+//     where the previous page ended.
 //   - The order of Scan.
-//   - Consumed capacity: the service and DynamoDB Local report it when asked, minidyn does not.
-//   - Reserved words as attribute names (status, name, count and some 570 more) in expressions of reads: the service and
-//     DynamoDB Local refuse them, minidyn does not. Write #status.
-//   - How a number is spelled inside a list or a map. DynamoDB Local makes 0.1 of the attribute 0.10, but leaves it
-//     in a list, and adds 1.50 to 6 to get 7.50. Whoever needs the trailing zero stores text; whoever compares numbers
-//     compares values.
-//   - Whether an update in a transaction that makes no sense for its record (a text added to, a key changed) is an error, or a
-//     reason of a cancelled transaction: the service's documentation has it so, DynamoDB Local does it for some.
-//   - An update (not a put) that sets an index key to another type: DynamoDB Local takes it and leaves the record
-//     out of the index.
-//   - Whether a Query with Select COUNT sends records as well. The count is right.
-//   - The wording of messages. Codes and types of errors are asserted, texts are not.
+//   - Consumed capacity: Amazon DynamoDB and DynamoDB Local report it on request, minidyn does not.
+//   - Reserved words as attribute names (status, name, count and some 570 more) in expressions of
+//     reads. Amazon DynamoDB and DynamoDB Local reject them, minidyn does not. Write #status.
+//   - The notation of a number inside a list or a map. DynamoDB Local changes the attribute 0.10 to
+//     0.1, but not in a list, and adds 1.50 to 6 to get 7.50. Code that needs the trailing zero
+//     must store text. Code that compares numbers must compare values.
+//   - The response to an update in a transaction that is invalid for its record, such as adding to
+//     a string or changing a key. It can be an error or the reason of a cancelled transaction.
+//     Amazon documents the latter; DynamoDB Local cancels in some cases.
+//   - An update (not a put) that sets an index key to another type. DynamoDB Local accepts it and
+//     leaves the record out of the index.
+//   - Whether a Query with Select COUNT also returns records. The count is right.
+//   - The wording of messages. The suite tests codes and types of errors, but not texts.
 package enginetest
 
 import (
@@ -51,23 +51,23 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Differences are the cases an engine is known to fail: the name of the case, as it is after the
-// name of the test, and the reason.
+// Differences maps the cases that an engine is known to fail to the reasons. A case is named
+// without the name of the test.
 type Differences map[string]string
 
-// Run puts an engine through the suite, as parallel subtests of t. open is called once per subtest
-// and returns a client of the engine; all of them may be of the same one.
+// Run runs the suite as parallel subtests of t. open is called once per subtest and returns a
+// client of the engine. All clients may belong to the same engine.
 //
-// A case that is in known has to fail. It is then reported as skipped, with the reason and with
-// what the engine did; when it passes, the test fails, as the list is out of date. So it does when
-// the list has a name that no case has.
+// A case in known must fail. It is reported as skipped, with the reason and the failure. If the
+// case passes, the test fails, because the list is out of date. The test also fails if the list
+// contains an unknown case.
 func Run(t *testing.T, open func(t *testing.T) *dynamodb.Client, known ...Differences) {
 	reasons := Differences{}
 	for _, k := range known {
 		maps.Copy(reasons, k)
 	}
 	var tables atomic.Int64
-	start := time.Now().UnixNano() // apart from other runs against an engine that keeps its tables
+	start := time.Now().UnixNano() // distinguishes the tables of several runs
 	for _, c := range slices.Concat(itemCases(), queryCases(), indexCases(), batchCases(), transactCases(), transactedUpdateCases(), valueCases(), timeToLiveCases(), streamCases()) {
 		reason, differs := reasons[c.name]
 		delete(reasons, c.name)
@@ -80,30 +80,30 @@ func Run(t *testing.T, open func(t *testing.T) *dynamodb.Client, known ...Differ
 				return
 			}
 			if failure := tb.expectFailure(c.run); failure == "" {
-				t.Errorf("listed as a difference, but it passes now; listed because: %s", reason)
+				t.Errorf("the case is listed as a difference but passes; the listed reason is: %s", reason)
 			} else {
 				t.Skipf("known difference: %s\n%s", reason, failure)
 			}
 		})
 	}
 	for name := range reasons {
-		t.Errorf("the list of differences has %q, which is no case", name)
+		t.Errorf("the list of differences contains the unknown case %q", name)
 	}
 }
 
-// failures is what went wrong in a case that is expected to fail.
+// failures records the failure of a case that is expected to fail.
 type failures struct {
 	mu   sync.Mutex
-	text string // of the first
+	text string // text is the first failure
 }
 
-// expectFailure runs a case and returns what failed first, "" for nothing. The test is not failed
-// by it.
+// expectFailure runs a case and returns its first failure, or an empty string. The failure does not
+// fail the test.
 func (tb *table) expectFailure(run func(*table)) string {
 	quiet := *tb
 	quiet.expected = &failures{}
 	done := make(chan struct{})
-	go func() { // its own goroutine, as Fatal ends the one it is called in
+	go func() { // a goroutine of its own, because Fatal ends its goroutine
 		defer close(done)
 		run(&quiet)
 	}()
@@ -113,7 +113,7 @@ func (tb *table) expectFailure(run func(*table)) string {
 	return quiet.expected.text
 }
 
-// fail notes a failure, where one is expected, and otherwise fails the test.
+// fail records a failure if one is expected. Otherwise it fails the test.
 func (tb *table) fail(text string) {
 	tb.Helper()
 	if tb.expected == nil {
@@ -127,7 +127,7 @@ func (tb *table) fail(text string) {
 	}
 }
 
-// Error, Errorf, Fatal, Fatalf, FailNow and Failed stand before those of testing.T, for cases that
+// Error, Errorf, Fatal, Fatalf, FailNow and Failed replace the methods of testing.T for cases that
 // are expected to fail.
 
 func (tb *table) Error(args ...any) {
@@ -152,7 +152,7 @@ func (tb *table) Fatalf(format string, args ...any) {
 	tb.FailNow()
 }
 
-// FailNow ends the case, which has said why.
+// FailNow ends the case. The failure has already been recorded.
 func (tb *table) FailNow() {
 	if tb.expected == nil {
 		tb.T.FailNow()
@@ -169,14 +169,14 @@ func (tb *table) Failed() bool {
 	return tb.expected.text != ""
 }
 
-// testCase is one behaviour.
+// testCase tests one behaviour.
 type testCase struct {
 	name string
 	run  func(tb *table)
 }
 
-// table is a table of its own for one test, with what the tests do to it. Its methods end the test
-// when the engine fails, except those that return the error.
+// table is the table of one test. Its methods end the test if the engine returns an error, except
+// for methods that return the error.
 type table struct {
 	*testing.T
 	db       *dynamodb.Client
@@ -184,7 +184,7 @@ type table struct {
 	expected *failures // nil unless the case is expected to fail
 }
 
-// The attributes of the tables of this package. Ordergraph's own are none of its business.
+// The attributes of the tables in this suite. They are independent of Ordergraph's attributes.
 const (
 	pk, sk         = "pk", "sk"
 	gsi1           = "index-1"
@@ -218,14 +218,14 @@ func (tb *table) create() {
 		tb.Fatalf("CreateTable: %v", err)
 	}
 	tb.Cleanup(func() {
-		// The test's own context has ended by now.
+		// The test's context has ended at this point.
 		_, err := tb.db.DeleteTable(context.WithoutCancel(tb.Context()), &dynamodb.DeleteTableInput{TableName: &tb.name})
 		if err != nil {
 			tb.Errorf("DeleteTable: %v", err)
 		}
 	})
-	// Only where there is something to wait for: minidyn tells no status, and the waiter would wait
-	// for one until the end.
+	// Only wait if the engine reports that the table is being created. minidyn reports no status, so
+	// the waiter would time out.
 	if out.TableDescription.TableStatus != types.TableStatusCreating {
 		return
 	}
@@ -235,16 +235,17 @@ func (tb *table) create() {
 	}
 }
 
-// item is a record or a part of one.
+// item is a record or a part of a record.
 type item = map[string]types.AttributeValue
 
 func str(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
 func num(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }
 
-// key is the key of one record.
+// key returns the key of a record.
 func key(p, s string) item { return item{pk: str(p), sk: str(s)} }
 
-// record is a record with the key p, s and more attributes in pairs of name and text.
+// record returns a record with the key p, s. more contains pairs of name and text for further
+// attributes.
 func record(p, s string, more ...string) item {
 	it := key(p, s)
 	for i := 0; i < len(more); i += 2 {
@@ -253,7 +254,7 @@ func record(p, s string, more ...string) item {
 	return it
 }
 
-// text is a string attribute, or "" when there is none.
+// text returns a string attribute, or "" if it is absent.
 func text(it item, name string) string {
 	v, _ := it[name].(*types.AttributeValueMemberS)
 	if v == nil {
@@ -262,7 +263,7 @@ func text(it item, name string) string {
 	return v.Value
 }
 
-// number is a number attribute, or "" when there is none.
+// number returns a number attribute, or "" if it is absent.
 func number(it item, name string) string {
 	v, _ := it[name].(*types.AttributeValueMemberN)
 	if v == nil {
@@ -271,7 +272,7 @@ func number(it item, name string) string {
 	return v.Value
 }
 
-// texts is one string attribute of several records.
+// texts returns a string attribute of several records.
 func texts(items []item, name string) []string {
 	out := []string{}
 	for _, it := range items {
@@ -289,7 +290,7 @@ func (tb *table) put(items ...item) {
 	}
 }
 
-// get returns the record, nil when there is none.
+// get returns the record, or nil if it does not exist.
 func (tb *table) get(p, s string) item {
 	tb.Helper()
 	out, err := tb.db.GetItem(tb.Context(), &dynamodb.GetItemInput{TableName: &tb.name, Key: key(p, s), ConsistentRead: aws.Bool(true)})
@@ -299,7 +300,7 @@ func (tb *table) get(p, s string) item {
 	return out.Item
 }
 
-// update runs an update expression on one record; values are its :names in pairs of name and value.
+// update runs an update expression on one record. values contains pairs of placeholder and value.
 func (tb *table) update(p, s, expr string, values ...any) {
 	tb.Helper()
 	_, err := tb.db.UpdateItem(tb.Context(), &dynamodb.UpdateItemInput{
@@ -310,8 +311,8 @@ func (tb *table) update(p, s, expr string, values ...any) {
 	}
 }
 
-// valueMap makes ExpressionAttributeValues of pairs of name and value, where a Go string stands for
-// a text.
+// valueMap returns ExpressionAttributeValues from pairs of placeholder and value. A Go string
+// becomes a string attribute.
 func valueMap(values ...any) item {
 	var m item
 	for i := 0; i < len(values); i += 2 {
@@ -328,27 +329,27 @@ func valueMap(values ...any) item {
 	return m
 }
 
-// queryInput is a Query of the table with a key condition and its :names in pairs.
+// queryInput returns a Query of the table with a key condition. values contains pairs of
+// placeholder and value.
 func (tb *table) queryInput(cond string, values ...any) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{TableName: &tb.name, KeyConditionExpression: &cond, ExpressionAttributeValues: valueMap(values...)}
 }
 
-// query returns all records of a Query, following the pages to the end, and checks what holds for
-// every page.
+// query returns the records of all pages of a Query, and checks each page.
 func (tb *table) query(in *dynamodb.QueryInput) []item {
 	tb.Helper()
 	in2 := *in
 	var all []item
 	for page := 0; ; page++ {
 		if page > 10_000 {
-			tb.Fatalf("Query %q does not come to an end", *in.KeyConditionExpression)
+			tb.Fatalf("Query %q does not end", *in.KeyConditionExpression)
 		}
 		out, err := tb.db.Query(tb.Context(), &in2)
 		if err != nil {
 			tb.Fatalf("Query %q: %v", *in.KeyConditionExpression, err)
 		}
 		if int(out.Count) != len(out.Items) {
-			tb.Errorf("Query %q: Count is %d with %d records", *in.KeyConditionExpression, out.Count, len(out.Items))
+			tb.Errorf("Query %q: Count is %d, but there are %d records", *in.KeyConditionExpression, out.Count, len(out.Items))
 		}
 		if in.Limit != nil && len(out.Items) > int(*in.Limit) {
 			tb.Errorf("Query %q: %d records with Limit %d", *in.KeyConditionExpression, len(out.Items), *in.Limit)
@@ -361,7 +362,8 @@ func (tb *table) query(in *dynamodb.QueryInput) []item {
 	}
 }
 
-// index returns the sort keys (of the table) of what the index has under p, in the index's order.
+// index returns the sort keys of the table for all records under p in the index, in the order of
+// the index.
 func (tb *table) index(p string) []string {
 	tb.Helper()
 	in := tb.queryInput("gsi1pk = :p", ":p", p)
@@ -377,13 +379,13 @@ func same[T comparable](tb *table, what string, got, want []T) {
 	}
 }
 
-// SameSet is same regardless of order, for where DynamoDB promises none.
+// sameSet compares without regard to order, for results whose order DynamoDB does not guarantee.
 func sameSet(tb *table, what string, got, want []string) {
 	tb.Helper()
 	same(tb, what, slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want)))
 }
 
-// wantCode fails the test unless err is the engine's error of that code.
+// wantCode fails the test unless err is the engine's error with this code.
 func wantCode(tb *table, what string, err error, code string) {
 	tb.Helper()
 	api, ok := errors.AsType[smithy.APIError](err)
@@ -391,7 +393,7 @@ func wantCode(tb *table, what string, err error, code string) {
 		tb.Errorf("%s: want %s, got %v", what, code, err)
 		return
 	}
-	// Some engines send the type with its namespace.
+	// Some engines send the error type with its namespace.
 	if got := api.ErrorCode(); got[strings.LastIndex(got, "#")+1:] != code {
 		tb.Errorf("%s: want %s, got %v", what, code, err)
 	}

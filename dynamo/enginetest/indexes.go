@@ -35,12 +35,12 @@ func indexCases() []testCase {
 	}
 }
 
-// indexed is a record that is in the index.
+// indexed returns a record with index keys.
 func indexed(s, p, g string) item { return record("p", s, gsi1pk, p, gsi1sk, g) }
 
 func testIndexSparse(tb *table) {
 	tb.put(indexed("1", "g", "a"), record("p", "2"), record("p", "3", gsi1pk, "g"), record("p", "4", gsi1sk, "d"), indexed("5", "g", "e"))
-	same(tb, "those with both keys", tb.index("g"), []string{"1", "5"})
+	same(tb, "records with both keys", tb.index("g"), []string{"1", "5"})
 }
 
 func testIndexMovesOnPut(tb *table) {
@@ -102,7 +102,8 @@ func testIndexGainsOnPut(tb *table) {
 	same(tb, "g", tb.index("g"), []string{"4", "1", "3", "2"})
 }
 
-// testIndexLeftByDeleteAndPut is the one way out of the index that all engines get right.
+// testIndexLeftByDeleteAndPut tests the only way to remove a record from the index that works on
+// all engines.
 func testIndexLeftByDeleteAndPut(tb *table) {
 	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"), indexed("4", "h", "a"))
 	del := func(s string) {
@@ -151,7 +152,7 @@ func testIndexLosesOnDelete(tb *table) {
 	same(tb, "g", tb.index("g"), []string{"3"})
 }
 
-// testIndexDeleteAfterLeaving deletes a record that a put has taken out of the index before.
+// testIndexDeleteAfterLeaving deletes a record that a put has removed from the index before.
 func testIndexDeleteAfterLeaving(tb *table) {
 	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"))
 	tb.put(record("p", "1"))
@@ -186,16 +187,16 @@ func testIndexEqualKeysLoses(tb *table) {
 	sameSet(tb, "without one", tb.index("g"), []string{"1", "3"})
 }
 
-// testIndexChurnIndexed moves records about that are in the index all their life, in ways all
-// engines get right.
+// testIndexChurnIndexed changes records that stay in the index, by operations that work on all
+// engines.
 func testIndexChurnIndexed(tb *table) { testIndexChurn(tb, 3) }
 
-// testIndexChurn moves records about in the first so many ways and compares the index with a plain
-// account of where they are.
+// testIndexChurn changes records by the first ways operations and compares the index with the
+// expected content.
 func testIndexChurn(tb *table, ways int) {
-	where := map[string]string{} // sort key to index partition
+	where := map[string]string{} // maps a sort key to its index partition
 	state := uint32(1)
-	next := func(n int) int { // the same numbers every time
+	next := func(n int) int { // the same pseudo-random numbers in every run
 		state = state*1664525 + 1013904223
 		return int(state>>16) % n
 	}
@@ -219,7 +220,7 @@ func testIndexChurn(tb *table, ways int) {
 			where[s] = g
 		case 2:
 			if _, there := where[s]; !there && ways == 3 {
-				continue // an update would be what first puts it into the index
+				continue // this update would add the record to the index
 			}
 			tb.update("p", s, "SET gsi1pk = :p, gsi1sk = :s", ":p", g, ":s", s)
 			where[s] = g
@@ -238,12 +239,12 @@ func testIndexChurn(tb *table, ways int) {
 			sameSet(tb, fmt.Sprintf("%s after %d steps", g, step+1), tb.index(g), want)
 		}
 		if tb.Failed() {
-			return // one wrong entry stays wrong
+			return // a wrong entry would be reported repeatedly
 		}
 	}
 }
 
-// updateAction is an update in a transaction; values are its :names in pairs of name and value.
+// updateAction returns an update in a transaction. values contains pairs of placeholder and value.
 func updateAction(tb *table, s, expr string, values ...any) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &tb.name, Key: key("p", s), UpdateExpression: &expr, ExpressionAttributeValues: valueMap(values...),
@@ -254,7 +255,7 @@ func deleteAction(tb *table, s string) types.TransactWriteItem {
 	return types.TransactWriteItem{Delete: &types.Delete{TableName: &tb.name, Key: key("p", s)}}
 }
 
-// failingAction is an action whose condition fails.
+// failingAction returns an action whose condition fails.
 func failingAction(tb *table) types.TransactWriteItem {
 	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &tb.name, Key: key("p", "nobody"), ConditionExpression: aws.String("attribute_exists(pk)"),
@@ -312,12 +313,12 @@ func testIndexLosesOnTransaction(tb *table) {
 	same(tb, "g with one back", tb.index("g"), []string{"1", "4"})
 }
 
-// testIndexChurnByTransactions is testIndexChurn in transactions of three actions, every third of
-// which is refused.
+// testIndexChurnByTransactions is testIndexChurn with transactions of three actions. Every third
+// transaction is rejected.
 func testIndexChurnByTransactions(tb *table) {
-	where := map[string]string{} // sort key to index partition
+	where := map[string]string{} // maps a sort key to its index partition
 	state := uint32(1)
-	next := func(n int) int { // the same numbers every time
+	next := func(n int) int { // the same pseudo-random numbers in every run
 		state = state*1664525 + 1013904223
 		return int(state>>16) % n
 	}
@@ -366,7 +367,7 @@ func testIndexChurnByTransactions(tb *table) {
 			sameSet(tb, fmt.Sprintf("%s after %d steps", g, step+1), tb.index(g), want)
 		}
 		if tb.Failed() {
-			return // one wrong entry stays wrong
+			return // a wrong entry would be reported repeatedly
 		}
 	}
 }

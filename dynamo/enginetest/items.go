@@ -67,12 +67,12 @@ func testGetProjection(tb *table) {
 	}
 }
 
-// separatorCases have pairs of keys that look alike when partition and sort key are written one
-// after the other with some separator.
+// separatorCases have pairs of keys that are equal when partition key and sort key are joined with
+// a separator.
 func separatorCases() []testCase {
 	var cases []testCase
 	for name, sep := range map[string]string{"dot": ".", "hash": "#", "bar": "|", "slash": "/", "colon": ":", "nul": "\x00", "minus": "-", "underscore": "_"} {
-		cases = append(cases, testCase{"KeysDoNotRunTogether/" + name, func(tb *table) {
+		cases = append(cases, testCase{"KeysWithSeparators/" + name, func(tb *table) {
 			tb.put(record("a"+sep+"b", "c", "v", "1"), record("a", "b"+sep+"c", "v", "2"))
 			if one, two := text(tb.get("a"+sep+"b", "c"), "v"), text(tb.get("a", "b"+sep+"c"), "v"); one != "1" || two != "2" {
 				tb.Errorf("two records became one: %q and %q", one, two)
@@ -93,14 +93,14 @@ func testPutReturnsOld(tb *table) {
 		return out.Attributes
 	}
 	if old := put("x"); len(old) != 0 {
-		tb.Errorf("nothing was there before, got %v", old)
+		tb.Errorf("there was no old record, got %v", old)
 	}
 	if old := put("y"); text(old, "v") != "x" {
 		tb.Errorf("want the old record, got %v", old)
 	}
 	out, err := tb.db.PutItem(tb.Context(), &dynamodb.PutItemInput{TableName: &tb.name, Item: record("a", "1", "v", "z")})
 	if err != nil || len(out.Attributes) != 0 {
-		tb.Errorf("nothing was asked for, got %v, %v", out, err)
+		tb.Errorf("no values were requested, got %v, %v", out, err)
 	}
 }
 
@@ -166,10 +166,10 @@ func testDeleteIf(tb *table) {
 		tb.Errorf("got %v, %v", old, err)
 	}
 	if tb.get("a", "1") != nil {
-		tb.Error("it is still there")
+		tb.Error("the record still exists")
 	}
 	if _, err := tb.db.DeleteItem(tb.Context(), &dynamodb.DeleteItemInput{TableName: &tb.name, Key: key("a", "1")}); err != nil {
-		tb.Errorf("deleting what is not there is no error, got %v", err)
+		tb.Errorf("deleting a missing record must not fail, got %v", err)
 	}
 }
 
@@ -182,7 +182,7 @@ func testUpdateAdd(tb *table) {
 	}
 }
 
-// testUpdateAddsDecimals adds up what in binary floating point is 0.30000000000000004.
+// testUpdateAddsDecimals adds numbers whose sum is 0.30000000000000004 in binary floating point.
 func testUpdateAddsDecimals(tb *table) {
 	tb.update("a", "1", "ADD d :n", ":n", num("0.1"))
 	tb.update("a", "1", "ADD d :n", ":n", num("0.2"))
@@ -221,7 +221,7 @@ func testUpdateSubtract(tb *table) {
 
 func testUpdateLeavesOtherNumbers(tb *table) {
 	it := record("a", "1")
-	it["big"] = num("9007199254740993") // not a float64
+	it["big"] = num("9007199254740993") // not representable as float64
 	it["deep"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{num("12345678901234567890.123456789")}}
 	tb.put(it)
 	tb.update("a", "1", "SET v = :v", ":v", "x")
@@ -251,7 +251,7 @@ func testUpdateAllOrNothing(tb *table) {
 	tb.put(record("a", "1", "v", "x"))
 	_, err := tb.db.UpdateItem(tb.Context(), &dynamodb.UpdateItemInput{
 		TableName: &tb.name, Key: key("a", "1"),
-		UpdateExpression:          aws.String("SET w = :w, v = v + :n"), // v is a text
+		UpdateExpression:          aws.String("SET w = :w, v = v + :n"), // v is a string
 		ExpressionAttributeValues: valueMap(":w", "y", ":n", num("1")),
 	})
 	wantCode(tb, "adding to a text", err, "ValidationException")
@@ -293,7 +293,7 @@ func testUpdateReadsBefore(tb *table) {
 	tb.update("a", "1", "SET v = w, w = v, z = if_not_exists(z, :d), u = if_not_exists(v, :d)", ":d", "default")
 	got := tb.get("a", "1")
 	if text(got, "v") != "y" || text(got, "w") != "x" || text(got, "z") != "default" || text(got, "u") != "x" {
-		tb.Errorf("every right side means the record as it was, got %v", got)
+		tb.Errorf("right-hand sides must use the old record, got %v", got)
 	}
 }
 
@@ -315,11 +315,11 @@ func testUpdateNested(tb *table) {
 		TableName: &tb.name, Key: key("a", "1"),
 		UpdateExpression: aws.String("SET nowhere.n = :v"), ExpressionAttributeValues: valueMap(":v", "x"),
 	})
-	wantCode(tb, "a path into nothing", err, "ValidationException")
+	wantCode(tb, "a path into a missing attribute", err, "ValidationException")
 }
 
-// conditionCases check conditions by whether an update under them is refused. Their names are the
-// conditions.
+// conditionCases test conditions by whether an update with the condition fails. The condition is
+// the name of the case.
 func conditionCases() []testCase {
 	var cases []testCase
 	for _, c := range []struct {
@@ -352,7 +352,7 @@ func conditionCases() []testCase {
 		{"attribute_type(flag, :v)", true, []any{":v", "BOOL"}},
 		{"flag = :v", true, []any{":v", &types.AttributeValueMemberBOOL{Value: true}}},
 		{"e = :v", true, []any{":v", ""}},
-		// AND before OR, NOT before both.
+		// The precedence is NOT, AND, OR.
 		{"n = :no AND n = :no OR n = :yes", true, []any{":no", num("1"), ":yes", num("10")}},
 		{"n = :no AND (n = :no OR n = :yes)", false, []any{":no", num("1"), ":yes", num("10")}},
 		{"NOT n = :yes OR n = :yes", true, []any{":yes", num("10")}},
@@ -365,7 +365,7 @@ func conditionCases() []testCase {
 	return cases
 }
 
-// conditionName is a condition with its numbers and texts in their places.
+// conditionName returns a condition with its values in place of the placeholders.
 func conditionName(cond string, values []any) string {
 	for i := 0; i < len(values); i += 2 {
 		v := values[i+1]
@@ -379,7 +379,7 @@ func conditionName(cond string, values []any) string {
 		}
 		cond = strings.ReplaceAll(cond, values[i].(string), fmt.Sprint(v))
 	}
-	return strings.ReplaceAll(cond, " ", "_") // as test names have it
+	return strings.ReplaceAll(cond, " ", "_") // like package testing does
 }
 
 func testCondition(tb *table, cond string, want bool, values []any) {
@@ -404,8 +404,8 @@ func testCondition(tb *table, cond string, want bool, values []any) {
 	}
 }
 
-// refusalCases have what Ordergraph must never send; that engines refuse it is how its tests
-// notice.
+// refusalCases are requests that Ordergraph must never send. Engines reject them, so Ordergraph's
+// tests detect them.
 func refusalCases() []testCase {
 	update := func(expr, cond string, names map[string]string, values ...any) func(*table) error {
 		return func(tb *table) error {
@@ -447,14 +447,14 @@ func refusalCases() []testCase {
 		name string
 		send func(*table) error
 	}{
-		{"value_not_given", update("SET v = :v", "", nil)},
-		{"value_not_used", update("SET v = :v", "", nil, ":v", "x", ":w", "y")},
-		{"name_not_given", update("SET #v = :v", "", nil, ":v", "x")},
-		{"name_not_used", update("SET v = :v", "", map[string]string{"#v": "v"}, ":v", "x")},
+		{"missing_value", update("SET v = :v", "", nil)},
+		{"unused_value", update("SET v = :v", "", nil, ":v", "x", ":w", "y")},
+		{"missing_name", update("SET #v = :v", "", nil, ":v", "x")},
+		{"unused_name", update("SET v = :v", "", map[string]string{"#v": "v"}, ":v", "x")},
 		{"update_of_one_path_twice", update("SET v = :v, v = :w", "", nil, ":v", "x", ":w", "y")},
 		{"update_of_key", update("SET sk = :v", "", nil, ":v", "x")},
-		{"update_without_sense", update("SET v = ", "", nil)},
-		{"condition_without_sense", update("REMOVE v", "v = = :v", nil, ":v", "x")},
+		{"malformed_update", update("SET v = ", "", nil)},
+		{"malformed_condition", update("REMOVE v", "v = = :v", nil, ":v", "x")},
 		{"put_without_sort_key", put(item{pk: str("a")})},
 		{"put_with_key_of_wrong_type", put(item{pk: str("a"), sk: num("1")})},
 		{"put_with_empty_key", put(record("a", ""))},
@@ -519,6 +519,6 @@ func testCancelled(tb *table) {
 		tb.Errorf("want context.Canceled, got %v", err)
 	}
 	if tb.get("a", "1") != nil {
-		tb.Error("it was written all the same")
+		tb.Error("the record was written")
 	}
 }

@@ -17,7 +17,7 @@ func queryCases() []testCase {
 		{"QueryUpToTheLastRune", testQueryLastRune},
 		{"QueryPages", testQueryPages},
 		{"QueryPagesBackwards", testQueryPagesBackwards},
-		{"QueryAfterAKeyThatIsGone", testQueryAfterGone},
+		{"QueryAfterDeletedKey", testQueryAfterGone},
 		{"QueryBeyondOneMegabyte", testQueryMegabyte},
 		{"QueryCount", testQueryCount},
 		{"QueryFilter", testQueryFilter},
@@ -62,7 +62,7 @@ func testQueryRanges(tb *table) {
 	}
 }
 
-// orderedKeys are sort keys in the order of their UTF-8 bytes, which is the one DynamoDB sorts by.
+// orderedKeys returns sort keys in the order of their UTF-8 bytes, which is DynamoDB's order.
 func orderedKeys() []string {
 	return []string{
 		"!", "#", "#1", "+", "-", "-1", ".", "/", "0", "00", "1", "10", "2", ":", "A", "AB", "Aa", "B", "Z", "_", "a", "aB", "ab", "b", "z", "~",
@@ -73,7 +73,7 @@ func orderedKeys() []string {
 func testQueryByteOrder(tb *table) {
 	keys := orderedKeys()
 	shuffled := slices.Clone(keys)
-	for i := range shuffled { // the same shuffle every time
+	for i := range shuffled { // the same shuffle in every run
 		j := (i*7 + 3) % len(shuffled)
 		shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
 	}
@@ -87,8 +87,8 @@ func testQueryByteOrder(tb *table) {
 	same(tb, "up to a", texts(tb.query(tb.queryInput("pk = :p AND sk <= :a", ":p", "p", ":a", "a")), sk), keys[:at+1])
 }
 
-// testQueryLastRune has the way to say "everything that begins with this, from here on": a range up
-// to the prefix and the last character of Unicode.
+// testQueryLastRune reads all keys with a prefix from a start key. The upper bound is the prefix
+// and the last Unicode character.
 func testQueryLastRune(tb *table) {
 	for _, s := range []string{"N", "O", "O#1", "O#2", "O#2#x", "O#\U0001f600", "O$", "P"} {
 		tb.put(record("p", s, gsi1pk, "g", gsi1sk, s))
@@ -145,8 +145,8 @@ func testQueryPagesBackwards(tb *table) {
 	}
 }
 
-// testQueryAfterGone continues after records that are not there any more, or never were: a cursor
-// outlives what it points at.
+// testQueryAfterGone continues after keys of records that have been deleted or never existed. A
+// cursor can outlive its record.
 func testQueryAfterGone(tb *table) {
 	for i := range 6 {
 		tb.put(record("p", fmt.Sprint(i), gsi1pk, "g", gsi1sk, fmt.Sprint(i)))
@@ -234,7 +234,8 @@ func testQueryFilter(tb *table) {
 	same(tb, "filtered backwards", texts(tb.query(in), sk), []string{"9", "7", "5", "3"})
 }
 
-// testQueryFilterPages has that a limit is of records looked at, not of records found.
+// testQueryFilterPages tests that a limit counts the records read, not the records that match the
+// filter.
 func testQueryFilterPages(tb *table) {
 	for i := range 10 {
 		tb.put(record("p", fmt.Sprint(i), "v", []string{"even", "odd"}[i%2]), record("o", fmt.Sprint(i), "v", "odd"))

@@ -16,7 +16,7 @@ func streamCases() []testCase {
 	}
 }
 
-// streamView says what the table's stream tells, "" where it is off.
+// streamView returns the view type of the table's stream, or "" if the stream is disabled.
 func (tb *table) streamView() types.StreamViewType {
 	tb.Helper()
 	out, err := tb.db.DescribeTable(tb.Context(), &dynamodb.DescribeTableInput{TableName: &tb.name})
@@ -29,14 +29,14 @@ func (tb *table) streamView() types.StreamViewType {
 	return ""
 }
 
-// testStreamSetting is about the setting alone: engines tell their changes in different ways.
+// testStreamSetting tests only the setting, because engines deliver changes in different ways.
 func testStreamSetting(tb *table) {
 	set := func(is types.StreamSpecification) error {
 		out, err := tb.db.UpdateTable(tb.Context(), &dynamodb.UpdateTableInput{TableName: &tb.name, StreamSpecification: &is})
 		if err != nil || out.TableDescription.TableStatus != types.TableStatusUpdating {
 			return err
 		}
-		// The service takes its time, in which the table can be turned no further.
+		// Amazon DynamoDB applies the setting in the background and rejects further changes meanwhile.
 		return dynamodb.NewTableExistsWaiter(tb.db).Wait(tb.Context(), &dynamodb.DescribeTableInput{TableName: &tb.name}, 5*time.Minute)
 	}
 	images := types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}

@@ -15,7 +15,7 @@ func timeToLiveCases() []testCase {
 	}
 }
 
-// timeToLive says by which attribute the table's records expire, "" for by none.
+// timeToLive returns the table's time-to-live attribute, or "" if there is none.
 func (tb *table) timeToLive() string {
 	tb.Helper()
 	out, err := tb.db.DescribeTimeToLive(tb.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &tb.name})
@@ -29,9 +29,8 @@ func (tb *table) timeToLive() string {
 	return ""
 }
 
-// testTimeToLive only turns it on: the service takes up to an hour for it, in which it can be
-// turned no further. Whether and when what has expired is deleted is not tested; the service may
-// take days.
+// testTimeToLive only enables time to live. Amazon DynamoDB takes up to an hour and rejects further
+// changes meanwhile. The deletion of expired records is not tested, because it can take days.
 func testTimeToLive(tb *table) {
 	set := func(name string, on bool) error {
 		_, err := tb.db.UpdateTimeToLive(tb.Context(), &dynamodb.UpdateTimeToLiveInput{
@@ -52,7 +51,7 @@ func testTimeToLive(tb *table) {
 	wantCode(tb, "turned on when it is on", set("until", true), "ValidationException")
 	wantCode(tb, "turned on by another attribute", set("other", true), "ValidationException")
 	it := record("p", "1")
-	it["until"] = num("4102444800") // 2100
+	it["until"] = num("4102444800") // the year 2100
 	tb.put(it)
 	if got := number(tb.get("p", "1"), "until"); got != "4102444800" {
 		tb.Errorf("got %q", got)

@@ -18,8 +18,7 @@ func transactedUpdateCases() []testCase {
 		{"TransactUpdatePlaceholders", testTransactUpdatePlaceholders},
 		{"TransactUpdateConditionFirst", testTransactUpdateConditionFirst},
 	}
-	// What an update makes of the record v: x, w: y, n: 10, d: 0.1, in pairs of name and value; a
-	// number is without quotes.
+	// The result of an update of the record v: 'x', w: 'y', n: 10, d: 0.1. Numbers have no quotes.
 	for expr, want := range map[string]string{
 		"SET n = n + :one, v = :s REMOVE w":                           "d=0.1 n=11 v='s'",
 		"SET n = n - :ten, c = if_not_exists(c, :zero) + :one":        "c=1 d=0.1 n=0 v='x' w='y'",
@@ -45,10 +44,10 @@ func transactedUpdateCases() []testCase {
 		cases = append(cases, testCase{"TransactUpdate/" + caseName(expr), func(tb *table) { testTransactUpdate(tb, expr, want) }})
 	}
 	for _, expr := range []string{
-		"SET n = nothing + :one", "SET n = n + nothing", "SET n = nothing", // what is not there
-		"SET n = v + :one", "SET n = n + :s", "SET n = n - v", "ADD v :one", "ADD n :s", "SET n = if_not_exists(v, :one) + :one", // no numbers
-		"SET n = :big + d", "SET n = :huge + :huge", // no number DynamoDB has
-		"SET sk = :s", "REMOVE pk", // the key
+		"SET n = nothing + :one", "SET n = n + nothing", "SET n = nothing", // missing attributes
+		"SET n = v + :one", "SET n = n + :s", "SET n = n - v", "ADD v :one", "ADD n :s", "SET n = if_not_exists(v, :one) + :one", // operands that are not numbers
+		"SET n = :big + d", "SET n = :huge + :huge", // results that exceed DynamoDB's limits
+		"SET sk = :s", "REMOVE pk", // key attributes
 		"SET gsi1pk = :empty",
 		"SET v = :s, v = :s", "SET v = :s REMOVE v",
 		"SET v = :not", "SET #not = :s", "SET status = :s", "SET v = if_not_exists(name, :s)",
@@ -61,13 +60,13 @@ func transactedUpdateCases() []testCase {
 	return cases
 }
 
-// caseName is an expression as test names have it.
+// caseName returns an expression as the name of a case.
 func caseName(expr string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(expr, "#", "")), "_") + "."
 }
 
-// transactedUpdate runs an update expression in a transaction, after a put of something else. It
-// may use the values that are declared here.
+// transactedUpdate runs an update expression in a transaction, after a put of another record. The
+// expression may use the values declared here.
 func (tb *table) transactedUpdate(expr string) error {
 	values := item{}
 	for name, v := range valueMap(
@@ -91,7 +90,7 @@ func (tb *table) putToUpdate() {
 	tb.put(it)
 }
 
-// attributes are the top-level texts and numbers of a record but for its key, in order.
+// attributes returns the top-level strings and numbers of a record without its key, sorted by name.
 func attributes(it item) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(it)) {
@@ -128,7 +127,7 @@ func testTransactUpdateRefused(tb *table, expr string) {
 	}
 }
 
-// testTransactUpdateOfNew updates records that are not there.
+// testTransactUpdateOfNew updates records that do not exist.
 func testTransactUpdateOfNew(tb *table) {
 	err := tb.transact(
 		updateAction(tb, "1", "SET c = if_not_exists(c, :zero) + :one, v = :v REMOVE w", ":zero", num("0"), ":one", num("1"), ":v", "x"),
@@ -149,10 +148,10 @@ func testTransactUpdateOfNew(tb *table) {
 	}
 }
 
-// testTransactUpdateKeeps updates a record that has everything an update might harm on the way.
+// testTransactUpdateKeeps updates a record with values that an update could damage.
 func testTransactUpdateKeeps(tb *table) {
 	it := record("p", "1", "empty", "")
-	it["big"] = num("9007199254740993") // not a float64
+	it["big"] = num("9007199254740993") // not representable as float64
 	it["ls"], it["mp"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{}}, &types.AttributeValueMemberM{Value: item{}}
 	it["deep"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{num("12345678901234567890.123456789"), &types.AttributeValueMemberM{Value: item{"t": str("")}}}}
 	it["ss"], it["ns"] = &types.AttributeValueMemberSS{Value: []string{"b", "a"}}, &types.AttributeValueMemberNS{Value: []string{"2", "10"}}
@@ -183,8 +182,8 @@ func testTransactUpdateKeeps(tb *table) {
 	}
 }
 
-// testTransactUpdatePlaceholders has names and values that only the update uses, only the
-// condition, and both; some begin like others.
+// testTransactUpdatePlaceholders has placeholders that only the update, only the condition, or both
+// use. Some are prefixes of others.
 func testTransactUpdatePlaceholders(tb *table) {
 	update := func(names map[string]string, values ...any) error {
 		return tb.transact(types.TransactWriteItem{Update: &types.Update{
@@ -210,8 +209,8 @@ func testTransactUpdatePlaceholders(tb *table) {
 	wantRefused(tb, "a name too many", update(names, values...))
 }
 
-// testTransactUpdateConditionFirst has that an update whose condition fails fails by that, whatever
-// else there is against it.
+// testTransactUpdateConditionFirst tests that a failed condition takes precedence over other errors
+// of the update.
 func testTransactUpdateConditionFirst(tb *table) {
 	tb.put(record("p", "1", "v", "x"))
 	for _, expr := range []string{"SET n = n + :n", "SET v = v + :n"} {

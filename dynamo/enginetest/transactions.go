@@ -83,8 +83,8 @@ func testTransact(tb *table) {
 	}
 }
 
-// cancelled runs a transaction that has to be cancelled, and checks that the reasons have these
-// codes, in the order of the actions, and that nothing was done.
+// cancelled runs a transaction that must be cancelled. It checks the codes of the reasons, in the
+// order of the actions, and that nothing was written.
 func (tb *table) cancelled(codes []string, actions ...types.TransactWriteItem) []types.CancellationReason {
 	tb.Helper()
 	tb.putStock("a", "5")
@@ -108,7 +108,7 @@ func (tb *table) cancelled(codes []string, actions ...types.TransactWriteItem) [
 		tb.Errorf("stock is %s and %s", a, b)
 	}
 	if len(got) != len(codes) {
-		tb.FailNow() // same has said so
+		tb.FailNow() // the difference has been reported
 	}
 	return cancelled.CancellationReasons
 }
@@ -153,8 +153,8 @@ func testTransactCancelledTwice(tb *table) {
 		}})
 }
 
-// testTransactKeeps checks that records a refused transaction has nothing to do with come out
-// unharmed, and so do those that it would have changed.
+// testTransactKeeps checks that a rejected transaction changes neither its own records nor other
+// records.
 func testTransactKeeps(tb *table) {
 	for _, s := range []string{"bystander", "changed"} {
 		it := record("p", s, "empty", "")
@@ -181,8 +181,8 @@ func testTransactKeeps(tb *table) {
 	}
 }
 
-// keepsEmpty checks that a record has its empty list and map, by a condition: not every engine's
-// answers tell.
+// keepsEmpty checks that a record has its empty list and map. It uses a condition, because some
+// engines omit empty values in responses.
 func (tb *table) keepsEmpty(s string) {
 	tb.Helper()
 	err := tb.transact(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
@@ -195,7 +195,7 @@ func (tb *table) keepsEmpty(s string) {
 	}
 }
 
-// testTransactCancelledReturnsOld has every kind of action fail.
+// testTransactCancelledReturnsOld tests a failed condition of every kind of action.
 func testTransactCancelledReturnsOld(tb *table) {
 	tb.put(record("p", "1", "v", "a"), record("p", "2", "v", "b"), record("p", "3", "v", "c"), record("p", "4", "v", "d"), record("p", "5", "v", "e"))
 	not, old := aws.String("v = :no"), types.ReturnValuesOnConditionCheckFailureAllOld
@@ -236,9 +236,9 @@ func testTransactCancelledReturnsOld(tb *table) {
 	same(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"a", "b", "c", "d", "e"})
 }
 
-// wantRefused fails the test unless err says that the request, or what it asks of the record, makes
-// no sense. Engines draw the line between the two in different places: DynamoDB's documentation has
-// reasons that DynamoDB Local sends as errors.
+// wantRefused fails the test unless err reports an invalid request or an invalid change of a
+// record. Engines distinguish the two differently: DynamoDB Local returns errors for some cases
+// that DynamoDB documents as cancellation reasons.
 func wantRefused(tb *table, what string, err error) {
 	tb.Helper()
 	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
@@ -253,7 +253,7 @@ func wantRefused(tb *table, what string, err error) {
 	}
 }
 
-// testTransactRefusedWhole has transactions whose last action makes no sense.
+// testTransactRefusedWhole tests transactions whose last action is invalid.
 func testTransactRefusedWhole(tb *table) {
 	wrong := record("p", "2")
 	wrong[gsi1pk], wrong[gsi1sk] = num("1"), str("x")
@@ -287,7 +287,7 @@ func testTransactRefusedWhole(tb *table) {
 	nothingWritten(tb)
 }
 
-// testTransactTokenOfCancelled has that a transaction that was cancelled has not used its token up.
+// testTransactTokenOfCancelled tests that a cancelled transaction does not use up its token.
 func testTransactTokenOfCancelled(tb *table) {
 	send := func(n string) error {
 		_, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{
@@ -347,8 +347,8 @@ func testTransactTwice(tb *table) {
 	}
 }
 
-// testTransactToken sends one transaction twice under one token, as a client does that did not hear
-// the answer.
+// testTransactToken sends a transaction twice with the same token, like a client that has lost the
+// response.
 func testTransactToken(tb *table) {
 	tb.putStock("a", "5")
 	send := func(n string) error {
@@ -387,8 +387,8 @@ func testTransactGet(tb *table) {
 	same(tb, "in the order asked for", got, []string{"z", "", "x"})
 }
 
-// testConcurrentUpdates has many writers take from one stock at once: what is taken is what is
-// missing, and never more than there was.
+// testConcurrentUpdates has many clients take from one stock concurrently. The quantity taken
+// equals the decrease, and never exceeds the stock.
 func testConcurrentUpdates(tb *table) {
 	tb.putStock("a", "25")
 	var taken, refused atomic.Int64

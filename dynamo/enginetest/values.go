@@ -25,11 +25,11 @@ func valueCases() []testCase {
 	}
 }
 
-// testNumbers stores numbers in their plain spelling and reads them back.
+// testNumbers stores numbers in normalized notation and reads them back.
 func testNumbers(tb *table) {
 	for _, n := range []string{
 		"0", "1", "-17", "12.5", "0.001", "100", "1000000000000",
-		"9007199254740993", // not a float64
+		"9007199254740993", // not representable as float64
 		"12345678901234567890123456789012345678",
 		"-1234567890123456789.0123456789012345678",
 		"0.1234567890123456789012345678901234567",
@@ -43,7 +43,8 @@ func testNumbers(tb *table) {
 	}
 }
 
-// testNumberSpelling has that every number has one spelling. The right column is it.
+// testNumberSpelling tests that numbers are normalized. The right column is the normalized
+// notation.
 func testNumberSpelling(tb *table) {
 	for _, c := range [][2]string{
 		{"-0", "0"},
@@ -96,7 +97,7 @@ func testEmptyValues(tb *table) {
 		if l, _ := nested.Value["list"].(*types.AttributeValueMemberL); l == nil || nested.Value["text"] == nil {
 			tb.Errorf("nested: %v", nested.Value)
 		}
-		tb.update("p", "1", "SET v = :v", ":v", "x") // and an update of something else leaves them be
+		tb.update("p", "1", "SET v = :v", ":v", "x") // an update of another attribute keeps them
 	}
 }
 

@@ -11,13 +11,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// changes are changes of records that the source reports at once: each record before and after its
-// change, nil for none.
-type changes struct {
-	feed          *Feed
+// changeBatch is a batch of changes of records that the source reports together.
+type changeBatch struct {
+	feed *Feed
+	// before and after are the records before and after their change. A record that did not exist is
+	// nil.
 	before, after []map[string]types.AttributeValue
-	// images are the order records among them by order ID, filled on first use. orders are the
-	// decoded orders by order ID and time of update.
+	// images are the order records in after, by order ID. orders are the decoded orders, by order ID
+	// and UpdatedAt. Both are filled on first use.
 	images map[string][]model.Record
 	orders map[string]map[int64]*commerce.Order
 }
@@ -25,15 +26,15 @@ type changes struct {
 // deliver turns changes of records into changes of orders and delivers them. It decodes only
 // records that have a subscription. The caller holds the feed's lock.
 //
-//   - The record of a customer's last event is delivered to subscriptions to the customer and to the
-//     event's order. It is written with every event of the customer's orders, so its changes in the
-//     stream are these events, in the order of the commits.
-//   - A new event in the timeline of an order is delivered to subscriptions to the status that the
-//     order changed to. An event by other software has no last event, so it is delivered to
-//     subscriptions to the order, too.
-//   - An order record that other software wrote without an event is delivered without one. This
-//     program's own changes raise the record's version and have an event.
-func (c *changes) deliver() {
+//   - The record of a customer's last event goes to subscriptions to the customer and to the
+//     event's order. Every event of the customer's orders updates this record. So the changes of
+//     the record are these events, in the order of the commits.
+//   - A new event in the timeline of an order goes to subscriptions to the new status of the order.
+//     An event by other software does not update the last event, so it also goes to subscriptions
+//     to the order.
+//   - An order record that other software wrote without an event is delivered without an event.
+//     This program's own changes increase the record's version and have an event.
+func (c *changeBatch) deliver() {
 	for i, after := range c.after {
 		before := c.before[i]
 		r := after
@@ -43,36 +44,36 @@ func (c *changes) deliver() {
 		k := model.KeyOf(r)
 		switch {
 		case strings.HasPrefix(k.PK, model.EntityOrder.PK.Literal()) && k.SK == string(model.EntityOrder.SK):
-			c.header(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Literal()), before, after)
+			c.deliverOrderRecord(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Literal()), before, after)
 		case strings.HasPrefix(k.PK, model.EntityOrderEvent.PK.Literal()) && strings.HasPrefix(k.SK, model.EntityOrderEvent.SK.Literal()):
 			if before == nil {
-				c.event(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Literal()), after)
+				c.deliverEvent(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Literal()), after)
 			}
 		case strings.HasPrefix(k.PK, model.EntityLastEvent.PK.Literal()) && k.SK == string(model.EntityLastEvent.SK):
-			c.lastEvent(strings.TrimPrefix(k.PK, model.EntityLastEvent.PK.Literal()), before, after)
+			c.deliverLastEvent(strings.TrimPrefix(k.PK, model.EntityLastEvent.PK.Literal()), before, after)
 		}
 	}
 }
 
-// event delivers a new entry of an order's timeline.
-func (c *changes) event(order string, after model.Record) {
-	of := topic{topicOrder, order}
-	subscribed, status := c.feed.subscribed(of), c.feed.statusSubscribed()
-	if !subscribed && !status {
+// deliverEvent delivers a new entry of an order's timeline.
+func (c *changeBatch) deliverEvent(order string, after model.Record) {
+	orderTopic := topic{topicOrder, order}
+	orderSubscribed, statusSubscribed := c.feed.hasSubscriptions(orderTopic), c.feed.hasStatusSubscriptions()
+	if !orderSubscribed && !statusSubscribed {
 		return
 	}
 	own := model.IsOwnEvent(after)
-	if own && !status {
+	if own && !statusSubscribed {
 		return
 	}
 	event, err := model.ReadEvent(after)
 	if err != nil {
-		c.feed.unreadable(err)
+		c.feed.logUnreadable(err)
 		return
 	}
-	change := OrderChange{OrderID: commerce.OrderID(order), Event: event}.withOrder(c.image(order, event.At))
+	change := OrderChange{OrderID: commerce.OrderID(order), Event: event}.withOrder(c.orderAt(order, event.At))
 	if !own {
-		c.feed.deliver(of, change)
+		c.feed.deliver(orderTopic, change)
 	}
 	if event.To != event.From {
 		if own {
@@ -82,84 +83,83 @@ func (c *changes) event(order string, after model.Record) {
 	}
 }
 
-// lastEvent delivers an event of one of a customer's orders.
-func (c *changes) lastEvent(customer string, before, after model.Record) {
+// deliverLastEvent delivers an event of one of a customer's orders.
+func (c *changeBatch) deliverLastEvent(customer string, before, after model.Record) {
 	topics := []topic{{topicCustomer, customer}, {topicOrder, model.TextOf(after, "orderId")}}
-	if after == nil || !slices.ContainsFunc(topics, c.feed.subscribed) {
+	if after == nil || !slices.ContainsFunc(topics, c.feed.hasSubscriptions) {
 		return
 	}
-	was, is := model.LastEventID(before), model.LastEventID(after)
-	position := c.feed.table.Position(is)
-	if is == was || position != "" && position <= c.feed.table.Position(was) {
-		return // written by an import or a repair
+	previous, current := model.LastEventID(before), model.LastEventID(after)
+	position := c.feed.table.Position(current)
+	if current == previous || position != "" && position <= c.feed.table.Position(previous) {
+		return // an import or a repair wrote the record
 	}
 	event, err := model.DecodeEvent(model.Reader{Record: after})
 	if err != nil {
-		c.feed.unreadable(err)
+		c.feed.logUnreadable(err)
 		return
 	}
-	for _, of := range topics {
+	for _, t := range topics {
 		change := OrderChange{OrderID: event.OrderID, Event: event, Position: position, Customer: commerce.CustomerID(customer)}
-		c.feed.deliver(of, change.withOrder(c.image(string(event.OrderID), event.At)))
+		c.feed.deliver(t, change.withOrder(c.orderAt(string(event.OrderID), event.At)))
 	}
 }
 
-// header delivers an order record that was written without an event.
-func (c *changes) header(id string, before, after model.Record) {
-	was, is := model.Reader{Record: before}, model.Reader{Record: after}
-	if after != nil && (is.Number(model.AttrVersion) > was.Number(model.AttrVersion) || before != nil && model.SameRecord(before, after)) {
+// deliverOrderRecord delivers an order record that was written without an event.
+func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) {
+	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
+	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.SameRecord(before, after)) {
 		return
 	}
-	of, customers := topic{topicOrder, id}, map[string]bool{}
-	wanted := c.feed.subscribed(of)
-	for _, customer := range []string{was.Text(model.AttrCustomerID), is.Text(model.AttrCustomerID)} {
-		if customer != "" && c.feed.subscribed(topic{topicCustomer, customer}) {
-			customers[customer], wanted = true, true
+	orderTopic, customers := topic{topicOrder, id}, map[string]bool{}
+	subscribed := c.feed.hasSubscriptions(orderTopic)
+	for _, customer := range []string{previous.Text(model.AttrCustomerID), current.Text(model.AttrCustomerID)} {
+		if customer != "" && c.feed.hasSubscriptions(topic{topicCustomer, customer}) {
+			customers[customer], subscribed = true, true
 		}
 	}
-	moved := after != nil && is.Text("status") != was.Text("status")
-	if !wanted && (!moved || !c.feed.statusSubscribed()) {
+	statusChanged := after != nil && current.Text("status") != previous.Text("status")
+	if !subscribed && (!statusChanged || !c.feed.hasStatusSubscriptions()) {
 		return
 	}
 	change := OrderChange{OrderID: commerce.OrderID(id)}
 	if after != nil {
 		order, err := c.feed.table.DecodeOrder(model.Reader{Record: after})
 		if err != nil {
-			c.feed.unreadable(err)
+			c.feed.logUnreadable(err)
 			return
 		}
 		change = change.withOrder(order)
 	}
-	c.feed.deliver(of, change)
+	c.feed.deliver(orderTopic, change)
 	for customer := range customers {
-		own := change
-		if after != nil && customer != is.Text(model.AttrCustomerID) {
-			own.Order, own.Customer = nil, "" // the order belongs to another customer now
+		visible := change
+		if after != nil && customer != current.Text(model.AttrCustomerID) {
+			visible.Order, visible.Customer = nil, "" // the order belongs to another customer now
 		}
-		c.feed.deliver(topic{topicCustomer, customer}, own)
+		c.feed.deliver(topic{topicCustomer, customer}, visible)
 	}
-	if moved {
+	if statusChanged {
 		c.feed.deliverStatus(change.Order.Status, change)
 	}
 }
 
-// image returns the order right after the change at that time, or nil if the source did not report
-// it. Changes of one order have different times.
-func (c *changes) image(order string, at time.Time) *commerce.Order {
+// orderAt returns the order right after its change at the given time. It returns nil if the source
+// did not report the order's record. Changes of one order have different times.
+func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
 		for _, r := range c.after {
 			k := model.KeyOf(r)
 			if strings.HasPrefix(k.PK, model.EntityOrder.PK.Literal()) && k.SK == string(model.EntityOrder.SK) ||
 				strings.HasPrefix(k.PK, model.EntityCustomerOrder.PK.Literal()) && strings.HasPrefix(k.SK, model.EntityCustomerOrder.SK.Literal()) {
-				is := model.Reader{Record: r}
-				id := is.Text("orderId")
+				id := model.TextOf(r, "orderId")
 				c.images[id] = append(c.images[id], r)
 			}
 		}
 	}
 	byTime, decoded := c.orders[order]
-	if !decoded { // each record is decoded once, however many changes the order has
+	if !decoded { // decode each record once for all changes of the order
 		byTime = make(map[int64]*commerce.Order, len(c.images[order]))
 		for _, r := range c.images[order] {
 			if o, err := c.feed.table.DecodeOrder(model.Reader{Record: r}); err == nil && byTime[o.UpdatedAt.UnixNano()] == nil {
@@ -171,16 +171,16 @@ func (c *changes) image(order string, at time.Time) *commerce.Order {
 	return byTime[at.UnixNano()]
 }
 
-// subscribed reports whether a topic has subscriptions. The caller holds mu.
-func (f *Feed) subscribed(t topic) bool { return len(f.subscriptions[t]) > 0 }
+// hasSubscriptions reports whether a topic has subscriptions. The caller holds mu.
+func (f *Feed) hasSubscriptions(t topic) bool { return len(f.subscriptions[t]) > 0 }
 
-// statusSubscribed reports whether any status has subscriptions. The caller holds mu.
-func (f *Feed) statusSubscribed() bool {
-	if f.subscribed(statusTopic(0)) {
+// hasStatusSubscriptions reports whether any status has subscriptions. The caller holds mu.
+func (f *Feed) hasStatusSubscriptions() bool {
+	if f.hasSubscriptions(statusTopic(0)) {
 		return true
 	}
 	for _, status := range commerce.Statuses() {
-		if f.subscribed(statusTopic(status)) {
+		if f.hasSubscriptions(statusTopic(status)) {
 			return true
 		}
 	}
@@ -191,7 +191,8 @@ func (f *Feed) statusSubscribed() bool {
 // The caller holds mu.
 func (f *Feed) deliver(t topic, change OrderChange) {
 	list := f.subscriptions[t]
-	// From the end: detach replaces a subscription with the last one, which has the change already.
+	// Iterate backwards: detach moves the last subscription, which already has the change, to the
+	// index of the removed one.
 	for i := len(list) - 1; i >= 0; i-- {
 		if s := list[i]; !s.deliver(change) {
 			f.detach(s)

@@ -10,46 +10,48 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// The limits that tests reach.
+// Limits for tests.
 const (
 	MaxBacklog = maxBacklog
 	MinBacklog = minBacklog
 )
 
-// Run is a run, for sources in tests.
-type Run = run
+// Run exports sourceRun for sources in tests.
+type Run = sourceRun
 
-// Ready is ready.
-func (r *run) Ready() { r.ready() }
+// Ready exports ready.
+func (r *sourceRun) Ready() { r.ready() }
 
-// Changed is changed.
-func (r *run) Changed(before, after []map[string]types.AttributeValue) { r.changed(before, after) }
+// Changed exports changed.
+func (r *sourceRun) Changed(before, after []map[string]types.AttributeValue) {
+	r.changed(before, after)
+}
 
-// Gap is gap.
-func (r *run) Gap(why error) { r.gap(why) }
+// Gap exports gap.
+func (r *sourceRun) Gap(cause error) { r.gap(cause) }
 
-// SourceFunc is a source in a test.
+// SourceFunc adapts a function to Source.
 type SourceFunc func(ctx context.Context, table string, r *Run) error
 
-func (watch SourceFunc) watch(ctx context.Context, t *table.Table, r *run) error {
+func (watch SourceFunc) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	return watch(ctx, t.Name, r)
 }
 
-// Poll is Next without waiting. It reports false if there is no change. The errors of catchUp are
-// not wrapped, so that no test takes one for the end of a slow subscription.
+// Poll is Next without waiting. It reports false if there is no change. It does not wrap the errors
+// of catchUp, so that no test confuses them with a full queue.
 func (s *Subscription) Poll(ctx context.Context) (OrderChange, bool, error) {
-	change, found, err := s.next()
+	change, found, err := s.tryNext()
 	for err == nil && !found && s.mustCatchUp() {
 		if err := s.catchUp(ctx); err != nil {
 			return OrderChange{}, false, errors.New("catch up: " + err.Error())
 		}
-		change, found, err = s.next()
+		change, found, err = s.tryNext()
 	}
 	return change, found, err
 }
 
-// Backlog returns how many events from timelines are held for the subscription.
+// Backlog returns the number of events in the subscription's backlog.
 func (s *Subscription) Backlog() int { return len(s.backlog) }
 
-// Backlog returns the count of events from timelines for all subscriptions.
+// Backlog returns the counter of the events in all backlogs.
 func (f *Feed) Backlog() *atomic.Int64 { return &f.backlog }

@@ -13,8 +13,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderChange is a change of an order, as it is delivered to subscribers. All subscribers share the
-// values it points to, and must not write to them.
+// OrderChange is a change of an order that is delivered to subscribers. All subscribers share the
+// values that it points to and must not modify them.
 type OrderChange struct {
 	OrderID commerce.OrderID
 	// Event is the change's entry in the order's timeline. It is nil if other software changed the
@@ -23,9 +23,9 @@ type OrderChange struct {
 	// Position is the ID of the event that a subscription can resume after. It is empty for changes
 	// by other software.
 	Position commerce.EventID
-	// Order is the order right after the change. If it is nil, the order has to be read.
+	// This is the order right after the change. If it is nil, the subscriber must read the order.
 	Order *commerce.Order
-	// Customer owns the order after the change. It is empty if the source does not tell.
+	// Customer owns the order after the change. It is empty if the source did not report it.
 	Customer commerce.CustomerID
 }
 
@@ -45,81 +45,81 @@ var (
 	ErrClosed = errors.New("the subscription is closed")
 )
 
-// The limits of a feed.
+// Limits of a feed.
 const (
-	// defaultBuffer is the capacity of a subscription's queue.
-	defaultBuffer = 256
-	// maxTimelines is how many timelines of one customer's orders are read at the same time.
+	// defaultQueueCapacity is the default capacity of a subscription's queue.
+	defaultQueueCapacity = 256
+	// maxTimelines is the maximum number of timelines that one subscription reads concurrently.
 	maxTimelines = 16
-	// maxBacklog is how many events from timelines are held for all subscriptions together, some
-	// 50 MB. Beyond it each subscription gets minBacklog events at a time, and reads again when they
-	// are delivered.
+	// maxBacklog limits the events from timelines that all subscriptions hold together, about 50 MB.
+	// Beyond it each subscription holds minBacklog events at a time, and reads more after their
+	// delivery.
 	maxBacklog = 100_000
 	minBacklog = 32
 )
 
 // Options configure a feed.
 type Options struct {
-	// Log gets a line when the source fails, and for each record that cannot be read; nil for none.
+	// Log gets a line when the source fails, and for each record that cannot be read. It may be nil.
 	Log *slog.Logger
-	// Buffer is the capacity of a subscription's queue; 256 if it is 0. A subscription whose queue
-	// is full is ended.
+	// Buffer is the capacity of a subscription's queue, 256 if it is 0. If its queue is full, a
+	// subscription ends with ErrTooSlow.
 	Buffer int
-	// Reading waits until the caller of a context can read timelines, and returns what ends that;
-	// nil for no limit. Its error is that of the context.
+	// Reading acquires a slot for reading timelines. It waits until the caller of the context may
+	// read, and returns a function that releases the slot. If the context ends first, it returns the
+	// context's error. If Reading is nil, reads are not limited.
 	Reading func(context.Context) (done func(), err error)
 }
 
-// Feed delivers the changes of a table, whether this program or other software makes them. However
-// many subscriptions there are, it reads each shard of the table's stream once. Without a
-// subscription it reads nothing. It is safe for concurrent use.
+// Feed delivers the changes of a table, both by this program and by other software. It reads each
+// shard of the table's stream once for all subscriptions. Without subscriptions it reads nothing.
+// It is safe for concurrent use.
 //
 // # Each event once, in order
 //
-// The IDs of a customer's events rise in the order of the commits; the record of the customer's
-// last event enforces it. The changes of that record in the stream are these events, one by one.
-// Each event is delivered to subscriptions to the customer and to the event's order.
+// The IDs of a customer's events increase in the order of the commits. The record of the customer's
+// last event enforces this order. The changes of that record in the stream are these events, one by
+// one. Each event is delivered to subscriptions to the customer and to the event's order.
 //
-// A subscription registers first and reads the ID of the last event afterwards. Events up to that
-// ID were committed before, and are read from the timelines if the subscriber asks for them. Events
-// with a higher ID were committed later, and come with the stream. After a gap in the stream the
-// subscription does the same again.
+// A subscription registers first and then reads the ID of the last event. Events up to that ID were
+// committed before. If the subscriber resumes after an earlier event, they are read from the
+// timelines. Events with a higher ID were committed later and arrive with the stream. After a gap
+// in the stream, the subscription reads the ID of the last event and the missed events again.
 //
-// A subscription to a status has no timeline to read. It may deliver changes from just before it
-// began that the stream had not delivered yet.
+// A subscription to a status has no timeline. Its first changes may be from just before it began,
+// if the stream had not delivered them yet.
 //
-// Changes by other software have no place in that order. Each is delivered once, to the
-// subscriptions of that moment, and is not found in the timelines afterwards.
+// Changes by other software have no position in that order. Each is delivered once, to the
+// subscriptions that exist at that time. It cannot be read from the timelines later.
 //
 // # Memory
 //
-// An idle subscription takes some 500 bytes and no goroutine. The queue of a slow one is bounded.
+// An idle subscription takes about 500 bytes and no goroutine. The queue of a slow subscriber is
+// bounded.
 type Feed struct {
-	table  *table.Table
-	source Source
-	log    *slog.Logger
-	buffer int
-	// reading is Options.Reading.
-	reading func(context.Context) (done func(), err error)
-	// backlog is how many events from timelines are held for subscriptions.
+	table         *table.Table
+	source        Source
+	log           *slog.Logger
+	queueCapacity int
+	// acquireRead is Options.Reading.
+	acquireRead func(context.Context) (done func(), err error)
+	// backlog is the number of events from timelines that all subscriptions hold.
 	backlog atomic.Int64
-	// runs are the goroutines that read the source.
+	// runs waits for the goroutines that read the source.
 	runs sync.WaitGroup
 
-	// mu may be held while a Subscription's own lock is taken, and not the other way round. Nothing
-	// is read while it is held.
-	mu            sync.Mutex
-	closed        bool
-	run           *run
-	subscriptions map[topic][]*Subscription
-	count         int
+	// mu is acquired before a Subscription's mu, never after it. No request is sent while mu is held.
+	mu                sync.Mutex
+	closed            bool
+	run               *sourceRun
+	subscriptions     map[topic][]*Subscription
+	subscriptionCount int
 }
 
 // topic is the subject of a subscription.
 type topic struct {
 	kind topicKind
-	// id is the ID of the order or the customer, or the name of the status. It is empty for all
-	// statuses.
+	// id is an order ID, a customer ID or the name of a status. It is empty for all statuses.
 	id string
 }
 
@@ -131,29 +131,28 @@ const (
 	topicStatus
 )
 
-// Open returns a feed of a table. It reads nothing before the first subscription.
+// Open returns a feed of a table. The feed reads nothing before the first subscription.
 func Open(t *table.Table, source Source, opts Options) *Feed {
 	f := &Feed{
-		table: t.Strong(), source: source, log: opts.Log, buffer: opts.Buffer,
-		reading: opts.Reading, subscriptions: map[topic][]*Subscription{},
+		table: t.Strong(), source: source, log: opts.Log, queueCapacity: opts.Buffer,
+		acquireRead: opts.Reading, subscriptions: map[topic][]*Subscription{},
 	}
-	if f.reading == nil {
-		f.reading = func(context.Context) (func(), error) { return func() {}, nil }
+	if f.acquireRead == nil {
+		f.acquireRead = func(context.Context) (func(), error) { return func() {}, nil }
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
-	if f.buffer <= 0 {
-		f.buffer = defaultBuffer
+	if f.queueCapacity <= 0 {
+		f.queueCapacity = defaultQueueCapacity
 	}
 	return f
 }
 
 // Order subscribes to one order, which need not exist yet. If after is not empty, the subscription
-// begins after that event of the order's timeline.
-//
-// Errors: commerce.InvalidError if after is not an event of the order that has a position,
-// ErrUnavailable if the table has no stream, those of table.Failed.
+// begins after that event of the order's timeline. It returns commerce.InvalidError if after is not
+// an event of the order that has a position, and table.ErrNoStream if the table has no stream.
+// Other errors are wrapped by table.Failed.
 func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityOrderEvent.PK.Key(string(id))
 	if err != nil {
@@ -163,10 +162,10 @@ func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.Ev
 }
 
 // CustomerOrders subscribes to all orders of one customer. If after is not empty, the subscription
-// begins after that event of any of the customer's orders.
-//
-// Errors: as Order's. If too much has happened since after, commerce.InvalidError asks to read the
-// orders instead.
+// begins after that event of any of the customer's orders. It returns commerce.InvalidError if
+// after is not an event of these orders that has a position, or if too many events have followed
+// it. It returns table.ErrNoStream if the table has no stream. Other errors are wrapped by
+// table.Failed.
 func (f *Feed) CustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityLastEvent.PK.Key(string(id))
 	if err != nil {
@@ -175,9 +174,8 @@ func (f *Feed) CustomerOrders(ctx context.Context, id commerce.CustomerID, after
 	return f.subscribe(ctx, topic{topicCustomer, string(id)}, &customerHistory{feed: f, partition: partition}, after)
 }
 
-// OrderStatus subscribes to orders that change to a status, or to any status if it is zero.
-//
-// Errors: as Order's.
+// OrderStatus subscribes to orders that change to a status, or to any status if status is zero. It
+// returns table.ErrNoStream if the table has no stream. Other errors are wrapped by table.Failed.
 func (f *Feed) OrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
 	return f.subscribe(ctx, statusTopic(status), nil, "")
 }
@@ -189,7 +187,7 @@ func statusTopic(status commerce.Status) topic {
 	return topic{topicStatus, status.String()}
 }
 
-// subscribe begins a subscription.
+// subscribe begins a subscription. It waits until the source is ready.
 func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce.EventID) (*Subscription, error) {
 	s := &Subscription{feed: f, topic: t, history: h, wake: make(chan struct{}, 1)}
 	run, err := f.attach(s)
@@ -212,8 +210,8 @@ func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce
 	return s, nil
 }
 
-// attach registers a subscription. The first one starts the reading of the source.
-func (f *Feed) attach(s *Subscription) (*run, error) {
+// attach registers a subscription and returns the current run. The first subscription starts a run.
+func (f *Feed) attach(s *Subscription) (*sourceRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -221,14 +219,14 @@ func (f *Feed) attach(s *Subscription) (*run, error) {
 	}
 	s.index = len(f.subscriptions[s.topic])
 	f.subscriptions[s.topic] = append(f.subscriptions[s.topic], s)
-	f.count++
+	f.subscriptionCount++
 	if f.run == nil {
 		f.run = f.start()
 	}
 	return f.run, nil
 }
 
-// detach removes a subscription. The last one ends the reading of the source. The caller holds mu.
+// detach removes a subscription. Removing the last one ends the run. The caller holds mu.
 func (f *Feed) detach(s *Subscription) {
 	list := f.subscriptions[s.topic]
 	if s.index >= len(list) || list[s.index] != s {
@@ -240,13 +238,13 @@ func (f *Feed) detach(s *Subscription) {
 	if f.subscriptions[s.topic] = list[:end]; end == 0 {
 		delete(f.subscriptions, s.topic)
 	}
-	if f.count--; f.count == 0 && f.run != nil {
+	if f.subscriptionCount--; f.subscriptionCount == 0 && f.run != nil {
 		f.run.cancel()
 		f.run = nil
 	}
 }
 
-// Close ends the feed and all its subscriptions, and waits until nothing is read any more.
+// Close ends the feed and all its subscriptions, and waits for the goroutines that read the source.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -274,11 +272,11 @@ func (f *Feed) endAll(err error, match func(topic) bool) {
 	}
 }
 
-// Subscriptions returns how many subscriptions there are.
+// Subscriptions returns the number of subscriptions.
 func (f *Feed) Subscriptions() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.count
+	return f.subscriptionCount
 }
 
 func (t topic) String() string {

@@ -14,10 +14,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
-// 5,000 idle subscriptions take a bounded amount of memory, and no goroutine each. Nothing is left
-// when they are closed.
+// Idle subscriptions take a bounded amount of memory and no goroutine. Nothing is left after they
+// are closed.
 func TestIdleSubscriptions(t *testing.T) {
-	const subscriptions, most = 5_000, 1_000 // bytes each; some 500 were measured
+	const subscriptions, maxBytes = 5_000, 1_000 // a subscription takes about 500 bytes
 	engine := embedded.New()
 	orders := table.OpenTable(engine.Client(), "t", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
 	feed := Open(orders, Observed(engine), Options{})
@@ -41,13 +41,13 @@ func TestIdleSubscriptions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := (heap() - before) / subscriptions; took > most {
-		t.Errorf("a subscription takes %d bytes, want %d at most", took, most)
+	if bytes := (heap() - before) / subscriptions; bytes > maxBytes {
+		t.Errorf("a subscription takes %d bytes, want at most %d", bytes, maxBytes)
 	} else {
-		t.Logf("a subscription takes %d bytes", took)
+		t.Logf("a subscription takes %d bytes", bytes)
 	}
 	if n := runtime.NumGoroutine() - goroutines; n > 0 {
-		t.Errorf("%d goroutines more", n)
+		t.Errorf("the subscriptions take %d goroutines", n)
 	}
 	for _, s := range idle {
 		s.Close()
@@ -57,21 +57,21 @@ func TestIdleSubscriptions(t *testing.T) {
 	}
 }
 
-// The pauses after failures grow up to a bound, and are never zero.
+// The pauses after failures grow up to a maximum, and are never zero.
 func TestPausesAfterFailures(t *testing.T) {
-	r := &shardReader{streamReader: &streamReader{streamed: &streamed{opts: StreamOptions{ShortestPause: 250 * time.Millisecond}}}}
+	r := &shardReader{streamReader: &streamReader{streamSource: &streamSource{opts: StreamOptions{ShortestPause: 250 * time.Millisecond}}}}
 	for failures := 1; failures < 100; failures++ {
-		most := 250 * time.Millisecond << min(failures, 6)
-		if got := r.pauseAfter(failures); got < most/2 || got > most || got > 16*time.Second {
-			t.Errorf("%s after %d failures", got, failures)
+		maximum := 250 * time.Millisecond << min(failures, 6)
+		if got := r.retryPause(failures); got < maximum/2 || got > maximum || got > 16*time.Second {
+			t.Errorf("the pause is %s after %d failures", got, failures)
 		}
 	}
 }
 
-// A panic while a shard is read is an error.
+// A panic while a shard is read becomes an error.
 func TestPanicInShardReader(t *testing.T) {
-	r := &shardReader{streamReader: &streamReader{streamed: &streamed{}}, shard: &shard{}}
+	r := &shardReader{streamReader: &streamReader{streamSource: &streamSource{}}, shard: &shard{}}
 	if err := r.read(context.Background()); err == nil {
-		t.Error("a reader without a client got no error")
+		t.Error("got no error from a reader without a client")
 	}
 }

@@ -25,11 +25,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// guard ends tests that would hang. Nothing is measured by it.
+// guard ends tests that hang. No test waits for it to pass.
 const guard = 60 * time.Second
 
-// followed is a shop whose changes are followed.
-type followed struct {
+// fixture has a store and a feed of its changes.
+type fixture struct {
 	t     testing.TB
 	db    *dynamodb.Client
 	table string
@@ -38,12 +38,12 @@ type followed struct {
 	ctx   context.Context
 }
 
-// newFollowed has customers c1 and c2 and product p1, a million pieces of it.
-func newFollowed(t testing.TB, db *dynamodb.Client, opts feed.Options) *followed {
+// newFixture returns a store with customers c1 and c2 and a stock of a million p1.
+func newFixture(t testing.TB, db *dynamodb.Client, opts feed.Options) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), guard)
 	t.Cleanup(cancel)
-	f := &followed{t: t, db: db, table: storetest.TableName(), ctx: ctx}
+	f := &fixture{t: t, db: db, table: storetest.TableName(), ctx: ctx}
 	f.store = storetest.NewTable(t, db, dynamo.Options{Table: f.table})
 	price, err := commerce.ParseMoney("1.00", "USD")
 	if err != nil {
@@ -60,7 +60,7 @@ func newFollowed(t testing.TB, db *dynamodb.Client, opts feed.Options) *followed
 
 var caller = change.Caller{Name: "tester"}
 
-func (f *followed) place(customer commerce.CustomerID) commerce.OrderID {
+func (f *fixture) placeOrder(customer commerce.CustomerID) commerce.OrderID {
 	f.t.Helper()
 	o, err := f.store.PlaceOrder(f.ctx, caller, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p1", Quantity: 1}}})
 	if err != nil {
@@ -69,22 +69,22 @@ func (f *followed) place(customer commerce.CustomerID) commerce.OrderID {
 	return o.ID
 }
 
-// set changes how many pieces an order has: a change of no status.
-func (f *followed) set(id commerce.OrderID, quantity int) {
+// setQuantity changes the quantity of an order's item. The order's status stays the same.
+func (f *fixture) setQuantity(id commerce.OrderID, quantity int) {
 	f.t.Helper()
 	if _, err := f.store.SetOrderItem(f.ctx, caller, commerce.OrderItemChange{OrderID: id, SKU: "p1", Quantity: quantity}); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func (f *followed) move(id commerce.OrderID, to commerce.Status) {
+func (f *fixture) moveOrder(id commerce.OrderID, to commerce.Status) {
 	f.t.Helper()
 	if _, err := f.store.MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: to}); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func (f *followed) timeline(id commerce.OrderID) []commerce.EventID {
+func (f *fixture) timeline(id commerce.OrderID) []commerce.EventID {
 	f.t.Helper()
 	page, err := dynamo.ReadPage(f.ctx, f.store.Consistent(), model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}})
 	if err != nil {
@@ -97,22 +97,22 @@ func (f *followed) timeline(id commerce.OrderID) []commerce.EventID {
 	return ids
 }
 
-func (f *followed) order(id commerce.OrderID, after commerce.EventID) *feed.Subscription {
+func (f *fixture) subscribeOrder(id commerce.OrderID, after commerce.EventID) *feed.Subscription {
 	f.t.Helper()
-	return f.following(f.feed.Order(f.ctx, id, after))
+	return f.mustSubscribe(f.feed.Order(f.ctx, id, after))
 }
 
-func (f *followed) customer(id commerce.CustomerID, after commerce.EventID) *feed.Subscription {
+func (f *fixture) subscribeCustomer(id commerce.CustomerID, after commerce.EventID) *feed.Subscription {
 	f.t.Helper()
-	return f.following(f.feed.CustomerOrders(f.ctx, id, after))
+	return f.mustSubscribe(f.feed.CustomerOrders(f.ctx, id, after))
 }
 
-func (f *followed) status(status commerce.Status) *feed.Subscription {
+func (f *fixture) subscribeStatus(status commerce.Status) *feed.Subscription {
 	f.t.Helper()
-	return f.following(f.feed.OrderStatus(f.ctx, status))
+	return f.mustSubscribe(f.feed.OrderStatus(f.ctx, status))
 }
 
-func (f *followed) following(w *feed.Subscription, err error) *feed.Subscription {
+func (f *fixture) mustSubscribe(w *feed.Subscription, err error) *feed.Subscription {
 	f.t.Helper()
 	if err != nil {
 		f.t.Fatal(err)
@@ -121,7 +121,7 @@ func (f *followed) following(w *feed.Subscription, err error) *feed.Subscription
 	return w
 }
 
-func (f *followed) next(w *feed.Subscription) feed.OrderChange {
+func (f *fixture) next(w *feed.Subscription) feed.OrderChange {
 	f.t.Helper()
 	change, err := w.Next(f.ctx)
 	if err != nil {
@@ -130,8 +130,9 @@ func (f *followed) next(w *feed.Subscription) feed.OrderChange {
 	return change
 }
 
-// told says what a change was.
-func told(c feed.OrderChange) string {
+// describeChange describes a change: the type of its event, or what other software did to the
+// order.
+func describeChange(c feed.OrderChange) string {
 	if c.Event == nil {
 		if c.Order == nil {
 			return "gone"
@@ -141,115 +142,115 @@ func told(c feed.OrderChange) string {
 	return string(c.Event.Type)
 }
 
-// wants reads as many changes as want has words.
-func (f *followed) wants(w *feed.Subscription, want string) {
+// expectChanges reads changes and compares them with want, a list of their descriptions.
+func (f *fixture) expectChanges(w *feed.Subscription, want string) {
 	f.t.Helper()
 	var got []string
 	for range strings.Split(want, ", ") {
-		got = append(got, told(f.next(w)))
+		got = append(got, describeChange(f.next(w)))
 	}
 	if text := strings.Join(got, ", "); text != want {
-		f.t.Errorf("told: %s\nwant: %s", text, want)
+		f.t.Errorf("got:  %s\nwant: %s", text, want)
 	}
 }
 
-// nothing tells that nothing waits for followers: what is done next is what they are told next.
-func (f *followed) nothing(ws ...*feed.Subscription) {
+// expectNoChange checks that no change is waiting for the subscriptions.
+func (f *fixture) expectNoChange(ws ...*feed.Subscription) {
 	f.t.Helper()
 	for _, w := range ws {
 		ctx, cancel := context.WithCancel(f.ctx)
 		cancel()
-		// A context that has ended gives what is at hand all the same.
+		// Next returns a waiting change even if the context has ended.
 		if c, err := w.Next(ctx); err == nil {
-			f.t.Errorf("told %s", told(c))
+			f.t.Errorf("got %s, want no change", describeChange(c))
 		}
 	}
 }
 
-func TestAnOrderIsFollowed(t *testing.T) {
+func TestOrderSubscription(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		before := f.place("c1")
-		f.set(before, 2)
-		w, other := f.order(before, ""), f.order(f.place("c1"), "")
-		f.set(before, 3)
-		f.move(before, commerce.Confirmed)
-		f.move(before, commerce.Cancelled)
-		f.wants(w, "item_set, confirmed, cancelled")
-		f.nothing(w, other)
+		f := newFixture(t, db, feed.Options{})
+		before := f.placeOrder("c1")
+		f.setQuantity(before, 2)
+		w, other := f.subscribeOrder(before, ""), f.subscribeOrder(f.placeOrder("c1"), "")
+		f.setQuantity(before, 3)
+		f.moveOrder(before, commerce.Confirmed)
+		f.moveOrder(before, commerce.Cancelled)
+		f.expectChanges(w, "item_set, confirmed, cancelled")
+		f.expectNoChange(w, other)
 		last := f.timeline(before)[4]
-		if again := f.order(before, last); again != nil {
-			f.nothing(again)
+		if again := f.subscribeOrder(before, last); again != nil {
+			f.expectNoChange(again)
 		}
 	})
 }
 
-// What is told carries the order as that very change left it.
-func TestTheOrderComesAlong(t *testing.T) {
+// A change has the order right after it.
+func TestChangesHaveTheOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		id := f.place("c1")
-		ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
+		f := newFixture(t, db, feed.Options{})
+		id := f.placeOrder("c1")
+		ofOrder, ofCustomer := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")
 		for quantity := 2; quantity < 10; quantity++ {
-			f.set(id, quantity)
+			f.setQuantity(id, quantity)
 		}
-		came := 0
+		withOrder := 0
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer} {
 			for quantity := 2; quantity < 10; quantity++ {
 				c := f.next(w)
 				if c.OrderID != id || c.Event == nil {
-					t.Fatalf("told of %s: %+v", c.OrderID, c)
+					t.Fatalf("got a change of %s: %+v", c.OrderID, c)
 				}
 				if c.Order != nil {
-					came++
+					withOrder++
 					if got := c.Order.Items[0].Quantity; got != quantity || c.Order.Version != quantity {
-						t.Errorf("version %d with %d pieces, want %d", c.Order.Version, got, quantity)
+						t.Errorf("version %d has the quantity %d, want %d", c.Order.Version, got, quantity)
 					}
 				}
 			}
 		}
-		if came == 0 {
-			t.Error("no order came along")
+		if withOrder == 0 {
+			t.Error("no change has an order")
 		}
 	})
 }
 
-func TestACustomersOrdersAreFollowed(t *testing.T) {
+func TestCustomerOrdersSubscription(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		old := f.place("c1")
-		w, other := f.customer("c1", ""), f.customer("c2", "")
-		fresh := f.place("c1")
-		f.set(old, 2)
-		f.move(fresh, commerce.Confirmed)
-		f.place("c2")
-		f.wants(w, "placed, item_set, confirmed")
-		f.wants(other, "placed")
-		f.nothing(w, other)
+		f := newFixture(t, db, feed.Options{})
+		old := f.placeOrder("c1")
+		w, other := f.subscribeCustomer("c1", ""), f.subscribeCustomer("c2", "")
+		fresh := f.placeOrder("c1")
+		f.setQuantity(old, 2)
+		f.moveOrder(fresh, commerce.Confirmed)
+		f.placeOrder("c2")
+		f.expectChanges(w, "placed, item_set, confirmed")
+		f.expectChanges(other, "placed")
+		f.expectNoChange(w, other)
 	})
 }
 
-func TestStatusesAreFollowed(t *testing.T) {
+func TestStatusSubscription(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		all, pending, cancelled := f.status(0), f.status(commerce.Pending), f.status(commerce.Cancelled)
-		id := f.place("c1")
-		f.set(id, 2)
-		f.move(id, commerce.Confirmed)
-		f.move(id, commerce.Cancelled)
-		f.wants(all, "placed, confirmed, cancelled")
-		f.wants(pending, "placed")
-		f.wants(cancelled, "cancelled")
-		f.nothing(all, pending, cancelled)
+		f := newFixture(t, db, feed.Options{})
+		all, pending, cancelled := f.subscribeStatus(0), f.subscribeStatus(commerce.Pending), f.subscribeStatus(commerce.Cancelled)
+		id := f.placeOrder("c1")
+		f.setQuantity(id, 2)
+		f.moveOrder(id, commerce.Confirmed)
+		f.moveOrder(id, commerce.Cancelled)
+		f.expectChanges(all, "placed, confirmed, cancelled")
+		f.expectChanges(pending, "placed")
+		f.expectChanges(cancelled, "cancelled")
+		f.expectNoChange(all, pending, cancelled)
 	})
 }
 
-// Other software writes no events, and knows no versions.
-func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
+// Other software may write orders without events and versions.
+func TestExternalChangesAreDelivered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		id := f.place("c1")
-		ofOrder, ofCustomer, pending, shipped := f.order(id, ""), f.customer("c1", ""), f.status(commerce.Pending), f.status(commerce.Shipped)
+		f := newFixture(t, db, feed.Options{})
+		id := f.placeOrder("c1")
+		ofOrder, ofCustomer, pending, shipped := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", ""), f.subscribeStatus(commerce.Pending), f.subscribeStatus(commerce.Shipped)
 		k := storetest.ItemKey("ORDER#"+string(id), "#METADATA")
 		out, err := db.GetItem(f.ctx, &dynamodb.GetItemInput{TableName: &f.table, Key: k})
 		if err != nil {
@@ -272,92 +273,91 @@ func TestWhatOtherSoftwareWritesIsTold(t *testing.T) {
 		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: k}); err != nil {
 			t.Fatal(err)
 		}
-		f.wants(ofOrder, "written pending, written shipped, gone")
-		f.wants(ofCustomer, "written pending, written shipped, gone")
-		f.wants(shipped, "written shipped")
-		f.nothing(ofOrder, ofCustomer, pending, shipped)
+		f.expectChanges(ofOrder, "written pending, written shipped, gone")
+		f.expectChanges(ofCustomer, "written pending, written shipped, gone")
+		f.expectChanges(shipped, "written shipped")
+		f.expectNoChange(ofOrder, ofCustomer, pending, shipped)
 	})
 }
 
-// A record that cannot be read is reported once, and what follows is told.
-func TestAnEventThatCannotBeReadIsLeftOut(t *testing.T) {
+// A record that cannot be read is logged once. Later changes are delivered.
+func TestUnreadableEventIsSkipped(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		var log storetest.Log
-		f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		id := f.place("c1")
+		f := newFixture(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		id := f.placeOrder("c1")
 		first := f.timeline(id)[0]
-		w, _ := f.order(id, ""), f.order(id, "")
+		w, _ := f.subscribeOrder(id, ""), f.subscribeOrder(id, "")
 		damaged := storetest.ItemKey("ORDER#"+string(id), "EVENT#7ZZZZZZZZZ0000000000000000")
 		if _, err := db.PutItem(f.ctx, &dynamodb.PutItemInput{TableName: &f.table, Item: damaged}); err != nil {
 			t.Fatal(err)
 		}
-		f.set(id, 2)
-		f.wants(w, "item_set")
+		f.setQuantity(id, 2)
+		f.expectChanges(w, "item_set")
 		if n := log.Count("cannot be delivered"); n != 1 {
-			t.Errorf("it was reported %d times:\n%s", n, log.String())
+			t.Errorf("it was logged %d times:\n%s", n, log.String())
 		}
-		f.wants(f.order(id, first), "item_set")
+		f.expectChanges(f.subscribeOrder(id, first), "item_set")
 	})
 }
 
-func TestAFollowerGoesOnBehindAnEvent(t *testing.T) {
+func TestResumeAfterEvent(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		a := f.place("c1")
-		b := f.place("c1")
+		f := newFixture(t, db, feed.Options{})
+		a := f.placeOrder("c1")
+		b := f.placeOrder("c1")
 		for quantity := 2; quantity < 130; quantity++ { // more than a page
-			f.set(a, quantity)
+			f.setQuantity(a, quantity)
 		}
-		f.move(b, commerce.Confirmed)
+		f.moveOrder(b, commerce.Confirmed)
 		ids := f.timeline(a)
-		w := f.order(a, ids[1])
-		f.set(a, 1)
+		w := f.subscribeOrder(a, ids[1])
+		f.setQuantity(a, 1)
 		for i := 2; i < len(ids); i++ {
 			if c := f.next(w); c.Event.ID != ids[i] || c.OrderID != a {
-				t.Fatalf("told %s, want event %d, %s", c.Event.ID, i, ids[i])
+				t.Fatalf("got %s, want event %d, %s", c.Event.ID, i, ids[i])
 			}
 		}
-		f.wants(w, "item_set")
-		f.nothing(w)
+		f.expectChanges(w, "item_set")
+		f.expectNoChange(w)
 
-		w = f.customer("c1", ids[0])
-		f.move(b, commerce.Cancelled)
-		f.wants(w, "placed"+strings.Repeat(", item_set", 128)+", confirmed, item_set, cancelled")
-		f.nothing(w)
+		w = f.subscribeCustomer("c1", ids[0])
+		f.moveOrder(b, commerce.Cancelled)
+		f.expectChanges(w, "placed"+strings.Repeat(", item_set", 128)+", confirmed, item_set, cancelled")
+		f.expectNoChange(w)
 	})
 }
 
-// A Next that is interrupted while it reads what was missed loses nothing of it.
-func TestANextThatIsInterruptedIsMadeAgain(t *testing.T) {
+// A call of Next that is cancelled while it reads missed events loses none of them.
+func TestCancelledNextLosesNoEvent(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{Buffer: 3})
-		id := f.place("c1")
+		f := newFixture(t, db, feed.Options{Buffer: 3})
+		id := f.placeOrder("c1")
 		first := f.timeline(id)[0]
-		f.set(id, 2)
-		ofOrder, ofCustomer, seen := f.order(id, first), f.customer("c1", first), f.order(id, "")
+		f.setQuantity(id, 2)
+		ofOrder, ofCustomer, seen := f.subscribeOrder(id, first), f.subscribeCustomer("c1", first), f.subscribeOrder(id, "")
 		for quantity := 3; quantity < 10; quantity++ {
-			f.set(id, quantity)
+			f.setQuantity(id, quantity)
 			f.next(seen)
 		}
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer} {
-			f.wants(w, "item_set")
-			f.nothing(w, w, w)
-			f.wants(w, "item_set"+strings.Repeat(", item_set", 6))
+			f.expectChanges(w, "item_set")
+			f.expectNoChange(w, w, w)
+			f.expectChanges(w, "item_set"+strings.Repeat(", item_set", 6))
 		}
 	})
 }
 
-// What happens while a follower reads what it missed of one order after the other is told once, and
-// in order.
-func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
+// Changes that are committed while a subscription reads missed events are delivered once and in
+// order.
+func TestChangesDuringCatchUp(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		orders := []commerce.OrderID{f.place("c1"), f.place("c1")}
+		f := newFixture(t, db, feed.Options{})
+		orders := []commerce.OrderID{f.placeOrder("c1"), f.placeOrder("c1")}
 		first := f.timeline(orders[0])[0]
-		f.set(orders[0], 2)
-		f.set(orders[1], 2)
-		// Behind the first timeline that is read, both orders change, before the second one is
-		// read.
+		f.setQuantity(orders[0], 2)
+		f.setQuantity(orders[1], 2)
+		// Both orders change after the first timeline is read and before the second one is read.
 		var once sync.Once
 		var reading sync.Mutex
 		next := db.Options().HTTPClient
@@ -368,16 +368,16 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 					return nil, err
 				}
 				r.Body = io.NopCloser(bytes.NewReader(body))
-				at := slices.IndexFunc(orders, func(id commerce.OrderID) bool { return bytes.Contains(body, []byte("ORDER#"+id+`"`)) })
-				if at < 0 || !bytes.Contains(body, []byte("EVENT#"+first)) {
+				i := slices.IndexFunc(orders, func(id commerce.OrderID) bool { return bytes.Contains(body, []byte("ORDER#"+id+`"`)) })
+				if i < 0 || !bytes.Contains(body, []byte("EVENT#"+first)) {
 					return next.Do(r)
 				}
 				reading.Lock()
 				defer reading.Unlock()
 				res, err := next.Do(r)
 				once.Do(func() {
-					f.set(orders[at], 3)
-					f.set(orders[1-at], 3)
+					f.setQuantity(orders[i], 3)
+					f.setQuantity(orders[1-i], 3)
 				})
 				return res, err
 			})
@@ -388,8 +388,8 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 		}
 		f.feed = store.OpenFeed(storetest.Source(t, db), feed.Options{})
 		t.Cleanup(f.feed.Close)
-		w := f.customer("c1", first)
-		f.set(orders[0], 4)
+		w := f.subscribeCustomer("c1", first)
+		f.setQuantity(orders[0], 4)
 		var got []commerce.EventID
 		for range 6 {
 			got = append(got, f.next(w).Event.ID)
@@ -397,85 +397,85 @@ func TestChangesWhileAFollowerCatchesUp(t *testing.T) {
 		want := slices.Concat(f.timeline(orders[0]), f.timeline(orders[1]))
 		slices.Sort(want)
 		if !slices.Equal(got, want[1:]) {
-			t.Errorf("told\n%s\nwant\n%s", got, want[1:])
+			t.Errorf("got\n%s\nwant\n%s", got, want[1:])
 		}
 	})
 }
 
-// A last event is known since the program writes it. Before, there were timelines.
-func TestAFollowerGoesOnInATableWithoutLastEvents(t *testing.T) {
+// Tables of older versions have timelines, but no record of the last event.
+func TestResumeWithoutLastEventRecord(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		a, b := f.place("c1"), f.place("c1")
-		f.move(a, commerce.Confirmed)
+		f := newFixture(t, db, feed.Options{})
+		a, b := f.placeOrder("c1"), f.placeOrder("c1")
+		f.moveOrder(a, commerce.Confirmed)
 		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: storetest.ItemKey("CUSTOMER#c1", "LAST_EVENT")}); err != nil {
 			t.Fatal(err)
 		}
-		w := f.customer("c1", f.timeline(a)[0])
-		f.move(b, commerce.Cancelled)
-		f.wants(w, "placed, confirmed, cancelled")
-		f.nothing(w)
+		w := f.subscribeCustomer("c1", f.timeline(a)[0])
+		f.moveOrder(b, commerce.Cancelled)
+		f.expectChanges(w, "placed, confirmed, cancelled")
+		f.expectNoChange(w)
 	})
 }
 
-func TestAfterIsAnEventOfWhatIsFollowed(t *testing.T) {
+func TestInvalidAfter(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		a := f.place("c1")
-		b := f.place("c2")
-		f.set(a, 2)
-		for name, follow := range map[string]func() (*feed.Subscription, error){
+		f := newFixture(t, db, feed.Options{})
+		a := f.placeOrder("c1")
+		b := f.placeOrder("c2")
+		f.setQuantity(a, 2)
+		for name, subscribe := range map[string]func() (*feed.Subscription, error){
 			"an event of another order":    func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, f.timeline(b)[0]) },
-			"no event":                     func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "no") },
-			"an event that is not yet":     func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
-			"an order that is not":         func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
+			"not an event ID":              func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "no") },
+			"a future event":               func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
+			"a missing order":              func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
 			"an event of another customer": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", f.timeline(b)[0]) },
-			"no event of a customer":       func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
-			"an event of before the customer": func() (*feed.Subscription, error) {
+			"not an ID, for a customer":    func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
+			"an event before the first": func() (*feed.Subscription, error) {
 				return f.feed.CustomerOrders(f.ctx, "c1", "00000000000000000000000000")
 			},
-			"a customer who is not": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
+			"a missing customer": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
 		} {
-			_, err := follow()
+			_, err := subscribe()
 			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Argument != "after" {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
 		if n := f.feed.Subscriptions(); n != 0 {
-			t.Errorf("%d follow still", n)
+			t.Errorf("%d subscriptions are left", n)
 		}
 	})
 }
 
-// What a repair appends to a timeline is told like any other event, also to who comes back later:
-// once, with its id.
-func TestARepairedTimelineIsTold(t *testing.T) {
+// An event that a repair appends to a timeline is delivered once, like any other event. A
+// subscriber who resumes later gets it, too.
+func TestRepairEventIsDelivered(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		repaired, other := f.place("c1"), f.place("c1")
+		f := newFixture(t, db, feed.Options{})
+		repaired, other := f.placeOrder("c1"), f.placeOrder("c1")
 		r := storetest.RawTable{T: t, DB: db, Name: f.table, Store: f.store}
 		for _, k := range [][2]string{{"ORDER#" + string(repaired), "#METADATA"}, {"CUSTOMER#c1", "ORDER#" + string(repaired)}} {
 			r.Set(k[0], k[1], storetest.Item{"status": storetest.Str("delivered")})
 		}
 		last := f.timeline(other)[0]
-		ofOrder, ofCustomer := f.order(repaired, ""), f.customer("c1", last)
+		ofOrder, ofCustomer := f.subscribeOrder(repaired, ""), f.subscribeCustomer("c1", last)
 		if _, err := f.store.CheckRecords(f.ctx, check.Options{Repair: true, IndexLag: check.NoIndexLag}); err != nil {
 			t.Fatal(err)
 		}
-		f.wants(ofOrder, "imported")
-		f.wants(ofCustomer, "imported")
-		f.move(other, commerce.Cancelled)
-		f.wants(f.customer("c1", last), "imported, cancelled")
-		f.nothing(ofOrder)
+		f.expectChanges(ofOrder, "imported")
+		f.expectChanges(ofCustomer, "imported")
+		f.moveOrder(other, commerce.Cancelled)
+		f.expectChanges(f.subscribeCustomer("c1", last), "imported, cancelled")
+		f.expectNoChange(ofOrder)
 	})
 }
 
-// A clock that is far ahead makes ids that nothing comes behind. What happens after is told all the
-// same.
-func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
+// A server whose clock is far ahead creates event IDs above all later IDs. Later events are
+// delivered nevertheless.
+func TestFutureClockDoesNotStopDelivery(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		id := f.place("c1")
+		f := newFixture(t, db, feed.Options{})
+		id := f.placeOrder("c1")
 		ahead, err := dynamo.New(storetest.Undated(db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().AddDate(10, 0, 0) }})
 		if err != nil {
 			t.Fatal(err)
@@ -486,33 +486,34 @@ func TestAClockOfAFarFutureStopsNobody(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before := []*feed.Subscription{f.order(id, ""), f.customer("c1", "")}
+		before := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
 		change(2)
 		for _, w := range before {
-			f.wants(w, "item_set")
+			f.expectChanges(w, "item_set")
 		}
-		all := slices.Concat(before, []*feed.Subscription{f.order(id, ""), f.customer("c1", "")})
-		f.set(id, 3)
-		f.set(id, 4)
+		all := slices.Concat(before, []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")})
+		f.setQuantity(id, 3)
+		f.setQuantity(id, 4)
 		for _, w := range all {
-			f.wants(w, "item_set, item_set")
+			f.expectChanges(w, "item_set, item_set")
 		}
 	})
 }
 
-// Who does not take what is told is cut, gets what was told before, and can go on behind it.
-func TestASlowFollowerIsCut(t *testing.T) {
+// The subscription of a slow subscriber ends when its queue is full. The subscriber gets the queued
+// changes and can resume after them.
+func TestSlowSubscriptionEnds(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{Buffer: 3})
-		id := f.place("c1")
-		ofOrder, ofCustomer, seen, ofAll, quick := f.order(id, ""), f.customer("c1", ""), f.status(0), f.status(0), f.order(id, "")
+		f := newFixture(t, db, feed.Options{Buffer: 3})
+		id := f.placeOrder("c1")
+		ofOrder, ofCustomer, fastStatus, ofAll, fastOrder := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", ""), f.subscribeStatus(0), f.subscribeStatus(0), f.subscribeOrder(id, "")
 		for quantity := 2; quantity < 7; quantity++ {
-			f.set(id, quantity)
-			f.next(quick)
+			f.setQuantity(id, quantity)
+			f.next(fastOrder)
 		}
 		for range 5 {
-			f.place("c2")
-			f.next(seen) // the stream has delivered it to ofAll, too
+			f.placeOrder("c2")
+			f.next(fastStatus) // so the change is also in the queue of ofAll
 		}
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer, ofAll} {
 			var last commerce.EventID
@@ -523,60 +524,61 @@ func TestASlowFollowerIsCut(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if w == ofOrder {
-				f.wants(f.order(id, last), "item_set, item_set")
+				f.expectChanges(f.subscribeOrder(id, last), "item_set, item_set")
 			}
 		}
-		f.nothing(quick)
+		f.expectNoChange(fastOrder)
 	})
 }
 
-// Who is reading what was missed is not slow, however much happens meanwhile.
-func TestAFollowerThatCatchesUpIsNotCut(t *testing.T) {
+// A subscription that reads missed events is not ended for a full queue, however many changes
+// arrive in the meantime.
+func TestCatchingUpSubscriptionDoesNotEnd(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{Buffer: 3})
-		id := f.place("c1")
+		f := newFixture(t, db, feed.Options{Buffer: 3})
+		id := f.placeOrder("c1")
 		first := f.timeline(id)[0]
-		f.set(id, 2)
-		ofOrder, ofCustomer, seen := f.order(id, first), f.customer("c1", first), f.order(id, "")
+		f.setQuantity(id, 2)
+		ofOrder, ofCustomer, seen := f.subscribeOrder(id, first), f.subscribeCustomer("c1", first), f.subscribeOrder(id, "")
 		for quantity := 3; quantity < 13; quantity++ {
-			f.set(id, quantity)
-			f.next(seen) // the stream has told it
+			f.setQuantity(id, quantity)
+			f.next(seen) // so the change was also delivered to the other subscriptions
 		}
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer} {
-			f.wants(w, "item_set"+strings.Repeat(", item_set", 10))
+			f.expectChanges(w, "item_set"+strings.Repeat(", item_set", 10))
 		}
-		f.set(id, 1)
-		f.set(id, 2)
+		f.setQuantity(id, 1)
+		f.setQuantity(id, 2)
 		for _, w := range []*feed.Subscription{ofOrder, ofCustomer, seen} {
-			f.wants(w, "item_set, item_set")
-			f.nothing(w)
+			f.expectChanges(w, "item_set, item_set")
+			f.expectNoChange(w)
 		}
 	})
 }
 
-func TestFollowersLeave(t *testing.T) {
+func TestCloseSubscriptions(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		id := f.place("c1")
+		f := newFixture(t, db, feed.Options{})
+		id := f.placeOrder("c1")
 		var ws []*feed.Subscription
 		for range 10 {
-			ws = append(ws, f.order(id, ""), f.customer("c1", ""), f.status(0), f.status(commerce.Shipped))
+			ws = append(ws, f.subscribeOrder(id, ""), f.subscribeCustomer("c1", ""), f.subscribeStatus(0), f.subscribeStatus(commerce.Shipped))
 		}
 		for i := range ws {
 			w := ws[(i*7)%len(ws)]
 			w.Close()
 			w.Close()
 			if n := f.feed.Subscriptions(); n != len(ws)-1-i {
-				t.Errorf("%d follow, want %d", n, len(ws)-1-i)
+				t.Errorf("%d subscriptions, want %d", n, len(ws)-1-i)
 			}
 			if _, err := w.Next(f.ctx); !errors.Is(err, feed.ErrClosed) {
 				t.Errorf("got %v", err)
 			}
 		}
-		// The first after the last begins anew.
-		w := f.order(id, "")
-		f.set(id, 2)
-		f.wants(w, "item_set")
+		// The first subscription after the last was closed starts reading the source again.
+		w := f.subscribeOrder(id, "")
+		f.setQuantity(id, 2)
+		f.expectChanges(w, "item_set")
 
 		waiting := make(chan error)
 		go func() {
@@ -587,7 +589,7 @@ func TestFollowersLeave(t *testing.T) {
 		if err := <-waiting; !errors.Is(err, feed.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
-		w = f.order(id, "")
+		w = f.subscribeOrder(id, "")
 		f.feed.Close()
 		if _, err := w.Next(f.ctx); !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("got %v", err)

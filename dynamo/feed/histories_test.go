@@ -23,15 +23,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// lagging is a source that reports changes when the test says so, and has gaps when the test wants
-// them.
-type lagging struct {
+// laggingSource is a source that holds back changes until the test calls report. The test can also
+// make gaps.
+type laggingSource struct {
 	engine  feed.Observable
 	waiting []func()
 	run     *feed.Run
 }
 
-func (l *lagging) watch(ctx context.Context, table string, r *feed.Run) error {
+func (l *laggingSource) watch(ctx context.Context, table string, r *feed.Run) error {
 	l.run = r
 	l.waiting = nil
 	stop := l.engine.Observe(table, func(before, after []map[string]types.AttributeValue) {
@@ -43,8 +43,8 @@ func (l *lagging) watch(ctx context.Context, table string, r *feed.Run) error {
 	return nil
 }
 
-// report reports so many batches of changes.
-func (l *lagging) report(n int) {
+// report reports up to n batches of changes.
+func (l *laggingSource) report(n int) {
 	for range min(n, len(l.waiting)) {
 		next := l.waiting[0]
 		l.waiting = l.waiting[1:]
@@ -62,34 +62,35 @@ func orderTopic(id commerce.OrderID) topic { return topic{id: string(id)} }
 
 func customerTopic(id commerce.CustomerID) topic { return topic{customer: true, id: string(id)} }
 
-// subscriber is a client that resumes after its last event when its subscription is ended.
+// subscriber is a client that resumes after its last event if its subscription ends.
 type subscriber struct {
-	what topic
-	s    *feed.Subscription
-	last commerce.EventID
-	got  []commerce.EventID
-	// from is how many of the topic's events there were when it began.
+	topic        topic
+	subscription *feed.Subscription
+	last         commerce.EventID
+	got          []commerce.EventID
+	// from is the number of the topic's events before the first event that the subscriber must get.
 	from int
 }
 
-// histories are random interleavings of writers, subscribers who come, go, read and do not, a
-// stream that lags behind, and gaps in it.
+// histories is the state of a property test. The test interleaves writers, subscribers and a
+// lagging stream with gaps at random.
 type histories struct {
 	t     *rapid.T
 	ctx   context.Context
 	db    *dynamodb.Client
 	store *dynamo.Store
-	// writers write by clocks that differ; the feed has one of these.
+	// writers have different clocks. The feed uses the clock of the first one.
 	writers []*dynamo.Store
 	feed    *feed.Feed
-	source  *lagging
+	source  *laggingSource
 	orders  []commerce.OrderID
-	// of are all events of each topic, in the order of the commits.
-	of          map[topic][]commerce.EventID
-	owner       map[commerce.OrderID]commerce.CustomerID
-	quantity    int
-	foreign     int
-	subscribers []*subscriber
+	// events has all events of each topic, in the order of the commits.
+	events   map[topic][]commerce.EventID
+	owner    map[commerce.OrderID]commerce.CustomerID
+	quantity int
+	// externalEvents is the number of events written by other software.
+	externalEvents int
+	subscribers    []*subscriber
 }
 
 func newHistories(t *rapid.T, buffer int) *histories {
@@ -98,7 +99,7 @@ func newHistories(t *rapid.T, buffer int) *histories {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &histories{t: t, ctx: context.Background(), db: engine.Client(), store: store, source: &lagging{engine: engine}, of: map[topic][]commerce.EventID{}, owner: map[commerce.OrderID]commerce.CustomerID{}}
+	h := &histories{t: t, ctx: context.Background(), db: engine.Client(), store: store, source: &laggingSource{engine: engine}, events: map[topic][]commerce.EventID{}, owner: map[commerce.OrderID]commerce.CustomerID{}}
 	for range 3 {
 		skew := time.Duration(rapid.IntRange(-300, 300).Draw(t, "skew")) * time.Second
 		writer, err := dynamo.New(engine.Client(), dynamo.Options{Table: "t", Clock: func() time.Time { return time.Now().Add(skew) }})
@@ -126,16 +127,16 @@ func (h *histories) must(err error) {
 	}
 }
 
-// writer returns any of the writers.
+// writer returns a random writer.
 func (h *histories) writer() *dynamo.Store { return rapid.SampledFrom(h.writers).Draw(h.t, "writer") }
 
-// happened records an order's last event.
-func (h *histories) happened(id commerce.OrderID) {
+// recordEvent adds an order's last event to the expected events.
+func (h *histories) recordEvent(id commerce.OrderID) {
 	last, err := h.db.GetItem(h.ctx, &dynamodb.GetItemInput{TableName: aws.String("t"), Key: storetest.ItemKey("CUSTOMER#"+string(h.owner[id]), "LAST_EVENT"), ConsistentRead: aws.Bool(true)})
 	h.must(err)
 	event := commerce.EventID(last.Item["eventId"].(*types.AttributeValueMemberS).Value)
 	for _, t := range []topic{orderTopic(id), customerTopic(h.owner[id])} {
-		h.of[t] = append(h.of[t], event)
+		h.events[t] = append(h.events[t], event)
 	}
 }
 
@@ -145,7 +146,7 @@ func (h *histories) place() {
 	h.must(err)
 	h.orders, h.owner[o.ID] = append(h.orders, o.ID), customer
 	h.quantity = max(h.quantity, 1)
-	h.happened(o.ID)
+	h.recordEvent(o.ID)
 }
 
 func (h *histories) change() {
@@ -158,19 +159,19 @@ func (h *histories) set(id commerce.OrderID) {
 	h.quantity++
 	_, err := h.writer().SetOrderItem(h.ctx, change.Caller{Name: "t"}, commerce.OrderItemChange{OrderID: id, SKU: "p", Quantity: h.quantity})
 	h.must(err)
-	h.happened(id)
+	h.recordEvent(id)
 }
 
-// subscribe begins a subscription, after any event of its topic or from now on.
+// subscribe begins a subscription after a random event of a random topic, or with the next event.
 func (h *histories) subscribe() {
-	f := &subscriber{what: orderTopic(rapid.SampledFrom(h.orders).Draw(h.t, "order"))}
+	f := &subscriber{topic: orderTopic(rapid.SampledFrom(h.orders).Draw(h.t, "order"))}
 	if rapid.Bool().Draw(h.t, "customer") {
-		f.what = customerTopic(commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))) // it may have no orders yet
+		f.topic = customerTopic(commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))) // it may have no orders yet
 	}
-	events := h.of[f.what]
+	events := h.events[f.topic]
 	f.from = len(events)
-	if at := rapid.IntRange(0, len(events)).Draw(h.t, "after"); at < len(events) {
-		f.last, f.from = events[at], at+1
+	if i := rapid.IntRange(0, len(events)).Draw(h.t, "after"); i < len(events) {
+		f.last, f.from = events[i], i+1
 	}
 	h.attach(f)
 	h.subscribers = append(h.subscribers, f)
@@ -178,21 +179,21 @@ func (h *histories) subscribe() {
 
 func (h *histories) attach(f *subscriber) {
 	var err error
-	if f.what.customer {
-		f.s, err = h.feed.CustomerOrders(h.ctx, commerce.CustomerID(f.what.id), f.last)
+	if f.topic.customer {
+		f.subscription, err = h.feed.CustomerOrders(h.ctx, commerce.CustomerID(f.topic.id), f.last)
 	} else {
-		f.s, err = h.feed.Order(h.ctx, commerce.OrderID(f.what.id), f.last)
+		f.subscription, err = h.feed.Order(h.ctx, commerce.OrderID(f.topic.id), f.last)
 	}
 	h.must(err)
 }
 
-// take delivers the next change to a subscriber. It reports false if no change is waiting.
-func (h *histories) take(f *subscriber) bool {
-	change, found, err := f.s.Poll(h.ctx)
+// deliverNext delivers the next change to a subscriber. It reports false if no change is waiting.
+func (h *histories) deliverNext(f *subscriber) bool {
+	change, found, err := f.subscription.Poll(h.ctx)
 	if errors.Is(err, feed.ErrTooSlow) {
 		if f.last == "" {
-			// It got no event that it could resume after, so it begins again.
-			f.from = len(h.of[f.what])
+			// The subscriber got no event to resume after, so it begins with the next event.
+			f.from = len(h.events[f.topic])
 		}
 		h.attach(f)
 		return true
@@ -204,14 +205,14 @@ func (h *histories) take(f *subscriber) bool {
 	return found
 }
 
-// write puts an event by other software into a timeline.
-func (h *histories) write() {
-	h.foreign++
-	id := rapid.SampledFrom([]string{"evt-", "0-", "01-", "9-", "f47ac10b-58cc-4372-a567-"}).Draw(h.t, "name") + fmt.Sprint(h.foreign)
+// writeExternalEvent puts an event by other software into a timeline.
+func (h *histories) writeExternalEvent() {
+	h.externalEvents++
+	id := rapid.SampledFrom([]string{"evt-", "0-", "01-", "9-", "f47ac10b-58cc-4372-a567-"}).Draw(h.t, "name") + fmt.Sprint(h.externalEvents)
 	ahead := rapid.SampledFrom([]time.Duration{0, -time.Hour, 0, time.Hour, 20 * time.Hour, 1000 * time.Hour}).Draw(h.t, "ahead")
 	if ahead != 0 {
 		first, _ := commerce.FirstULID(time.Now().Add(ahead))
-		id = first[:10] + fmt.Sprintf("%016d", h.foreign)
+		id = first[:10] + fmt.Sprintf("%016d", h.externalEvents)
 	}
 	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}
 	rec := model.EventRecord(&model.KeyBuilder{Shards: 1}, event)
@@ -222,7 +223,7 @@ func (h *histories) write() {
 	h.must(err)
 }
 
-// Each subscriber gets each event exactly once, in the order of the commits, from where it began.
+// Each subscriber gets each event after its beginning exactly once, in the order of the commits.
 func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistories(t, rapid.IntRange(1, 6).Draw(t, "buffer"))
@@ -231,7 +232,7 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"place":     func(*rapid.T) { h.place() },
 			"change":    func(*rapid.T) { h.change() },
-			"write":     func(*rapid.T) { h.write() },
+			"write":     func(*rapid.T) { h.writeExternalEvent() },
 			"subscribe": func(*rapid.T) { h.subscribe() },
 			"report":    func(t *rapid.T) { h.source.report(rapid.IntRange(1, 5).Draw(t, "batches")) },
 			"take": func(t *rapid.T) {
@@ -240,7 +241,7 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 				}
 				f := rapid.SampledFrom(h.subscribers).Draw(t, "subscriber")
 				for range rapid.IntRange(1, 5).Draw(t, "changes") {
-					h.take(f)
+					h.deliverNext(f)
 				}
 			},
 			"leave": func(t *rapid.T) {
@@ -249,65 +250,65 @@ func TestEachEventIsDeliveredOnceInOrder(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(h.subscribers)-1).Draw(t, "subscriber")
 				if f := h.subscribers[i]; f.last != "" && rapid.Bool().Draw(t, "comes back") {
-					f.s.Close()
+					f.subscription.Close()
 					h.attach(f)
 					return
 				}
-				h.subscribers[i].s.Close()
+				h.subscribers[i].subscription.Close()
 				h.subscribers = slices.Delete(h.subscribers, i, i+1)
 			},
 			"gap": func(t *rapid.T) {
 				if len(h.subscribers) == 0 {
 					t.Skip("no subscribers")
 				}
-				// Some of the waiting changes are lost; the others come after the gap.
+				// Some of the waiting changes are lost. The others are reported after the gap.
 				h.source.waiting = h.source.waiting[rapid.IntRange(0, len(h.source.waiting)).Draw(t, "lost"):]
 				h.source.run.Gap(errors.New("lost"))
 			},
 		})
-		// The last change shows whether an event came twice.
+		// One more change of each order reveals events that are delivered twice.
 		for _, id := range h.orders {
 			h.set(id)
 		}
 		h.source.report(len(h.source.waiting))
 		for _, f := range h.subscribers {
-			for h.take(f) {
+			for h.deliverNext(f) {
 			}
-			if want := h.of[f.what][f.from:]; !slices.Equal(f.got, want) {
-				t.Fatalf("a subscriber to %+v got\n%s\nwant\n%s", f.what, f.got, want)
+			if want := h.events[f.topic][f.from:]; !slices.Equal(f.got, want) {
+				t.Fatalf("a subscriber to %+v got\n%s\nwant\n%s", f.topic, f.got, want)
 			}
 		}
 	})
 }
 
-// A panic while changes are delivered does not end the server, and no event is left out.
+// A panic while changes are delivered does not end the server, and no event is lost.
 func TestPanicDuringDelivery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistories(t, 5)
 		defer h.feed.Close()
 		h.place()
-		h.attach(&subscriber{what: orderTopic(h.orders[0])})
-		f := &subscriber{what: orderTopic(h.orders[0]), from: 1}
+		h.attach(&subscriber{topic: orderTopic(h.orders[0])})
+		f := &subscriber{topic: orderTopic(h.orders[0]), from: 1}
 		h.attach(f)
 		statuses, err := h.feed.OrderStatus(h.ctx, 0)
 		h.must(err)
 		h.set(h.orders[0])
 		h.source.waiting = nil
-		h.source.run.Changed(nil, []map[string]types.AttributeValue{{}}) // the record before the change is missing
+		h.source.run.Changed(nil, []map[string]types.AttributeValue{{}}) // panics, because before is shorter than after
 		if _, err := statuses.Next(h.ctx); !errors.Is(err, table.ErrUnavailable) {
 			t.Fatalf("got %v", err)
 		}
 		h.set(h.orders[0])
 		h.source.report(len(h.source.waiting))
-		for h.take(f) {
+		for h.deliverNext(f) {
 		}
-		if want := h.of[f.what][1:]; !slices.Equal(f.got, want) {
+		if want := h.events[f.topic][1:]; !slices.Equal(f.got, want) {
 			t.Fatalf("got %s, want %s", f.got, want)
 		}
 	})
 }
 
-// The backlogs of all subscriptions together are bounded. At the limit each gets few events at a
+// The total size of all backlogs is bounded. At the limit each subscription gets few events at a
 // time, and misses none.
 func TestBacklogOfAllSubscriptionsIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -321,22 +322,22 @@ func TestBacklogOfAllSubscriptionsIsBounded(t *testing.T) {
 		full := int64(feed.MaxBacklog + rapid.IntRange(-feed.MinBacklog, 5).Draw(t, "over"))
 		h.feed.Backlog().Store(full)
 		for _, what := range []topic{orderTopic(h.orders[0]), customerTopic(h.owner[h.orders[0]])} {
-			f := &subscriber{what: what, last: h.of[what][0]}
+			f := &subscriber{topic: what, last: h.events[what][0]}
 			h.attach(f)
-			if n := f.s.Backlog(); n > feed.MinBacklog {
-				t.Fatalf("%d events wait", n)
+			if n := f.subscription.Backlog(); n > feed.MinBacklog {
+				t.Fatalf("the backlog has %d events, want at most %d", n, feed.MinBacklog)
 			}
-			for h.take(f) {
+			for h.deliverNext(f) {
 			}
-			if want := h.of[what][1:]; !slices.Equal(f.got, want) {
+			if want := h.events[what][1:]; !slices.Equal(f.got, want) {
 				t.Fatalf("got %s, want %s", f.got, want)
 			}
-			left := &subscriber{what: what, last: h.of[what][0]}
+			left := &subscriber{topic: what, last: h.events[what][0]}
 			h.attach(left)
-			left.s.Close()
-			left.s.Close()
+			left.subscription.Close()
+			left.subscription.Close()
 			if got := h.feed.Backlog().Load(); got != full {
-				t.Fatalf("%d events are counted, want %d", got, full)
+				t.Fatalf("the backlogs have %d events, want %d", got, full)
 			}
 		}
 	})

@@ -17,41 +17,40 @@ import (
 // history reads the past events of an order, or of a customer's orders, from the table. Reads are
 // strongly consistent. Events without a position are left out.
 type history interface {
-	// last returns the ID of the last event; an empty ID before the first. Every event that is
-	// committed later has a higher ID.
-	last(ctx context.Context) (commerce.EventID, error)
-	// events returns the first events from one to the last one, both included, and whether there
-	// are more; those of more than one order at once. until is how far it read: to last, or to a
-	// later event that turned out to be the last.
-	//
-	// Errors: commerce.InvalidError if there are too many, those of table.Failed.
+	// lastEventID returns the ID of the last event, or an empty ID if there is no event. Every event
+	// that is committed later has a higher ID.
+	lastEventID(ctx context.Context) (commerce.EventID, error)
+	// events returns the events from one event to another, both included. It may return only the
+	// first of them, with more set. until is the end of the requested range: last, or a later
+	// event that was committed in the meantime. It returns commerce.InvalidError if there are too
+	// many events. Other errors are wrapped by table.Failed.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
-	// unknown returns the error for an event that no subscription can resume after.
-	unknown() error
+	// invalidAfter returns the error for an event that no subscription can resume after.
+	invalidAfter() error
 }
 
-// The limits of what a subscription can have missed.
+// Limits of reading missed events.
 const (
-	// eventPage is how many events of an order are read at once.
-	eventPage = 100
-	// maxMissedEvents and maxMissedOrders are how many events, of how many orders, a subscription to
-	// a customer can have missed.
+	// eventPageSize is the number of events of an order that one request reads.
+	eventPageSize = 100
+	// maxMissedEvents and maxMissedOrders are the maximum number of events, and of changed orders,
+	// that a subscription to a customer may have missed.
 	maxMissedEvents = 10_000
 	maxMissedOrders = 1_000
 )
 
-// orderHistory is an order's timeline (AP32).
+// orderHistory reads an order's timeline (AP32).
 type orderHistory struct {
 	feed      *Feed
 	partition string
 }
 
-// last is the last event of the timeline. One that is dated ahead of the clock counts only up to
-// the last event of the order's customer (AP1, AP33). Further ahead it was written by other
-// software, and the next event does not come after it.
-func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
-	t, now := h.feed.table, h.feed.now()
-	id, err := h.upTo(ctx, idAt(t.Now().Add(table.MaxClockSkew)))
+// lastEventID returns the last event of the timeline. An event dated ahead of the clock counts only
+// up to the last event of the order's customer (AP1, AP33). Events after that were written by other
+// software, and the next event of this program may have a lower ID.
+func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
+	t, now := h.feed.table, h.feed.latestPossibleID()
+	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(table.MaxClockSkew)))
 	if err != nil || id <= now {
 		return id, err
 	}
@@ -61,21 +60,22 @@ func (h *orderHistory) last(ctx context.Context) (commerce.EventID, error) {
 	}
 	last := commerce.EventID("")
 	if partition, unkeyed := model.EntityLastEvent.PK.Key(order.Text(model.AttrCustomerID)); unkeyed == nil {
-		if last, err = (&customerHistory{feed: h.feed, partition: partition}).recorded(ctx); err != nil {
+		if last, err = (&customerHistory{feed: h.feed, partition: partition}).recordedLastEvent(ctx); err != nil {
 			return "", err
 		}
 	}
 	if id <= last {
 		return id, nil
 	}
-	return h.upTo(ctx, max(last, now))
+	return h.lastEventUpTo(ctx, max(last, now))
 }
 
-// upTo returns the last event of the timeline up to an ID; an empty ID if it is before the first.
-func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
-	p, b := &model.EventsSince.AccessPattern, model.Range{To: model.JustAfter(string(to))}
-	for limit := 1; ; limit = eventPage {
-		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), b, limit, false)
+// lastEventUpTo returns the last event of the timeline up to an ID. It returns an empty ID if the
+// ID is before the first event. It skips events by other software.
+func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
+	p, bounds := &model.EventsSince.AccessPattern, model.Range{To: model.JustAfter(string(to))}
+	for limit := 1; ; limit = eventPageSize {
+		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), bounds, limit, false)
 		if err != nil {
 			return "", err
 		}
@@ -84,9 +84,9 @@ func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.
 			if model.IsOwnEvent(r.Attributes()) {
 				return id, nil
 			}
-			b.To = string(id)
+			bounds.To = string(id)
 		}
-		if !more || b.To == "" {
+		if !more || bounds.To == "" {
 			return "", nil
 		}
 	}
@@ -95,12 +95,12 @@ func (h *orderHistory) upTo(ctx context.Context, to commerce.EventID) (commerce.
 func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	var events []*commerce.Event
 	for next := from; ; {
-		page, after, err := h.feed.timeline(ctx, h.partition, next, last)
+		page, after, err := h.feed.timelinePage(ctx, h.partition, next, last)
 		if err != nil {
 			return nil, "", false, err
 		}
-		// The caller may have the first event already, and a page may have no readable event. So
-		// return at least two, unless there are no more.
+		// Return at least two events, unless there are no more: the caller may already have the first
+		// one. A page may even have no readable event.
 		if events = append(events, page...); after == "" || len(events) > 1 {
 			return events, last, after != "", nil
 		}
@@ -108,34 +108,35 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 	}
 }
 
-func (h *orderHistory) unknown() error {
-	return commerce.For("after", commerce.Invalid("is not the id of an event of this order that can be resumed after: give the id of the last update that came, or follow the order without `after` and then read it"))
+func (h *orderHistory) invalidAfter() error {
+	return commerce.For("after", commerce.Invalid("is not the ID of an event of this order that a subscription can resume after: use the ID of the last update received, or subscribe without `after` and then read the order"))
 }
 
-// customerHistory is what happened to the orders of a customer: the record of the last event
-// (AP33), and the timelines of those of the customer's orders (AP2) that changed (AP32).
+// customerHistory reads the events of a customer's orders. It reads the record of the last event
+// (AP33), the list of the customer's orders (AP2), and the timelines of changed orders (AP32).
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// since is the lowest ID that an event after the beginning can have. It is set if there was no
-	// last event at the beginning.
-	since commerce.EventID
+	// lowestID is the lowest ID that an event after the beginning of the subscription can have. It is
+	// set if the customer had no last event at the beginning.
+	lowestID commerce.EventID
 }
 
-func (h *customerHistory) last(ctx context.Context) (commerce.EventID, error) {
-	last, err := h.recorded(ctx)
-	if err != nil || last != "" || h.since != "" {
+func (h *customerHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
+	last, err := h.recordedLastEvent(ctx)
+	if err != nil || last != "" || h.lowestID != "" {
 		return last, err
 	}
-	if h.since, err = h.beginning(ctx); err != nil {
+	if h.lowestID, err = h.lowestNextID(ctx); err != nil {
 		return "", err
 	}
-	// The record now has every event that was committed before the orders were read.
-	return h.recorded(ctx)
+	// Read the record again: an event may have been committed before the orders were read.
+	return h.recordedLastEvent(ctx)
 }
 
-// recorded returns the event in the record of the last event; an empty one if the record is absent.
-func (h *customerHistory) recorded(ctx context.Context) (commerce.EventID, error) {
+// recordedLastEvent returns the ID in the record of the customer's last event. It returns an empty
+// ID if the record is missing.
+func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.EventID, error) {
 	r, err := h.feed.table.Get(ctx, &model.LastEvent.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityLastEvent.SK)})
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
@@ -143,51 +144,52 @@ func (h *customerHistory) recorded(ctx context.Context) (commerce.EventID, error
 	return h.feed.table.Position(commerce.EventID(r.Text("eventId"))), err
 }
 
-// beginning returns the lowest ID after all changes of the orders so far. It takes the time from
+// lowestNextID returns the lowest ID after all changes of the orders so far. It takes the time from
 // the orders, because the clock of the server that writes next may be behind this one.
-func (h *customerHistory) beginning(ctx context.Context) (commerce.EventID, error) {
+func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
 	after, now := time.UnixMilli(0), h.feed.table.Now()
-	err := h.orders(ctx, func(at model.Reader) error {
+	err := h.forEachOrder(ctx, func(order model.Reader) error {
 		updated := now
-		if at.Has("updatedAt") {
-			updated = at.MustTime("updatedAt")
+		if order.Has("updatedAt") {
+			updated = order.MustTime("updatedAt")
 		}
-		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); at.Err() == nil && next.After(after) && !updated.After(now.Add(table.MaxClockSkew)) {
+		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); order.Err() == nil && next.After(after) && !updated.After(now.Add(table.MaxClockSkew)) {
 			after = next
 		}
 		return nil
 	})
-	return idAt(after), err
+	return lowestIDAt(after), err
 }
 
-func (h *customerHistory) unknown() error {
-	return commerce.For("after", commerce.Invalid("is not the id of an event of this customer's orders that can be resumed after: give the id of the last update that came, or follow the orders without `after` and then read them"))
+func (h *customerHistory) invalidAfter() error {
+	return commerce.For("after", commerce.Invalid("is not the ID of an event of this customer's orders that a subscription can resume after: use the ID of the last update received, or subscribe without `after` and then read the orders"))
 }
 
-// events reads all events at once. The record of the last event is missing if the orders were
-// loaded, and may be outdated after an import. So later events are read, too.
+// events returns all events, never with more set. It also reads events after last: the record of
+// the last event is missing if the orders were loaded, and may be outdated after an import.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
-	from = cmp.Or(from, h.since)
-	events, err := h.upTo(ctx, from, max(last, h.feed.now()))
+	from = cmp.Or(from, h.lowestID)
+	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))
 	if err != nil || len(events) == 0 || events[len(events)-1].ID <= last {
 		return events, last, false, err
 	}
 	found := events[len(events)-1].ID
-	if last, err = h.recorded(ctx); err != nil || last < found {
+	if last, err = h.recordedLastEvent(ctx); err != nil || last < found {
 		return events, found, false, err
 	}
-	// The event was committed during the read. Read the others that were, up to the last one.
-	events, err = h.upTo(ctx, from, last)
+	// The event was committed during the read. Read again up to the recorded event, because other
+	// events were committed, too.
+	events, err = h.eventsBetween(ctx, from, last)
 	return events, last, false, err
 }
 
-// upTo returns the events from one to another, both included.
-func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
+// eventsBetween returns the events from one ID to another, both included, in order.
+func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
 	since, ok := from.Time()
 	if !ok || from > to {
-		return nil, h.unknown()
+		return nil, h.invalidAfter()
 	}
-	orders, err := h.changed(ctx, since)
+	orders, err := h.changedPartitions(ctx, since)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +197,7 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 	var events []*commerce.Event
 	err = table.Parallel(ctx, len(orders), maxTimelines, func(ctx context.Context, i int) error {
 		for next := from; ; {
-			page, after, err := h.feed.timeline(ctx, orders[i], next, to)
+			page, after, err := h.feed.timelinePage(ctx, orders[i], next, to)
 			if err != nil {
 				return err
 			}
@@ -204,7 +206,7 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 			n := len(events)
 			mu.Unlock()
 			if n > maxMissedEvents {
-				return tooMuchMissed()
+				return tooManyMissedError()
 			}
 			if next = after; next == "" {
 				return nil
@@ -215,39 +217,39 @@ func (h *customerHistory) upTo(ctx context.Context, from, to commerce.EventID) (
 	return events, err
 }
 
-// changed returns the partitions of the customer's orders that have changed since then.
-func (h *customerHistory) changed(ctx context.Context, since time.Time) ([]string, error) {
-	var orders []string
-	err := h.orders(ctx, func(at model.Reader) error {
-		// An order whose time cannot be read may have changed.
-		if updated := at.UpdatedOr(since); at.Err() == nil && updated.Before(since) {
+// changedPartitions returns the partition keys of the customer's orders that have changed since a
+// time.
+func (h *customerHistory) changedPartitions(ctx context.Context, since time.Time) ([]string, error) {
+	var partitions []string
+	err := h.forEachOrder(ctx, func(order model.Reader) error {
+		// An order with an unreadable time may have changed.
+		if updated := order.UpdatedOr(since); order.Err() == nil && updated.Before(since) {
 			return nil
 		}
-		partition, err := model.EntityOrderEvent.PK.Key(strings.TrimPrefix(at.Text(model.AttrSK), string(model.CustomerOrders.SK)))
+		partition, err := model.EntityOrderEvent.PK.Key(strings.TrimPrefix(order.Text(model.AttrSK), string(model.CustomerOrders.SK)))
 		if err != nil {
-			return nil // not an order's ID
+			return nil // the key has no order ID
 		}
-		if orders = append(orders, partition); len(orders) > maxMissedOrders {
-			return tooMuchMissed()
+		if partitions = append(partitions, partition); len(partitions) > maxMissedOrders {
+			return tooManyMissedError()
 		}
 		return nil
 	})
-	return orders, err
+	return partitions, err
 }
 
-// orders calls see for each of the customer's orders until it returns an error.
-//
-// Errors: see's, those of table.Failed.
-func (h *customerHistory) orders(ctx context.Context, see func(model.Reader) error) error {
+// forEachOrder calls visit for each of the customer's orders. It stops at the first error and
+// returns it. Errors of requests are wrapped by table.Failed.
+func (h *customerHistory) forEachOrder(ctx context.Context, visit func(model.Reader) error) error {
 	p := &model.CustomerOrders.AccessPattern
-	for b := (model.Range{}); ; {
-		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), b, maxMissedOrders, false)
+	for bounds := (model.Range{}); ; {
+		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), bounds, maxMissedOrders, false)
 		if err != nil {
 			return err
 		}
 		for _, r := range records {
-			b.To = strings.TrimPrefix(r.Text(model.AttrSK), string(p.SK))
-			if err := see(r); err != nil {
+			bounds.To = strings.TrimPrefix(r.Text(model.AttrSK), string(p.SK))
+			if err := visit(r); err != nil {
 				return err
 			}
 		}
@@ -257,20 +259,20 @@ func (h *customerHistory) orders(ctx context.Context, see func(model.Reader) err
 	}
 }
 
-func tooMuchMissed() error {
-	return commerce.For("after", commerce.Invalid("is of too long ago: more than %d events or %d orders lie behind it; read the orders and follow them without `after`", maxMissedEvents, maxMissedOrders))
+func tooManyMissedError() error {
+	return commerce.For("after", commerce.Invalid("is too old: more than %d events or %d changed orders follow it; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
 }
 
-// timeline returns a page of an order's events from one to another, both included, and the ID to
-// continue from, empty at the end. It leaves out events that cannot be read, and those by other
-// software.
-func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
-	b := model.Range{From: string(from), To: model.JustAfter(string(to))}
-	if b.Empty() {
+// timelinePage returns a page of an order's events from one ID to another, both included. next is
+// the ID to continue from, and is empty at the end. timeline skips events by other software and
+// events that cannot be read.
+func (f *Feed) timelinePage(ctx context.Context, partition string, from, to commerce.EventID) (events []*commerce.Event, next commerce.EventID, err error) {
+	bounds := model.Range{From: string(from), To: model.JustAfter(string(to))}
+	if bounds.Empty() {
 		return nil, "", nil
 	}
 	p := &model.EventsSince.AccessPattern
-	records, more, err := f.table.Query(ctx, p, partition, string(p.SK), b, eventPage, true)
+	records, more, err := f.table.Query(ctx, p, partition, string(p.SK), bounds, eventPageSize, true)
 	if err != nil {
 		return nil, "", err
 	}
@@ -280,7 +282,7 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 		}
 		event, err := model.ReadEvent(r.Attributes()) // a copy, because the subscriber keeps it
 		if err != nil {
-			f.unreadable(err)
+			f.logUnreadable(err)
 			continue
 		}
 		events = append(events, event)
@@ -291,20 +293,20 @@ func (f *Feed) timeline(ctx context.Context, partition string, from, to commerce
 	return events, next, nil
 }
 
-// now returns an ID that is not below that of any earlier event, whichever server wrote it. That
-// server's clock may be ahead of DynamoDB's, and this one's behind it. DynamoDB's responses are
-// dated in whole seconds.
-func (f *Feed) now() commerce.EventID {
-	return idAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
+// latestPossibleID returns an ID that is not below the ID of any earlier event of any server. The
+// clock of the other server may be ahead of DynamoDB's by MaxClockDifference, and this server's
+// clock behind by as much. The added seconds allow for Date headers, which have whole seconds.
+func (f *Feed) latestPossibleID() commerce.EventID {
+	return lowestIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }
 
-// idAt returns the lowest ID that an event at a time can have.
-func idAt(at time.Time) commerce.EventID {
+// lowestIDAt returns the lowest ID of an event at the given time.
+func lowestIDAt(at time.Time) commerce.EventID {
 	id, _ := commerce.FirstULID(at)
 	return commerce.EventID(id)
 }
 
-// unreadable logs a change whose record cannot be read.
-func (f *Feed) unreadable(err error) {
+// logUnreadable logs a change whose record cannot be read.
+func (f *Feed) logUnreadable(err error) {
 	f.log.Error("a change cannot be delivered", "error", err)
 }

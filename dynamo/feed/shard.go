@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// position is a position in a shard: after a record, or where reading begins.
+// position is a position in a shard: after a record, or one of the starting points of an iterator.
 type position struct {
 	kind     streamtypes.ShardIteratorType
 	sequence string
@@ -26,47 +26,47 @@ type position struct {
 // shardReader reads one shard.
 type shardReader struct {
 	*streamReader
-	shard *shard
-	from  position
-	// iterator is DynamoDB's token for the position, valid for 15 minutes. It is nil when a new
-	// one is needed.
+	shard    *shard
+	position position
+	// iterator is the shard iterator of the position, valid for 15 minutes. If it is nil, a new
+	// iterator is requested.
 	iterator *string
-	// first are the records that came while the position was taken. They are reported once all
-	// shards have their position.
-	first []streamtypes.Record
-	// missed is why changes were missed. The gap is reported before the next records.
-	missed error
-	// failures are how many requests have failed in a row.
+	// firstRecords are the records that findEnd read. They are reported once all shards have a
+	// position.
+	firstRecords []streamtypes.Record
+	// gapCause is the cause of a gap that has not been reported yet. The gap is reported before the
+	// next records.
+	gapCause error
+	// failures is the number of consecutive failed requests.
 	failures int
 }
 
-// loggedFailure is the failure in a row that is logged; fewer are likely to pass.
-const loggedFailure = 3
+// loggedFailureCount is the number of consecutive failures that is logged. Fewer failures are
+// likely to be transient.
+const loggedFailureCount = 3
 
-// settle takes the position at the end of the shard, so every later commit will be read. An
-// iterator alone does not say when it found the end, so it is used once.
-//
-// Errors: those of table.Failed.
-func (r *shardReader) settle(ctx context.Context) (err error) {
-	r.first, err = r.fetch(ctx)
+// findEnd finds the end of the shard, so that the reader sees every later commit. It must also read
+// from the iterator once: DynamoDB may determine the end only on the first read. Errors are wrapped
+// by table.Failed.
+func (r *shardReader) findEnd(ctx context.Context) (err error) {
+	r.firstRecords, err = r.fetch(ctx)
 	return err
 }
 
-// read reports the changes in the shard up to its end.
-//
-// Errors: errStreamGone, ErrAccessDenied, a panic. Other failures are retried until ctx ends.
+// read reports the changes in the shard until the shard or ctx ends. It returns errStreamGone,
+// ErrAccessDenied or a panic as an error. It retries all other errors.
 func (r *shardReader) read(ctx context.Context) (err error) {
 	defer table.Recovered(&err)
-	r.report(r.first)
-	r.first = nil
+	r.report(r.firstRecords)
+	r.firstRecords = nil
 	pause := r.opts.ShortestPause
 	for ctx.Err() == nil && (r.iterator != nil || !r.atEnd()) {
 		if table.Wait(ctx, pause) != nil {
 			return nil
 		}
-		n, err := r.next(ctx)
+		n, err := r.readOnce(ctx)
 		if err == nil {
-			r.succeeded()
+			r.resetFailures()
 			if pause = min(2*pause, r.opts.LongestPause); n > 0 {
 				pause = r.opts.ShortestPause
 			}
@@ -80,90 +80,91 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 		case errors.Is(err, errStreamGone), errors.Is(err, table.ErrAccessDenied):
 			return err
 		case errors.As(err, &expired):
-			// The next iterator begins after the last record. If no record was read, the shard's end
-			// has moved, and its beginning may have.
-			if r.iterator = nil; r.from.sequence == "" {
-				r.missed = err
+			// The next iterator begins after the last record. If no record was read, the position may
+			// have moved past unread records.
+			if r.iterator = nil; r.position.sequence == "" {
+				r.gapCause = err
 			}
 		case errors.As(err, &trimmed):
-			r.iterator, r.from, r.missed = nil, position{kind: streamtypes.ShardIteratorTypeTrimHorizon}, err
+			r.iterator, r.position, r.gapCause = nil, position{kind: streamtypes.ShardIteratorTypeTrimHorizon}, err
 		}
-		if r.failures++; r.failures == loggedFailure {
-			r.run.feed.log.Warn("the table's stream cannot be read; it is tried again and again", "shard", r.shard.id, "error", err)
+		if r.failures++; r.failures == loggedFailureCount {
+			r.run.feed.log.Warn("the table's stream cannot be read; retrying", "shard", r.shard.id, "error", err)
 		}
-		pause = r.pauseAfter(r.failures)
+		pause = r.retryPause(r.failures)
 	}
 	return nil
 }
 
-// succeeded ends a row of failures.
-func (r *shardReader) succeeded() {
-	if r.failures >= loggedFailure {
+// resetFailures resets the count of consecutive failures.
+func (r *shardReader) resetFailures() {
+	if r.failures >= loggedFailureCount {
 		r.run.feed.log.Info("the table's stream is read again", "shard", r.shard.id)
 	}
 	r.failures = 0
 }
 
-// pauseAfter returns the pause after so many failures in a row. It is random, so that servers do
-// not retry at the same time, and at most 2, 4, 8 and so on to 64 times the shortest pause: 16 s.
-func (r *shardReader) pauseAfter(failures int) time.Duration {
-	most := r.opts.ShortestPause << min(failures, 6)
-	return most/2 + rand.N(most/2+1)
+// retryPause returns the pause after a number of consecutive failures. The maximum is 2, 4, 8 and
+// so on to 64 times the shortest pause, which is 16 s by default. The pause is a random time of at
+// least half the maximum, so that servers do not retry at the same time.
+func (r *shardReader) retryPause(failures int) time.Duration {
+	maximum := r.opts.ShortestPause << min(failures, 6)
+	return maximum/2 + rand.N(maximum/2+1)
 }
 
 // endOfShard is the kind of the position after the last record of a shard that has ended.
 const endOfShard streamtypes.ShardIteratorType = "END"
 
-func (r *shardReader) atEnd() bool { return r.from.kind == endOfShard }
+func (r *shardReader) atEnd() bool { return r.position.kind == endOfShard }
 
-// next requests records once, reports them, and returns their number.
-//
-// Errors: errStreamGone, and those of table.Failed.
-func (r *shardReader) next(ctx context.Context) (int, error) {
+// readOnce requests records once, reports them, and returns their number. It returns errStreamGone.
+// Other errors are wrapped by table.Failed.
+func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	records, err := r.fetch(ctx)
 	if err != nil {
 		return 0, err
 	}
-	// Report the gap first, or these records would look like the next ones.
-	if r.missed != nil {
-		r.run.gap(r.missed)
-		r.missed = nil
+	// Report the gap before the records that follow it.
+	if r.gapCause != nil {
+		r.run.gap(r.gapCause)
+		r.gapCause = nil
 	}
 	r.report(records)
 	return len(records), nil
 }
 
-// fetch requests records once, and takes the position after them.
+// fetch requests records once and moves the position after them.
 func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	if r.iterator == nil {
-		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.from.kind}
-		if r.from.sequence != "" {
-			in.SequenceNumber = &r.from.sequence
+		in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard.id, ShardIteratorType: r.position.kind}
+		if r.position.sequence != "" {
+			in.SequenceNumber = &r.position.sequence
 		}
 		out, err := r.client.GetShardIterator(ctx, in)
 		if err != nil {
-			return nil, streamFailed("GetShardIterator", r.shard.id, err)
+			return nil, wrapStreamError("GetShardIterator", r.shard.id, err)
 		}
 		r.iterator = out.ShardIterator
 	}
 	out, err := r.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: r.iterator})
 	if err != nil {
-		return nil, streamFailed("GetRecords", r.shard.id, err)
+		return nil, wrapStreamError("GetRecords", r.shard.id, err)
 	}
 	if n := len(out.Records); n > 0 && out.Records[n-1].Dynamodb != nil {
-		r.from = position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, sequence: aws.ToString(out.Records[n-1].Dynamodb.SequenceNumber)}
+		r.position = position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, sequence: aws.ToString(out.Records[n-1].Dynamodb.SequenceNumber)}
 	}
 	if r.iterator = out.NextShardIterator; r.iterator == nil {
-		r.from = position{kind: endOfShard}
+		r.position = position{kind: endOfShard}
 	}
 	return out.Records, nil
 }
 
-// report reports the changes of records that may belong to orders; the others need no translation.
+// report converts and reports the changes of records that may belong to orders. It skips all other
+// records.
 func (r *shardReader) report(records []streamtypes.Record) {
 	var before, after []map[string]types.AttributeValue
-	for _, is := range records {
-		change := is.Dynamodb
+	for _, record := range records {
+		change := record.Dynamodb
 		if change == nil {
 			continue
 		}
@@ -171,8 +172,8 @@ func (r *shardReader) report(records []streamtypes.Record) {
 		if pk == nil || !strings.HasPrefix(pk.Value, model.EntityOrder.PK.Literal()) && !strings.HasPrefix(pk.Value, model.EntityLastEvent.PK.Literal()) {
 			continue
 		}
-		if old, now := streamImage(change.OldImage), streamImage(change.NewImage); old != nil || now != nil {
-			before, after = append(before, old), append(after, now)
+		if oldImage, newImage := streamImage(change.OldImage), streamImage(change.NewImage); oldImage != nil || newImage != nil {
+			before, after = append(before, oldImage), append(after, newImage)
 		}
 	}
 	if len(after) > 0 {
@@ -180,8 +181,8 @@ func (r *shardReader) report(records []streamtypes.Record) {
 	}
 }
 
-// streamImage converts an image of a stream record to a record of the table, nil for none. The SDK
-// has two sets of types for the same values.
+// streamImage converts an image of a stream record to a record of the table. It returns nil if
+// there is no image. The SDK has separate value types for streams and tables.
 func streamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	if len(image) == 0 {
 		return nil

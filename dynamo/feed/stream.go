@@ -14,46 +14,46 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// errStreamGone: the stream, or one of its listed shards, no longer exists.
-var errStreamGone = errors.New("the stream is gone")
+// errStreamGone means that the stream, or one of its listed shards, no longer exists.
+var errStreamGone = errors.New("the stream no longer exists")
 
 // StreamOptions set how often a stream is read.
 type StreamOptions struct {
-	// ShortestPause is the pause between two requests for the records of one shard; 250 ms if it is
+	// ShortestPause is the pause between two requests for the records of one shard, 250 ms if it is
 	// 0. DynamoDB allows five requests per second and shard, for all readers together. While there
-	// are no records, the pause grows to LongestPause; 1 s if it is 0.
+	// are no records, the pause grows to LongestPause, which is 1 s if it is 0.
 	ShortestPause, LongestPause time.Duration
-	// ShardsEvery is how often the shards are listed; 30 s if it is 0. They are also listed when a
-	// shard has ended.
+	// ShardsEvery is the interval between lists of the shards, 30 s if it is 0. The shards are also
+	// listed soon after a shard has ended.
 	ShardsEvery time.Duration
 }
 
-// Streamed returns the source of changes of a table that reads its stream through client: DynamoDB
-// Streams, with new and old images. A feed reads each shard once.
+// Streamed returns a source that reads the table's stream from DynamoDB Streams. The stream must
+// have new and old images.
 func Streamed(client *dynamodbstreams.Client, opts StreamOptions) Source {
-	set := func(d *time.Duration, otherwise time.Duration) {
+	setDefault := func(d *time.Duration, value time.Duration) {
 		if *d <= 0 {
-			*d = otherwise
+			*d = value
 		}
 	}
-	set(&opts.ShortestPause, 250*time.Millisecond)
-	set(&opts.LongestPause, max(time.Second, opts.ShortestPause))
-	set(&opts.ShardsEvery, 30*time.Second)
-	return &streamed{client: client, opts: opts}
+	setDefault(&opts.ShortestPause, 250*time.Millisecond)
+	setDefault(&opts.LongestPause, max(time.Second, opts.ShortestPause))
+	setDefault(&opts.ShardsEvery, 30*time.Second)
+	return &streamSource{client: client, opts: opts}
 }
 
-// maxReopenings is how often a stream that the table's description names is opened before the feed
-// fails. The attempts take about half a minute.
+// maxReopenings is the maximum number of attempts to open the stream in the table's description
+// after a stream has ended. The attempts take about half a minute.
 const maxReopenings = 60
 
-type streamed struct {
+type streamSource struct {
 	client *dynamodbstreams.Client
 	opts   StreamOptions
 }
 
-// watch reads the table's stream, and then the next one if the stream was turned off and on again
-// or the table was created anew.
-func (s *streamed) watch(ctx context.Context, t *table.Table, r *run) error {
+// watch reads the table's stream. If the stream is disabled and enabled again, or the table is
+// created again, it reads the new stream.
+func (s *streamSource) watch(ctx context.Context, t *table.Table, r *sourceRun) error {
 	var missed error
 	for attempt := 0; ; attempt++ {
 		if err := table.BackOff(ctx, attempt); err != nil {
@@ -66,7 +66,7 @@ func (s *streamed) watch(ctx context.Context, t *table.Table, r *run) error {
 		if stream.View != table.WantedView {
 			return stream.Missing()
 		}
-		reader := &streamReader{streamed: s, run: r, arn: stream.ARN, shards: map[string]*shard{}, ended: make(chan shardEnd)}
+		reader := &streamReader{streamSource: s, run: r, arn: stream.ARN, shards: map[string]*shard{}, shardEnds: make(chan shardEnd)}
 		began, err := reader.read(ctx, missed)
 		if ctx.Err() != nil {
 			return nil
@@ -82,52 +82,51 @@ func (s *streamed) watch(ctx context.Context, t *table.Table, r *run) error {
 
 // streamReader reads one stream.
 type streamReader struct {
-	*streamed
-	run    *run
-	arn    string
-	shards map[string]*shard
-	ended  chan shardEnd
-	group  sync.WaitGroup
+	*streamSource
+	run       *sourceRun
+	arn       string
+	shards    map[string]*shard
+	shardEnds chan shardEnd
+	group     sync.WaitGroup
 }
 
-// shard is a part of the stream. It has the changes of some partition keys, until it ends and its
-// children take its place.
+// shard is a part of the stream with the changes of some partition keys. When it ends, its child
+// shards continue it.
 type shard struct {
 	id, parent string
-	// started is set once it is being read or need not be read, finished once it was read to its
-	// end.
+	// started is set when the reading of the shard begins, or if it need not be read. finished is set
+	// when the shard was read to its end, or need not be read.
 	started, finished bool
 }
 
-// shardEnd reports that a shard was read to its end, or why it cannot be read.
+// shardEnd reports that a shard was read to its end, or the error of reading it.
 type shardEnd struct {
 	shard *shard
 	err   error
 }
 
-// read takes a position at the end of each shard, calls run.ready, and reports changes until the
-// stream can no longer be read. It reports whether it called ready. missed is the cause of a gap
-// before, nil if there was no subscription before.
-//
-// Errors: errStreamGone, and those of table.Failed; nil if ctx has ended.
+// read finds the end of each shard, calls run.ready, and then reports changes until the stream can
+// no longer be read. began reports whether it called ready. If missed is not nil, changes before
+// the stream were missed, and read reports a gap with this cause. It returns errStreamGone, errors
+// wrapped by table.Failed, or nil if ctx has ended.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.group.Wait()
 	defer cancel()
-	listed, err := r.list(ctx)
+	listed, err := r.listShards(ctx)
 	if err != nil {
 		return false, err
 	}
 	var open []*shardReader
-	for _, is := range listed {
-		sh := r.add(is)
-		// The changes in a shard that has ended were committed before.
-		sh.started, sh.finished = true, is.SequenceNumberRange != nil && is.SequenceNumberRange.EndingSequenceNumber != nil
+	for _, description := range listed {
+		sh := r.addShard(description)
+		// A shard that has ended has only earlier changes, so it need not be read.
+		sh.started, sh.finished = true, description.SequenceNumberRange != nil && description.SequenceNumberRange.EndingSequenceNumber != nil
 		if !sh.finished {
-			open = append(open, &shardReader{streamReader: r, shard: sh, from: position{kind: streamtypes.ShardIteratorTypeLatest}})
+			open = append(open, &shardReader{streamReader: r, shard: sh, position: position{kind: streamtypes.ShardIteratorTypeLatest}})
 		}
 	}
-	err = table.Parallel(ctx, len(open), table.MaxParallel, func(ctx context.Context, i int) error { return open[i].settle(ctx) })
+	err = table.Parallel(ctx, len(open), table.MaxParallel, func(ctx context.Context, i int) error { return open[i].findEnd(ctx) })
 	if err != nil {
 		return false, err
 	}
@@ -136,23 +135,23 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	}
 	r.run.ready()
 	for _, sr := range open {
-		r.start(ctx, sr)
+		r.startReader(ctx, sr)
 	}
-	r.startNext(ctx)
-	return true, r.keepUp(ctx)
+	r.startReadyShards(ctx)
+	return true, r.watchShards(ctx)
 }
 
-// add adds a listed shard.
-func (r *streamReader) add(is streamtypes.Shard) *shard {
-	sh := &shard{id: aws.ToString(is.ShardId), parent: aws.ToString(is.ParentShardId)}
+// addShard adds a listed shard.
+func (r *streamReader) addShard(description streamtypes.Shard) *shard {
+	sh := &shard{id: aws.ToString(description.ShardId), parent: aws.ToString(description.ParentShardId)}
 	r.shards[sh.id] = sh
 	return sh
 }
 
-// keepUp reads the children of shards that end, and new shards.
-func (r *streamReader) keepUp(ctx context.Context) error {
-	// A child is often not listed yet when its parent ends, so list soon, and then less and less
-	// often. The parent may have ended before the feed began.
+// watchShards lists the shards regularly, and reads new shards and the children of shards that end.
+func (r *streamReader) watchShards(ctx context.Context) error {
+	// A child is often not listed yet when its parent ends. So list the shards soon, and then at
+	// growing intervals. This includes parents that ended before the feed began.
 	wait := r.opts.ShardsEvery
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
@@ -165,22 +164,22 @@ func (r *streamReader) keepUp(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case end := <-r.ended:
+		case end := <-r.shardEnds:
 			if end.err != nil {
 				return end.err
 			}
 			end.shard.finished = true
-			r.startNext(ctx)
+			r.startReadyShards(ctx)
 			wait = r.opts.ShortestPause
 			if r.hasChild(end.shard) {
 				wait = r.opts.ShardsEvery
 			}
 		case <-timer.C:
-			found, err := r.refresh(ctx)
+			found, err := r.refreshShards(ctx)
 			if ctx.Err() != nil {
 				return nil
 			}
-			// List again later. The readers of the shards report other errors.
+			// Other errors are ignored here: the list is repeated, and the shard readers log failures.
 			if errors.Is(err, errStreamGone) || errors.Is(err, table.ErrAccessDenied) {
 				return err
 			}
@@ -193,35 +192,34 @@ func (r *streamReader) keepUp(ctx context.Context) error {
 	}
 }
 
-func (r *streamReader) hasChild(of *shard) bool {
+func (r *streamReader) hasChild(parent *shard) bool {
 	for _, sh := range r.shards {
-		if sh.parent == of.id {
+		if sh.parent == parent.id {
 			return true
 		}
 	}
 	return false
 }
 
-// refresh lists the shards, adds new ones and removes those that no longer exist. It reports
-// whether there are new ones.
-//
-// Errors: errStreamGone, also if the stream is turned off; those of table.Failed.
-func (r *streamReader) refresh(ctx context.Context) (found bool, err error) {
-	listed, err := r.list(ctx)
+// refreshShards lists the shards, adds new shards and removes shards that no longer exist. found
+// reports whether there are new shards. It returns errStreamGone if the stream was deleted or
+// disabled. Other errors are wrapped by table.Failed.
+func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error) {
+	listed, err := r.listShards(ctx)
 	if err != nil {
 		return false, err
 	}
-	there := make(map[string]bool, len(listed))
-	for _, is := range listed {
-		id := aws.ToString(is.ShardId)
-		if there[id] = true; r.shards[id] == nil {
-			r.add(is)
+	exists := make(map[string]bool, len(listed))
+	for _, description := range listed {
+		id := aws.ToString(description.ShardId)
+		if exists[id] = true; r.shards[id] == nil {
+			r.addShard(description)
 			found = true
 		}
 	}
 	for id, sh := range r.shards {
 		switch {
-		case there[id]:
+		case exists[id]:
 		case sh.finished:
 			delete(r.shards, id)
 		case !sh.started:
@@ -229,47 +227,47 @@ func (r *streamReader) refresh(ctx context.Context) (found bool, err error) {
 			r.run.gap(fmt.Errorf("shard %s was trimmed before it was read", id))
 		}
 	}
-	r.startNext(ctx)
+	r.startReadyShards(ctx)
 	return found, nil
 }
 
-// startNext starts to read shards whose parent was read to its end or is no longer listed, from
-// their beginning. So changes of one partition key are reported in order.
-func (r *streamReader) startNext(ctx context.Context) {
+// startReadyShards starts to read shards from their beginning. It starts a shard when its parent
+// was read to the end or is no longer listed. So changes of one partition key are reported in
+// order.
+func (r *streamReader) startReadyShards(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {
 			continue
 		}
 		if parent := r.shards[sh.parent]; parent == nil || parent.finished {
 			sh.started = true
-			r.start(ctx, &shardReader{streamReader: r, shard: sh, from: position{kind: streamtypes.ShardIteratorTypeTrimHorizon}})
+			r.startReader(ctx, &shardReader{streamReader: r, shard: sh, position: position{kind: streamtypes.ShardIteratorTypeTrimHorizon}})
 		}
 	}
 }
 
-func (r *streamReader) start(ctx context.Context, sr *shardReader) {
+func (r *streamReader) startReader(ctx context.Context, sr *shardReader) {
 	r.group.Go(func() {
 		end := shardEnd{shard: sr.shard, err: sr.read(ctx)}
 		select {
-		case r.ended <- end:
+		case r.shardEnds <- end:
 		case <-ctx.Done():
 		}
 	})
 }
 
-// list returns all shards of the stream.
-//
-// Errors: errStreamGone, those of table.Failed.
-func (r *streamReader) list(ctx context.Context) ([]streamtypes.Shard, error) {
+// listShards returns all shards of the stream. It returns errStreamGone if the stream was deleted
+// or disabled. Other errors are wrapped by table.Failed.
+func (r *streamReader) listShards(ctx context.Context) ([]streamtypes.Shard, error) {
 	var shards []streamtypes.Shard
 	for from := (*string)(nil); ; {
 		out, err := r.client.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &r.arn, ExclusiveStartShardId: from})
 		if err != nil {
-			return nil, streamFailed("DescribeStream", r.arn, err)
+			return nil, wrapStreamError("DescribeStream", r.arn, err)
 		}
 		d := out.StreamDescription
 		if d.StreamStatus == streamtypes.StreamStatusDisabled {
-			return nil, fmt.Errorf("%w: %s is turned off", errStreamGone, r.arn)
+			return nil, fmt.Errorf("%w: %s is disabled", errStreamGone, r.arn)
 		}
 		shards = append(shards, d.Shards...)
 		if from = d.LastEvaluatedShardId; aws.ToString(from) == "" {
@@ -278,8 +276,9 @@ func (r *streamReader) list(ctx context.Context) ([]streamtypes.Shard, error) {
 	}
 }
 
-// streamFailed is table.Failed for requests on a stream.
-func streamFailed(operation, subject string, err error) error {
+// wrapStreamError is table.Failed for requests to a stream. It returns errStreamGone if the stream
+// or the shard does not exist.
+func wrapStreamError(operation, subject string, err error) error {
 	if missing := (*streamtypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, errStreamGone, err)
 	}

@@ -1,6 +1,7 @@
 package feed_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,34 +28,33 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var quickly = feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
+var fastOptions = feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
 
-// reshape lets a shop on DynamoDB Local be followed through streams of another shape.
-func reshape(t *testing.T, log *storetest.Log) (*followed, *reshaped) {
+// newSimulatedStream returns a fixture on DynamoDB Local whose feed reads simulated shards.
+func newSimulatedStream(t *testing.T, log *storetest.Log) (*fixture, *simulatedStream) {
 	t.Helper()
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, feed.Options{})
-	shape := &reshaped{t: t, asked: map[string]int{}, reading: map[string]int{}}
+	f := newFixture(t, db, feed.Options{})
+	shape := &simulatedStream{t: t, requestCounts: map[string]int{}, readCounts: map[string]int{}}
 	streams := storetest.Streams(db, func(o *dynamodbstreams.Options) {
 		shape.next = o.HTTPClient
 		o.HTTPClient = shape
 	})
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, quickly), feed.Options{Buffer: 10_000, Log: slog.New(slog.NewTextHandler(log, nil))})
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, fastOptions), feed.Options{Buffer: 10_000, Log: slog.New(slog.NewTextHandler(log, nil))})
 	t.Cleanup(f.feed.Close)
 	return f, shape
 }
 
-// collecting is a follower whose changes are collected by a goroutine of its own, until it has the
-// change of a last event.
-type collecting struct {
-	what string
+// collector is a subscriber. A goroutine collects its changes until a given last change.
+type collector struct {
+	name string
 	got  []commerce.EventID
 	err  error
 	done chan struct{}
 }
 
-func (f *followed) collect(what string, w *feed.Subscription, until func(feed.OrderChange) bool) *collecting {
-	c := &collecting{what: what, done: make(chan struct{})}
+func (f *fixture) collect(what string, w *feed.Subscription, until func(feed.OrderChange) bool) *collector {
+	c := &collector{name: what, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		for {
@@ -74,71 +74,71 @@ func (f *followed) collect(what string, w *feed.Subscription, until func(feed.Or
 	return c
 }
 
-func isLast(c feed.OrderChange) bool {
+func isCancelled(c feed.OrderChange) bool {
 	return c.Event != nil && c.Event.Type == commerce.EventCancelled
 }
 
-// check waits for the follower and compares what it got.
-func (c *collecting) check(t *testing.T, want []commerce.EventID) {
+// check waits for the last change and compares the events.
+func (c *collector) check(t *testing.T, want []commerce.EventID) {
 	t.Helper()
 	<-c.done
 	if c.err != nil || !slices.Equal(c.got, want) {
-		t.Errorf("%s: %d changes, want %d (%v)\ngot  %s\nwant %s", c.what, len(c.got), len(want), c.err, c.got, want)
+		t.Errorf("%s: %d changes, want %d (%v)\ngot  %s\nwant %s", c.name, len(c.got), len(want), c.err, c.got, want)
 	}
 }
 
-// history follows three orders while something is done to the stream between their changes, and
-// wants each event told once in order: to followers from the beginning, and to those who came later
-// behind the first event.
-func history(t *testing.T, f *followed, between func(i int)) {
+// checkHistory changes three orders and calls between after each change, for example to split
+// shards. It checks that each event is delivered once and in order, both to early subscribers and
+// to subscribers that resume later after the first event.
+func checkHistory(t *testing.T, f *fixture, between func(i int)) {
 	t.Helper()
-	orders := []commerce.OrderID{f.place("c1"), f.place("c2"), f.place("c2")}
-	var all []*collecting
+	orders := []commerce.OrderID{f.placeOrder("c1"), f.placeOrder("c2"), f.placeOrder("c2")}
+	var all []*collector
 	for _, id := range orders {
-		all = append(all, f.collect("order "+string(id), f.order(id, f.timeline(id)[0]), isLast))
+		all = append(all, f.collect("order "+string(id), f.subscribeOrder(id, f.timeline(id)[0]), isCancelled))
 	}
 	n := longtest.Size(20, 60)
 	for i := range n {
-		f.set(orders[i%3], i+2)
+		f.setQuantity(orders[i%3], i+2)
 		if between != nil {
 			between(i)
 		}
 		if i == n/2 {
 			for _, id := range orders {
-				all = append(all, f.collect("late, order "+string(id), f.order(id, f.timeline(id)[0]), isLast))
+				all = append(all, f.collect("late, order "+string(id), f.subscribeOrder(id, f.timeline(id)[0]), isCancelled))
 			}
 		}
 	}
-	late := f.collect("late, customer c1", f.customer("c1", f.timeline(orders[0])[0]), isLast)
+	late := f.collect("late, customer c1", f.subscribeCustomer("c1", f.timeline(orders[0])[0]), isCancelled)
 	for _, id := range orders {
-		f.move(id, commerce.Cancelled)
+		f.moveOrder(id, commerce.Cancelled)
 	}
 	for i, c := range append(all, late) {
 		c.check(t, f.timeline(orders[i%3])[1:])
 	}
 }
 
-// Shards split while orders change, and their children are listed before or after their end is
-// reached.
-func TestShardsThatSplit(t *testing.T) {
+// Shards split while orders change. Their children are listed before or after their end is read.
+func TestShardSplits(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	// Changes of statuses and of orders come from different partitions, so from different shards.
-	statuses, told := 0, make(chan struct{})
-	everything := f.collect("all statuses", f.status(0), func(feed.OrderChange) bool {
-		if statuses++; statuses == 6 {
-			close(told)
+	f, shape := newSimulatedStream(t, &log)
+	// Changes of statuses and of orders have different partition keys, so they are in different
+	// shards.
+	count, complete := 0, make(chan struct{})
+	statuses := f.collect("all statuses", f.subscribeStatus(0), func(feed.OrderChange) bool {
+		if count++; count == 6 {
+			close(complete)
 		}
 		return false
 	})
-	history(t, f, func(i int) {
+	checkHistory(t, f, func(i int) {
 		if i%12 == 7 {
 			shape.split()
 		}
 	})
 	select {
-	case <-told:
-	case <-everything.done:
+	case <-complete:
+	case <-statuses.done:
 	}
 	if n := shape.requests("DescribeStream"); n < 4 {
 		t.Errorf("shards were listed in %d requests", n)
@@ -147,32 +147,33 @@ func TestShardsThatSplit(t *testing.T) {
 		t.Errorf("it was logged:\n%s", log.String())
 	}
 	f.feed.Close()
-	<-everything.done
-	if n := len(everything.got); n != 6 {
+	<-statuses.done
+	if n := len(statuses.got); n != 6 {
 		t.Errorf("%d changes of statuses, want 6", n)
 	}
 }
 
-// An iterator lives for a quarter of an hour. The next one begins behind the last record.
-func TestIteratorsThatExpire(t *testing.T) {
+// Iterators expire after 15 minutes. A new iterator begins after the last record.
+func TestExpiredIterators(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	statuses := f.status(0)
-	history(t, f, func(i int) {
+	f, shape := newSimulatedStream(t, &log)
+	statuses := f.subscribeStatus(0)
+	checkHistory(t, f, func(i int) {
 		if i%5 == 0 {
 			shape.expire()
 		}
 	})
-	// None of them was missed.
-	f.wants(statuses, "placed, placed, placed, cancelled, cancelled, cancelled")
+	// No change of a status was missed.
+	f.expectChanges(statuses, "placed, placed, placed, cancelled, cancelled, cancelled")
 }
 
-// What was trimmed before it was read is read from the timelines. Statuses have none.
-func TestRecordsThatAreTrimmed(t *testing.T) {
+// If records are trimmed before they are read, their events are read from the timelines.
+// Subscriptions to statuses end, because statuses have no timelines.
+func TestTrimmedRecords(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	statuses := f.status(commerce.Shipped)
-	history(t, f, func(i int) {
+	f, shape := newSimulatedStream(t, &log)
+	statuses := f.subscribeStatus(commerce.Shipped)
+	checkHistory(t, f, func(i int) {
 		if i%4 == 3 {
 			shape.trim()
 		}
@@ -184,38 +185,38 @@ func TestRecordsThatAreTrimmed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if shape.trims < 3 {
-		t.Errorf("it was trimmed %d times", shape.trims)
+		t.Errorf("records were trimmed %d times, want at least 3", shape.trims)
 	}
 	if log.Count("changes were missed") == 0 {
 		t.Errorf("the gap was not logged:\n%s", log.String())
 	}
 }
 
-// Where nothing was read of a shard when its iterator expired, nobody knows where to go on, and
-// what was missed is looked for.
-func TestAnIteratorThatExpiresBeforeTheFirstRecord(t *testing.T) {
+// If an iterator expires before the first record was read, the old position in the shard is
+// unknown. The missed events are read from the timelines.
+func TestIteratorExpiresBeforeFirstRecord(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	id := f.place("c1")
-	ofOrder, ofCustomer := f.order(id, ""), f.customer("c1", "")
-	shape.silence(true)
-	f.set(id, 2)
+	f, shape := newSimulatedStream(t, &log)
+	id := f.placeOrder("c1")
+	ofOrder, ofCustomer := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")
+	shape.setDelayed(true)
+	f.setQuantity(id, 2)
 	shape.expire()
-	// The next position is the end, behind the change.
-	taken := shape.requests("GetShardIterator")
-	eventually(t, "another position is taken", func() bool { return shape.requests("GetShardIterator") > taken })
-	shape.silence(false)
-	f.wants(ofOrder, "item_set")
-	f.wants(ofCustomer, "item_set")
-	f.set(id, 3)
-	f.wants(ofOrder, "item_set")
-	f.wants(ofCustomer, "item_set")
+	// The next iterator begins at the end, after the change.
+	requests := shape.requests("GetShardIterator")
+	eventually(t, "another iterator is requested", func() bool { return shape.requests("GetShardIterator") > requests })
+	shape.setDelayed(false)
+	f.expectChanges(ofOrder, "item_set")
+	f.expectChanges(ofCustomer, "item_set")
+	f.setQuantity(id, 3)
+	f.expectChanges(ofOrder, "item_set")
+	f.expectChanges(ofCustomer, "item_set")
 }
 
-// Throttles, faults of the service and of the network pass; what was read is read once.
-func TestFaultsOfTheStream(t *testing.T) {
+// Throttling and errors of the service and the network are retried. Each record is delivered once.
+func TestStreamFaults(t *testing.T) {
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, feed.Options{})
+	f := newFixture(t, db, feed.Options{})
 	rates := faults.Rates{faults.Throughput: 0.04, faults.Limit: 0.04, faults.Internal: 0.04, faults.Throttling: 0.04, faults.Refused: 0.04,
 		faults.Reset: 0.04, faults.Silence: 0.04, faults.Cut: 0.04, faults.Expired: 0.04}
 	random := faults.Random(1, nil, rates)
@@ -225,47 +226,47 @@ func TestFaultsOfTheStream(t *testing.T) {
 		}
 		return faults.None
 	})
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, quickly), feed.Options{Buffer: 10_000})
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, fastOptions), feed.Options{Buffer: 10_000})
 	defer f.feed.Close()
 	var w *feed.Subscription
-	for w == nil { // a stream that cannot be read at the beginning is one that cannot be followed
+	for w == nil { // subscribing fails if the stream cannot be read at the beginning
 		var err error
 		if w, err = f.feed.OrderStatus(f.ctx, 0); err != nil && !errors.Is(err, table.ErrUnavailable) {
 			t.Log(err)
 		}
 	}
 	defer w.Close()
-	history(t, f, nil)
+	checkHistory(t, f, nil)
 	counts := between.Counts()
 	if len(counts) < 4 {
-		t.Errorf("few faults: %v", counts)
+		t.Errorf("too few kinds of faults: %v", counts)
 	}
 }
 
-// A stream that is turned off and on again is another one.
-func TestAStreamThatIsMadeAnew(t *testing.T) {
+// A stream that is disabled and enabled again is a new stream.
+func TestRecreatedStream(t *testing.T) {
 	var log storetest.Log
 	db := dynamolocal.Shared(t).Client()
-	f := newFollowed(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	set := func(is types.StreamSpecification) {
+	f := newFixture(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	set := func(spec types.StreamSpecification) {
 		t.Helper()
-		if _, err := db.UpdateTable(f.ctx, &dynamodb.UpdateTableInput{TableName: &f.table, StreamSpecification: &is}); err != nil {
+		if _, err := db.UpdateTable(f.ctx, &dynamodb.UpdateTableInput{TableName: &f.table, StreamSpecification: &spec}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	on, off := true, false
-	id := f.place("c1")
-	w := f.order(id, "")
+	id := f.placeOrder("c1")
+	w := f.subscribeOrder(id, "")
 	set(types.StreamSpecification{StreamEnabled: &off})
-	f.set(id, 2)
+	f.setQuantity(id, 2)
 	set(types.StreamSpecification{StreamEnabled: &on, StreamViewType: types.StreamViewTypeNewAndOldImages})
-	f.set(id, 3)
+	f.setQuantity(id, 3)
 	last := commerce.EventID("")
 	for range 2 {
-		// Whoever looked while it was off was told so.
+		// The subscription ends if it looked for the stream while it was disabled.
 		change, err := w.Next(f.ctx)
 		for errors.Is(err, table.ErrUnavailable) {
-			w = f.order(id, orElse(last, f.timeline(id)[0]))
+			w = f.subscribeOrder(id, cmp.Or(last, f.timeline(id)[0]))
 			change, err = w.Next(f.ctx)
 		}
 		if err != nil {
@@ -274,15 +275,15 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 		last = change.Event.ID
 	}
 	if ids := f.timeline(id); last != ids[2] {
-		t.Errorf("told %s last, want %s", last, ids[2])
+		t.Errorf("the last event is %s, want %s", last, ids[2])
 	}
 
 	set(types.StreamSpecification{StreamEnabled: &off})
 	if c, err := w.Next(f.ctx); !errors.Is(err, table.ErrNoStream) || !errors.Is(err, table.ErrUnavailable) {
-		t.Errorf("told %+v, %v", c, err)
+		t.Errorf("got %+v, %v", c, err)
 	}
 	if !strings.Contains(log.String(), "ordergraph table create") {
-		t.Errorf("the log does not say what to do:\n%s", log.String())
+		t.Errorf("the log does not name the command that enables the stream:\n%s", log.String())
 	}
 	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) {
 		t.Errorf("got %v", err)
@@ -293,112 +294,107 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-func orElse(id, otherwise commerce.EventID) commerce.EventID {
-	if id == "" {
-		return otherwise
-	}
-	return id
-}
-
-// Each shard has one reader, however many follow, and none when they are gone. Who begins between
-// the end of a shard and the listing of those that follow on it does not wait for the next look at
-// all shards.
-func TestShardsThatAreListedAfterTheBeginning(t *testing.T) {
+// A feed begins after a shard has ended and before its children are listed. It lists the shards
+// again soon, not only after ShardsEvery.
+func TestChildShardsListedLate(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	id := f.place("c1")
-	first := f.order(id, "")
-	f.set(id, 2)
-	f.wants(first, "item_set")
+	f, shape := newSimulatedStream(t, &log)
+	id := f.placeOrder("c1")
+	first := f.subscribeOrder(id, "")
+	f.setQuantity(id, 2)
+	f.expectChanges(first, "item_set")
 	first.Close()
-	nobodyReads(t)
+	waitForNoReaders(t)
 	shape.splitUnseen()
 	streams := storetest.Streams(f.db, func(o *dynamodbstreams.Options) { o.HTTPClient = shape })
-	seldom := feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: time.Hour}
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, seldom), feed.Options{})
+	opts := feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: time.Hour}
+	f.feed = f.store.OpenFeed(feed.Streamed(streams, opts), feed.Options{})
 	t.Cleanup(f.feed.Close)
-	w := f.order(id, "")
-	f.set(id, 3)
-	f.wants(w, "item_set")
+	w := f.subscribeOrder(id, "")
+	f.setQuantity(id, 3)
+	f.expectChanges(w, "item_set")
 }
 
-func TestAShardHasOneReader(t *testing.T) {
+// Each shard has one reader for all subscriptions, and no reader after the last subscription.
+func TestOneReaderPerShard(t *testing.T) {
 	var log storetest.Log
-	f, shape := reshape(t, &log)
-	id := f.place("c1")
-	first := f.order(id, "")
+	f, shape := newSimulatedStream(t, &log)
+	id := f.placeOrder("c1")
+	first := f.subscribeOrder(id, "")
 	shape.split()
-	f.set(id, 2)
-	f.wants(first, "item_set")
+	f.setQuantity(id, 2)
+	f.expectChanges(first, "item_set")
 	var group sync.WaitGroup
-	followers := make([]*feed.Subscription, 500)
-	for i := range followers {
+	subscriptions := make([]*feed.Subscription, 500)
+	for i := range subscriptions {
 		group.Go(func() {
 			var err error
-			if followers[i], err = f.feed.OrderStatus(f.ctx, 0); err != nil {
+			if subscriptions[i], err = f.feed.OrderStatus(f.ctx, 0); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	group.Wait()
-	f.move(id, commerce.Confirmed)
-	for _, w := range followers {
-		f.wants(w, "confirmed")
+	f.moveOrder(id, commerce.Confirmed)
+	for _, w := range subscriptions {
+		f.expectChanges(w, "confirmed")
 	}
-	// One of the children may be listed a little later, and its reader asks a little later for its
-	// position.
-	eventually(t, "both children are read", func() bool { return goroutines("shardReader).read") == 2 && shape.requests("GetShardIterator") >= 3 })
+	// One of the children may be listed a little later, and its reader may request its iterator a
+	// little later.
+	eventually(t, "both children are read", func() bool {
+		return countGoroutines("shardReader).read") == 2 && shape.requests("GetShardIterator") >= 3
+	})
 	if n := shape.requests("GetShardIterator"); n != 3 {
-		t.Errorf("%d positions were taken, want 3: the shard's and its children's", n)
+		t.Errorf("%d iterators were requested, want 3: for the shard and its two children", n)
 	}
 	first.Close()
-	for _, w := range followers {
+	for _, w := range subscriptions {
 		w.Close()
 	}
-	nobodyReads(t)
+	waitForNoReaders(t)
 }
 
-// nobodyReads waits until no goroutine of a feed is left.
-func nobodyReads(t *testing.T) {
+// waitForNoReaders waits until no goroutine of a feed is left.
+func waitForNoReaders(t *testing.T) {
 	t.Helper()
-	eventually(t, "nobody reads", func() bool {
-		return goroutines("feed.(*Feed)", "feed.(*streamReader)", "feed.(*shardReader)") == 0
+	eventually(t, "no goroutine of a feed is left", func() bool {
+		return countGoroutines("feed.(*Feed)", "feed.(*streamReader)", "feed.(*shardReader)") == 0
 	})
 }
 
-// eventually waits until something is so. The guard is for what never is.
-func eventually(t *testing.T, what string, is func() bool) {
+// eventually waits until a condition holds. The test fails if that takes longer than guard.
+func eventually(t *testing.T, description string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(guard); !is(); runtime.Gosched() {
+	for end := time.Now().Add(guard); !condition(); runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatalf("it never was so: %s", what)
+			t.Fatalf("timeout while waiting: %s", description)
 		}
 	}
 }
 
-// goroutines counts those that have one of these in their stacks.
-func goroutines(of ...string) int {
+// countGoroutines returns the number of goroutines that have one of the names in their stacks.
+func countGoroutines(names ...string) int {
 	var b strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&b, 2)
 	n := 0
 	for _, stack := range strings.Split(b.String(), "\n\n") {
-		if slices.ContainsFunc(of, func(name string) bool { return strings.Contains(stack, name) }) {
+		if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(stack, name) }) {
 			n++
 		}
 	}
 	return n
 }
 
-// A feed that is closed while everything goes on leaves nothing behind.
-func TestAFeedLeavesNothingBehind(t *testing.T) {
+// A feed that is closed during changes and reads leaves no goroutine behind.
+func TestCloseLeavesNoGoroutine(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{})
-		id := f.place("c1")
+		f := newFixture(t, db, feed.Options{})
+		id := f.placeOrder("c1")
 		for range 5 {
 			ctx, cancel := context.WithCancel(f.ctx)
 			ended := make(chan error, 40)
 			for i := range 40 {
-				w := f.order(id, "")
+				w := f.subscribeOrder(id, "")
 				go func() {
 					for {
 						if _, err := w.Next(ctx); err != nil {
@@ -411,44 +407,44 @@ func TestAFeedLeavesNothingBehind(t *testing.T) {
 					}
 				}()
 			}
-			f.set(id, 2+rand.IntN(1000))
+			f.setQuantity(id, 2+rand.IntN(1000))
 			cancel()
 			f.feed.Close()
 			for range 40 {
 				if err := <-ended; err == nil {
-					t.Error("it ended without a reason")
+					t.Error("Next ended without an error")
 				}
 			}
-			nobodyReads(t)
+			waitForNoReaders(t)
 			f.feed = storetest.Feed(t, db, f.store, feed.Options{})
 		}
 	})
 }
 
-// Many write, and many follow, come and go, at once.
-func TestFollowersAmongWriters(t *testing.T) {
+// Many writers and subscribers run concurrently. The subscribers leave and resume.
+func TestConcurrentWritersAndSubscribers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFollowed(t, db, feed.Options{Buffer: 16})
-		orders := []commerce.OrderID{f.place("c1"), f.place("c1"), f.place("c2")}
+		f := newFixture(t, db, feed.Options{Buffer: 16})
+		orders := []commerce.OrderID{f.placeOrder("c1"), f.placeOrder("c1"), f.placeOrder("c2")}
 		var started []commerce.EventID
 		for _, id := range orders {
 			started = append(started, f.timeline(id)[0])
 		}
 		const writers = 3
 		changes := longtest.Size(3, 15)
-		var writing, following sync.WaitGroup
+		var writing, reading sync.WaitGroup
 		results := make([][]commerce.EventID, 12)
 		for i := range results {
-			following.Go(func() {
-				// It leaves now and then, and goes on behind the last change that it was told.
+			reading.Go(func() {
+				// The subscriber leaves after a few changes, and resumes after the last one.
 				last, id := started[i%3], orders[i%3]
-				follow := func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, id, last) }
+				subscribe := func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, id, last) }
 				if i%2 == 1 {
 					last = started[0]
-					follow = func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", last) }
+					subscribe = func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", last) }
 				}
 				for {
-					w, err := follow()
+					w, err := subscribe()
 					if err != nil {
 						t.Error(err)
 						return
@@ -485,9 +481,9 @@ func TestFollowersAmongWriters(t *testing.T) {
 		}
 		writing.Wait()
 		for _, i := range []int{0, 2, 1} {
-			f.move(orders[i], commerce.Cancelled)
+			f.moveOrder(orders[i], commerce.Cancelled)
 		}
-		following.Wait()
+		reading.Wait()
 		timelines := map[int][]commerce.EventID{}
 		for i, id := range orders {
 			timelines[i] = f.timeline(id)
@@ -500,7 +496,7 @@ func TestFollowersAmongWriters(t *testing.T) {
 				want = customer[1:]
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("follower %d was told\n%s\nwant\n%s", i, fmt.Sprint(got), fmt.Sprint(want))
+				t.Errorf("subscriber %d got\n%s\nwant\n%s", i, fmt.Sprint(got), fmt.Sprint(want))
 			}
 		}
 	})

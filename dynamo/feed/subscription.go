@@ -11,52 +11,51 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Subscription is a subscription to one order, to a customer's orders or to a status. It has to be
-// closed. Only one goroutine at a time may call Next.
+// Subscription is a subscription to one order, to a customer's orders or to a status. The caller
+// must close it. Only one goroutine at a time may call Next.
 type Subscription struct {
 	feed    *Feed
 	topic   topic
 	history history // nil for statuses
-	// index is its index among the subscriptions to its topic; the feed's lock guards it.
+	// index is the index in the list of subscriptions to the topic. The feed's mu guards it.
 	index int
-	// wake tells Next to look again.
+	// wake wakes up a waiting Next.
 	wake chan struct{}
 
 	mu sync.Mutex
-	// queue are changes from the stream. Some of them may be in the timelines' backlog, too.
+	// queue has changes from the stream. Some of them may be in the backlog, too.
 	queue []OrderChange
-	// backlog are changes from the timelines. They are delivered before the queue.
+	// backlog has changes from the timelines. They are delivered before the queue.
 	backlog []OrderChange
-	// last is the last event that was delivered, or the last one before the subscription began.
-	// Events up to it are not delivered.
-	last commerce.EventID
-	// until is the event up to which the timelines are being read, empty if they are not.
-	until commerce.EventID
+	// lastEventID is the last event that was delivered. Before the first delivery it is the last event
+	// before the subscription began. Events up to last are not delivered.
+	lastEventID commerce.EventID
+	// readUntil is the last event to read from the timelines. It is empty if nothing is left to read.
+	readUntil commerce.EventID
 	// behind is set if changes were missed after the current read of the timelines began.
 	behind bool
-	// catchingUp is set while behind, until or backlog hold back the queue.
+	// catchingUp is set while behind, readUntil or backlog hold back the queue.
 	catchingUp bool
 	closed     bool
 	err        error
 }
 
-// begin finds the event that the subscription begins after.
-//
-// Errors: commerce.InvalidError for after, those of table.Failed.
+// begin finds the event that the subscription begins after, and reads the events since then. It
+// returns commerce.InvalidError if after is invalid. Other errors are wrapped by table.Failed.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
-	done, err := s.feed.reading(ctx)
+	done, err := s.feed.acquireRead(ctx)
 	if err != nil {
 		return table.Failed("read", "the timeline", err)
 	}
 	defer done()
-	until, err := s.history.last(ctx)
+	until, err := s.history.lastEventID(ctx)
 	if err != nil {
 		return err
 	}
 	if after == "" || after == until {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.last = until
+		s.lastEventID = until
 		return nil
 	}
 	s.mu.Lock()
@@ -67,21 +66,22 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 		return err
 	}
 	if len(events) == 0 || events[0].ID != after {
-		return s.history.unknown()
+		return s.history.invalidAfter()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = after
-	s.addBacklog(events[1:], until, more)
+	s.lastEventID = after
+	s.setBacklog(events[1:], until, more)
 	return nil
 }
 
-// addBacklog takes events from the timelines once the backlog is empty. The caller holds mu.
-func (s *Subscription) addBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
+// setBacklog fills the empty backlog with events from the timelines. If there are more events,
+// until is the last of them. The caller holds mu.
+func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
 	if s.closed {
 		return
 	}
-	// Events beyond the limit for all subscriptions are read again later.
+	// Events beyond the limit for all subscriptions are dropped and read again later.
 	if capacity := max(minBacklog, maxBacklog-int(s.feed.backlog.Load())); len(events) > capacity {
 		events, more = events[:capacity], true
 	}
@@ -90,19 +90,21 @@ func (s *Subscription) addBacklog(events []*commerce.Event, until commerce.Event
 		s.backlog = append(s.backlog, OrderChange{OrderID: e.OrderID, Event: e, Position: e.ID})
 	}
 	s.feed.backlog.Add(int64(len(events)))
-	if s.until = ""; more {
-		s.until = until
+	if s.readUntil = ""; more {
+		s.readUntil = until
 	}
 }
 
-// Next waits for the next change. A subscription that was ended still delivers the changes in its
-// queue before it returns the error.
+// Next waits for the next change. After the subscription has ended, Next returns the queued changes
+// before the error:
 //
-// Errors: ErrTooSlow if the queue was full, ErrUnavailable if the feed failed (a new subscription
-// can resume after the last event in both cases), ErrClosed if it was closed, those of the context.
+//   - ErrTooSlow: the queue was full. A new subscription can resume after the last event.
+//   - table.ErrUnavailable: the feed failed. A new subscription can resume after the last event.
+//   - ErrClosed: the subscription was closed. Queued changes are discarded.
+//   - the context's error: the subscription continues.
 func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	for {
-		change, found, err := s.next()
+		change, found, err := s.tryNext()
 		if found || err != nil {
 			return change, err
 		}
@@ -120,8 +122,9 @@ func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 	}
 }
 
-// next takes the next change that is already here.
-func (s *Subscription) next() (OrderChange, bool, error) {
+// tryNext removes and returns the next change of the backlog or the queue. It does not wait. It
+// reports false if there is no change, or if the timelines must be read first.
+func (s *Subscription) tryNext() (OrderChange, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -129,15 +132,15 @@ func (s *Subscription) next() (OrderChange, bool, error) {
 	}
 	if len(s.backlog) > 0 {
 		change := s.backlog[0]
-		s.backlog[0] = OrderChange{} // do not keep it in memory until the last one is delivered
+		s.backlog[0] = OrderChange{} // release the memory of the event
 		s.feed.backlog.Add(-1)
 		if s.backlog = s.backlog[1:]; len(s.backlog) == 0 {
 			s.backlog = nil
 		}
-		s.last = change.Position
+		s.lastEventID = change.Position
 		return change, true, nil
 	}
-	if s.behind || s.until != "" {
+	if s.behind || s.readUntil != "" {
 		return OrderChange{}, false, s.err
 	}
 	s.catchingUp = false
@@ -146,48 +149,49 @@ func (s *Subscription) next() (OrderChange, bool, error) {
 		if s.queue = s.queue[1:]; len(s.queue) == 0 {
 			s.queue = nil
 		}
-		if s.knows(change) {
+		if s.isDelivered(change) {
 			continue
 		}
 		if change.Position != "" {
-			s.last = change.Position
+			s.lastEventID = change.Position
 		}
 		return change, true, nil
 	}
 	return OrderChange{}, false, s.err
 }
 
-// knows reports whether a change was delivered, or happened before the subscription began.
-func (s *Subscription) knows(change OrderChange) bool {
-	return change.Position != "" && s.history != nil && change.Position <= s.last
+// isDelivered reports whether a change was delivered already, or was committed before the
+// subscription began.
+func (s *Subscription) isDelivered(change OrderChange) bool {
+	return change.Position != "" && s.history != nil && change.Position <= s.lastEventID
 }
 
+// mustCatchUp reports whether the timelines must be read before the queue is delivered.
 func (s *Subscription) mustCatchUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.closed && (s.behind || s.until != "")
+	return !s.closed && (s.behind || s.readUntil != "")
 }
 
-// catchUp reads the timelines.
-//
-// Errors: ErrTooSlow if too much was missed, and those of table.Failed; they end the subscription.
-// Those of the context do not.
+// catchUp reads missed events from the timelines into the backlog. It returns ErrTooSlow if too
+// many events were missed. Other errors are wrapped by table.Failed. All errors except the
+// context's end the subscription.
 func (s *Subscription) catchUp(ctx context.Context) error {
-	done, err := s.feed.reading(ctx)
+	done, err := s.feed.acquireRead(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	s.mu.Lock()
-	behind, from, until := s.behind, s.last, s.until
-	// A gap from here on sets behind again.
+	behind, from, until := s.behind, s.lastEventID, s.readUntil
+	// A gap during the read sets behind again.
 	s.behind = false
 	s.mu.Unlock()
-	events, until, more, err := s.missing(ctx, behind, from, until)
+	events, until, more, err := s.missedEvents(ctx, behind, from, until)
 
 	s.mu.Lock()
 	if err == nil {
-		s.addBacklog(events, until, more)
+		s.setBacklog(events, until, more)
 		s.mu.Unlock()
 		return nil
 	}
@@ -197,7 +201,7 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
-		err = fmt.Errorf("subscribe to %s: %w: too much was missed", s.topic, ErrTooSlow)
+		err = fmt.Errorf("subscribe to %s: %w: too many events were missed", s.topic, ErrTooSlow)
 	}
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
@@ -206,11 +210,11 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missing returns the next events after from, up to until, and how far it read. If behind is set,
-// it reads the last event first and uses it as until.
-func (s *Subscription) missing(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
+// missedEvents returns the next events after from up to until, as history.events does. If behind is
+// set, it reads the last event first and uses it as until.
+func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
-		last, err := s.history.last(ctx)
+		last, err := s.history.lastEventID(ctx)
 		if err != nil || last <= from {
 			return nil, "", false, err
 		}
@@ -223,22 +227,22 @@ func (s *Subscription) missing(ctx context.Context, behind bool, from, until com
 	return events, until, more, err
 }
 
-// deliver puts a change into the queue. It reports false if the queue is full, which ends the
-// subscription. The caller holds the feed's lock.
+// deliver appends a change to the queue. If the queue is full, it ends the subscription and returns
+// false. The caller holds the feed's lock.
 func (s *Subscription) deliver(change OrderChange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A subscription that is behind finds the change in the timelines.
-	if s.closed || s.err != nil || s.knows(change) || s.behind && change.Position != "" {
+	// A subscription that is behind reads the change from the timelines.
+	if s.closed || s.err != nil || s.isDelivered(change) || s.behind && change.Position != "" {
 		return true
 	}
-	if len(s.queue) >= s.feed.buffer {
+	if len(s.queue) >= s.feed.queueCapacity {
 		if s.catchingUp {
-			// It is reading the timelines, so it finds the queue's events there, too.
+			// The subscription is reading the timelines, which have the queued events, too.
 			s.queue = slices.DeleteFunc(s.queue, func(c OrderChange) bool { return c.Position != "" })
 			s.behind = true
 		}
-		if len(s.queue) >= s.feed.buffer {
+		if len(s.queue) >= s.feed.queueCapacity {
 			s.err = fmt.Errorf("subscribe to %s: %w: its queue of %d changes is full", s.topic, ErrTooSlow, len(s.queue))
 			s.notify()
 			return false
@@ -252,15 +256,15 @@ func (s *Subscription) deliver(change OrderChange) bool {
 	return true
 }
 
-// missed notes that changes were missed.
-func (s *Subscription) missed() {
+// markBehind marks the subscription as behind, because changes were missed.
+func (s *Subscription) markBehind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.behind, s.catchingUp = true, true
 	s.notify()
 }
 
-// end makes Next return err after the changes in the queue.
+// end makes Next return err after the queued changes.
 func (s *Subscription) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,6 +274,7 @@ func (s *Subscription) end(err error) {
 	s.notify()
 }
 
+// notify wakes up Next without blocking.
 func (s *Subscription) notify() {
 	select {
 	case s.wake <- struct{}{}:
@@ -277,7 +282,7 @@ func (s *Subscription) notify() {
 	}
 }
 
-// Close ends the subscription. It may be called more than once, and while Next waits.
+// Close ends the subscription. It may be called more than once, and while Next is waiting.
 func (s *Subscription) Close() {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package markdown writes the tables of the docs, and patterns in words. It imports dynamo/model.
+// Package markdown generates Markdown tables for the docs, and short descriptions of patterns. It
+// imports dynamo/model.
 package markdown
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Keys is the table of the entities' keys for the docs.
+// Keys returns the table of the entities' keys.
 func Keys() string {
 	rows := [][]string{{"entity", Cell(model.AttrPK) + ", " + Cell(model.AttrSK), Cell(model.AttrIndexPK) + ", " + Cell(model.AttrIndexSK)}}
 	for _, e := range model.Entities() {
@@ -31,9 +32,9 @@ func Keys() string {
 	return Table(rows)
 }
 
-// Attributes is the list of the records' attributes for the docs. Entities with the same attributes
-// share a line. The key attributes and the attribute entity are not in the list. An edge has the
-// attributes of its record.
+// Attributes returns the list of the records' attributes. Entities with the same attributes share a
+// line. The list omits the key attributes and the attribute entity. An edge has the attributes of
+// its record.
 func Attributes() string {
 	var lines, records []string
 	add := func(record string, attributes []model.Attribute) {
@@ -72,8 +73,8 @@ func Attributes() string {
 	return b.String()
 }
 
-// Patterns is the table of the access patterns for the docs. fields are the fields of the
-// API that each serves, by the pattern's ID.
+// Patterns returns the table of the access patterns. fields maps a pattern's ID to the GraphQL
+// fields that it serves.
 func Patterns(fields map[string][]string) string {
 	rows := [][]string{{"ID", "GraphQL", "request"}}
 	for _, p := range model.AccessPatterns() {
@@ -94,7 +95,7 @@ func Patterns(fields map[string][]string) string {
 	return Table(rows)
 }
 
-// Cell returns a code span for a cell of a table.
+// Cell returns a code span for a table cell.
 func Cell(s string) string {
 	if s == "" {
 		return ""
@@ -102,7 +103,7 @@ func Cell(s string) string {
 	return "`" + s + "`"
 }
 
-// Table returns a table in Markdown; the first row is the header.
+// Table returns a Markdown table. The first row is the header.
 func Table(rows [][]string) string {
 	var b strings.Builder
 	for i, row := range rows {

@@ -7,22 +7,21 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Records are the records that a write pattern writes or checks, in one line, by the entities'
-// names.
+// Records returns the names of the entities that a write pattern writes or checks, in one line.
 func Records(p model.WritePattern) string {
 	var parts []string
 	for _, group := range []struct {
-		of, each string
-		entities []model.Entity
+		prefix, suffix string
+		entities       []model.Entity
 	}{{"", "", p.Writes}, {"", " for each line", p.Each}, {"", " for some lines", p.MaybeEach}, {"perhaps ", "", p.Maybe}} {
 		for _, e := range group.entities {
-			parts = append(parts, group.of+e.Name+group.each)
+			parts = append(parts, group.prefix+e.Name+group.suffix)
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-// Request is the DynamoDB operation in a few words, with the index that it reads.
+// Request returns a short form of the DynamoDB operation, with the index that it reads.
 func Request(p model.AccessPattern) string {
 	if p.With != "" {
 		return "with " + p.With
@@ -30,12 +29,12 @@ func Request(p model.AccessPattern) string {
 	if p.Index == "" {
 		return p.Operation
 	}
-	operation, how, _ := strings.Cut(p.Operation, " ")
-	return strings.TrimSpace(operation + " " + p.Index + " " + how)
+	operation, suffix, _ := strings.Cut(p.Operation, " ")
+	return strings.TrimSpace(operation + " " + p.Index + " " + suffix)
 }
 
-// ReadKeys are the keys that are read, in one line: what is behind the = of each key attribute, and the
-// direction.
+// ReadKeys returns the keys that a pattern reads, in one line: the template of each key attribute,
+// and the direction.
 func ReadKeys(p model.AccessPattern) string {
 	pk, sk := p.KeyAttributes()
 	keys := fmt.Sprintf("%s=%s", pk, p.PK)

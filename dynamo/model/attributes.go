@@ -19,23 +19,23 @@ type Codec struct {
 	Shards int
 }
 
-// KeyBuilder returns a builder of keys of the table.
+// KeyBuilder returns a builder for keys of the table.
 func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
 
-// attributes visits the attributes of a record one after another. A record's attributes are
-// declared once, by a function that calls one method or function of this type for each of them;
-// purpose says what happens to each.
+// attributes visits the attributes of a record one by one. One function declares the attributes of
+// each kind of record. It calls one method or function of this type for each attribute. purpose
+// selects what the call does.
 //
-// The Reader is the record that is read.
+// Reader is the record to read.
 type attributes struct {
 	Reader
 	purpose purpose
-	// currency is that of the record's amounts. Before it was read, it is the currency of records
-	// that name none.
+	// currency is the currency of the record's amounts. Until the record's currency has been read, it
+	// is the currency of records that name none.
 	currency commerce.Currency
-	// written is the record that is written.
-	written Record
-	// declared are the attributes that were described.
+	// encoded is the record to write.
+	encoded Record
+	// declared are the described attributes.
 	declared []Attribute
 }
 
@@ -44,9 +44,9 @@ type purpose uint8
 const (
 	// reading sets the value from the record.
 	reading purpose = iota
-	// writing puts the value into the record.
+	// writing sets the attribute from the value.
 	writing
-	// enlarging sets the value to the largest that there can be.
+	// enlarging sets the value to the largest possible one.
 	enlarging
 	// describing lists the attributes.
 	describing
@@ -57,37 +57,37 @@ type Attribute struct {
 	Name string
 	// Type is DynamoDB's type: S, N, BOOL, L or M.
 	Type string
-	// Most is how many bytes a string has at most, or how many elements a list; 0 where the type of
-	// the value decides.
+	// Most is the maximum number of bytes of a string or of elements of a list. It is 0 for other
+	// types.
 	Most int
-	// Required reports whether a record without the attribute cannot be read, Optional whether
-	// records without a value lack it.
+	// Required reports whether a record without the attribute is corrupt. Optional reports whether the
+	// attribute is absent if there is no value.
 	Required, Optional bool
 }
 
-func (a *attributes) describe(name, of string, most int, is presence) {
-	a.declared = append(a.declared, Attribute{name, of, most, is == required, is == optional})
+func (a *attributes) describe(name, dynamoType string, most int, p presence) {
+	a.declared = append(a.declared, Attribute{name, dynamoType, most, p == required, p == optional})
 }
 
-// presence says which records have an attribute.
+// presence describes which records have an attribute.
 type presence uint8
 
 const (
-	// required is an attribute without which a record cannot be read.
+	// A record without a required attribute is corrupt.
 	required presence = iota
-	// usual is one that this program always writes, and other software may not.
+	// This program always writes a usual attribute. External records may lack it.
 	usual
-	// optional is one that records without a value lack.
+	// An optional attribute is absent if there is no value.
 	optional
 )
 
-// Value is what a mutation returns.
+// Value is a type that mutations return.
 type Value interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
-// Records returns the record of a value and its edges; of an order, its own record and the
-// customer's copy.
+// Records returns the record of a value and its edges. For an order, it returns the order's own
+// record and the customer's copy.
 func Records[V Value](b *KeyBuilder, v V) []Record {
 	e, attributes := content(v)
 	records := b.withEdges(e, attributes)
@@ -97,13 +97,13 @@ func Records[V Value](b *KeyBuilder, v V) []Record {
 	return records
 }
 
-// Attributes returns the attributes of a value, which all of its records carry.
+// Attributes returns the attributes that all records of a value have.
 func Attributes[V Value](v V) Record {
 	_, attributes := content(v)
 	return attributes
 }
 
-// content returns the entity of a value, and its attributes.
+// content returns the entity and the attributes of a value.
 func content[V Value](v V) (*Entity, Record) {
 	switch v := any(v).(type) {
 	case *commerce.Customer:
@@ -124,12 +124,12 @@ func content[V Value](v V) (*Entity, Record) {
 
 // written returns the attributes of a value.
 func written[V any](declare func(*attributes, *V), v V) Record {
-	a := attributes{purpose: writing, written: make(Record, 8)}
+	a := attributes{purpose: writing, encoded: make(Record, 8)}
 	declare(&a, &v)
-	return a.written
+	return a.encoded
 }
 
-// largest returns a value whose record is as large as one can be.
+// largest returns the value with the largest possible record.
 func largest[V any](declare func(*attributes, *V)) (v V) {
 	declare(&attributes{purpose: enlarging}, &v)
 	return v
@@ -143,8 +143,8 @@ func described[V any](declare func(*attributes, *V)) []Attribute {
 	return a.declared
 }
 
-// AttributesOf returns the attributes of an entity's records, as they are declared; nil for an
-// entity that has no more than keys, and for idempotency keys.
+// AttributesOf returns the declared attributes of an entity's records. It returns nil for
+// idempotency keys, and for entities with no attributes besides keys.
 func AttributesOf(e *Entity) []Attribute {
 	switch e.Root().Name {
 	case EntityCustomer.Name:
@@ -175,7 +175,7 @@ func AttributesOf(e *Entity) []Attribute {
 	return nil
 }
 
-// LineAttributes returns the attributes of an item in the list that its order carries.
+// LineAttributes returns the attributes of an item that its order embeds.
 func LineAttributes() []Attribute { return described(lineAttributes) }
 
 // AddressAttributes returns the attributes of an address.
@@ -190,7 +190,7 @@ func text[S ~string](a *attributes, name string, v *S, most int) {
 	putText(a, name, v, most, required)
 }
 
-// lenientText is a string that this program always writes, and other software may not.
+// lenientText is a string that this program always writes. External records may lack it.
 func lenientText[S ~string](a *attributes, name string, v *S, most int) {
 	if a.purpose == reading {
 		*v = S(a.Text(name))
@@ -199,7 +199,7 @@ func lenientText[S ~string](a *attributes, name string, v *S, most int) {
 	putText(a, name, v, most, usual)
 }
 
-// optionalText is a string that records without a value lack.
+// optionalText is a string that is absent if there is no value.
 func optionalText[S ~string](a *attributes, name string, v *S, most int) {
 	if a.purpose == reading {
 		*v = S(a.Text(name))
@@ -208,35 +208,36 @@ func optionalText[S ~string](a *attributes, name string, v *S, most int) {
 	putText(a, name, v, most, optional)
 }
 
-// listedText is a string by which a list of e finds the record: see Reader.textOrKey.
-func listedText[S ~string](a *attributes, name string, v *S, most int, e *Entity, is presence) {
+// listedText is a string in the index key of e. Reading falls back to the index key: see
+// Reader.textOrKey.
+func listedText[S ~string](a *attributes, name string, v *S, most int, e *Entity, p presence) {
 	if a.purpose == reading {
 		*v = S(a.textOrKey(name, e))
 		return
 	}
-	putText(a, name, v, most, is)
+	putText(a, name, v, most, p)
 }
 
-func putText[S ~string](a *attributes, name string, v *S, most int, is presence) {
+func putText[S ~string](a *attributes, name string, v *S, most int, p presence) {
 	switch a.purpose {
 	case writing:
-		if *v != "" || is != optional {
-			a.written[name] = Str(string(*v))
+		if *v != "" || p != optional {
+			a.encoded[name] = Str(string(*v))
 		}
 	case enlarging:
 		*v = S(strings.Repeat("x", most))
 	case describing:
-		a.describe(name, "S", most, is)
+		a.describe(name, "S", most, p)
 	}
 }
 
-// texts is a list of strings: at most so many, of so many bytes each.
+// texts is a list of at most most strings, each of at most bytes bytes.
 func (a *attributes) texts(name string, v *[]string, most, bytes int) {
 	switch a.purpose {
 	case reading:
 		*v = a.Texts(name)
 	case writing:
-		a.written[name] = Texts(*v)
+		a.encoded[name] = Texts(*v)
 	case enlarging:
 		for range most {
 			*v = append(*v, strings.Repeat("x", bytes))
@@ -246,13 +247,13 @@ func (a *attributes) texts(name string, v *[]string, most, bytes int) {
 	}
 }
 
-// flag is true or false. Without it, it reads as false.
+// flag is a boolean. An absent attribute reads as false.
 func (a *attributes) flag(name string, v *bool) {
 	switch a.purpose {
 	case reading:
 		*v = a.Flag(name)
 	case writing:
-		a.written[name] = Bool(*v)
+		a.encoded[name] = Bool(*v)
 	case enlarging:
 		*v = true
 	case describing:
@@ -260,7 +261,7 @@ func (a *attributes) flag(name string, v *bool) {
 	}
 }
 
-// number is a whole number. Without it, it reads as 0.
+// number is a whole number. An absent attribute reads as 0.
 func (a *attributes) number(name string, v *int) {
 	if a.purpose == reading {
 		*v = a.Number(name)
@@ -278,19 +279,19 @@ func (a *attributes) mustNumber(name string, v *int) {
 	a.putNumber(name, v, required)
 }
 
-func (a *attributes) putNumber(name string, v *int, is presence) {
+func (a *attributes) putNumber(name string, v *int, p presence) {
 	switch a.purpose {
 	case writing:
-		a.written[name] = Num(*v)
+		a.encoded[name] = Num(*v)
 	case enlarging:
 		*v = math.MaxInt
 	case describing:
-		a.describe(name, "N", 0, is)
+		a.describe(name, "N", 0, p)
 	}
 }
 
-// count is a counter that is nil where nobody has counted. Reading keeps the number at place, or at
-// a place of its own where that is nil.
+// count is a counter that is nil if the orders or items have not been counted. Reading stores the
+// number in place, or allocates it if place is nil.
 func (a *attributes) count(name string, v **int, place *int) {
 	switch a.purpose {
 	case reading:
@@ -303,7 +304,7 @@ func (a *attributes) count(name string, v **int, place *int) {
 		}
 	case writing:
 		if *v != nil {
-			a.written[name] = Num(**v)
+			a.encoded[name] = Num(**v)
 		}
 	case enlarging:
 		*v = new(int)
@@ -313,10 +314,10 @@ func (a *attributes) count(name string, v **int, place *int) {
 	}
 }
 
-// version is the attribute that goes up with every change. Records of other software lack it.
+// version is incremented by every change. External records may lack it.
 func (a *attributes) version(v *int) { a.number(AttrVersion, v) }
 
-// createdAt is the time when the record was made.
+// createdAt is the time at which the record was created.
 func (a *attributes) createdAt(v *time.Time) {
 	if a.purpose == reading {
 		*v = a.MustTime("createdAt")
@@ -325,8 +326,8 @@ func (a *attributes) createdAt(v *time.Time) {
 	a.putTime("createdAt", v, required)
 }
 
-// updatedAt is the time of the last change. Records of other software may lack it: they were made
-// at created.
+// updatedAt is the time of the last change. It defaults to created, because external records may
+// lack it.
 func (a *attributes) updatedAt(v *time.Time, created time.Time) {
 	if a.purpose == reading {
 		*v = a.UpdatedOr(created)
@@ -335,22 +336,23 @@ func (a *attributes) updatedAt(v *time.Time, created time.Time) {
 	a.putTime("updatedAt", v, usual)
 }
 
-func (a *attributes) putTime(name string, v *time.Time, is presence) {
+func (a *attributes) putTime(name string, v *time.Time, p presence) {
 	switch a.purpose {
 	case writing:
-		a.written[name] = Str(Timestamp(*v))
+		a.encoded[name] = Str(Timestamp(*v))
 	case describing:
-		a.describe(name, "S", len(timestampLayout), is)
+		a.describe(name, "S", len(timestampLayout), p)
 	}
 }
 
-// amount is an amount of money of at most so many digits, in the currency of the record.
+// amount is an amount of money in the currency of the record. digits is the maximum number of
+// digits.
 func (a *attributes) amount(name string, v *commerce.Money, digits int) {
 	switch a.purpose {
 	case reading:
 		*v = a.mustMoney(name, a.currency)
 	case writing:
-		a.written[name] = Amount(*v)
+		a.encoded[name] = Amount(*v)
 	case enlarging:
 		*v, _ = commerce.ParseMoney(strings.Repeat("9", digits-2)+".99", "USD")
 	case describing:
@@ -358,19 +360,19 @@ func (a *attributes) amount(name string, v *commerce.Money, digits int) {
 	}
 }
 
-// currencyOf is the currency of the record's amounts, of which v is one.
+// currencyOf is the currency of all amounts of the record. v is one of these amounts.
 func (a *attributes) currencyOf(v *commerce.Money) {
 	switch a.purpose {
 	case reading:
 		a.currency = a.Currency(a.currency)
 	case writing:
-		a.written["currency"] = Str(string(v.Currency))
+		a.encoded["currency"] = Str(string(v.Currency))
 	case describing:
 		a.describe("currency", "S", len("USD"), usual)
 	}
 }
 
-// parsed is a string of a form of its own, of which longest is one of the longest values.
+// parsed is a string with its own format. longest is a value of maximum length.
 func parsed[S ~string](a *attributes, name string, v *S, parse func(string) (S, error), longest S) {
 	switch a.purpose {
 	case reading:
@@ -380,7 +382,7 @@ func parsed[S ~string](a *attributes, name string, v *S, parse func(string) (S, 
 		}
 		*v = value
 	case writing:
-		a.written[name] = Str(string(*v))
+		a.encoded[name] = Str(string(*v))
 	case enlarging:
 		*v = longest
 	case describing:
@@ -389,10 +391,10 @@ func parsed[S ~string](a *attributes, name string, v *S, parse func(string) (S, 
 }
 
 // status is a status of an order.
-func (a *attributes) status(name string, v *commerce.Status, is presence) {
+func (a *attributes) status(name string, v *commerce.Status, p presence) {
 	switch a.purpose {
 	case reading:
-		if is == optional && !a.Has(name) {
+		if p == optional && !a.Has(name) {
 			return
 		}
 		s, err := commerce.ParseStatus(a.MustText(name))
@@ -401,17 +403,17 @@ func (a *attributes) status(name string, v *commerce.Status, is presence) {
 		}
 		*v = s
 	case writing:
-		if *v != 0 || is != optional {
-			a.written[name] = Str(v.String())
+		if *v != 0 || p != optional {
+			a.encoded[name] = Str(v.String())
 		}
 	case enlarging:
 		*v = commerce.Cancelled
 	case describing:
-		a.describe(name, "S", len(commerce.Cancelled.String()), is)
+		a.describe(name, "S", len(commerce.Cancelled.String()), p)
 	}
 }
 
-// address is a map that records without an address lack. Reading keeps the address at place.
+// address is a map that is absent if there is no address. Reading stores the address in place.
 func (a *attributes) address(name string, v **commerce.Address, place *commerce.Address) {
 	switch a.purpose {
 	case reading:
@@ -421,7 +423,7 @@ func (a *attributes) address(name string, v **commerce.Address, place *commerce.
 		}
 	case writing:
 		if *v != nil {
-			a.written[name] = &types.AttributeValueMemberM{Value: written(addressAttributes, **v)}
+			a.encoded[name] = &types.AttributeValueMemberM{Value: written(addressAttributes, **v)}
 		}
 	case enlarging:
 		*v = new(largest(addressAttributes))
@@ -440,8 +442,7 @@ func addressAttributes(a *attributes, v *commerce.Address) {
 	lenientText(a, "countryCode", &v.CountryCode, 2)
 }
 
-// lines is the list of items that an order carries, by SKU. An order lacks it where it carries
-// none.
+// lines is the list of embedded items, sorted by SKU. It is absent if the order embeds no items.
 func (a *attributes) lines(o *commerce.Order) {
 	const name = "items"
 	switch a.purpose {
@@ -453,7 +454,7 @@ func (a *attributes) lines(o *commerce.Order) {
 			for i, item := range BySKU(o.Items) {
 				lines[i] = &types.AttributeValueMemberM{Value: written(lineAttributes, item)}
 			}
-			a.written[name] = ListValue(lines...)
+			a.encoded[name] = ListValue(lines...)
 		}
 	case enlarging:
 		o.EmbedsItems = true
@@ -477,22 +478,22 @@ func (a *attributes) readLines(o *commerce.Order) {
 	for list.length > 0 {
 		line, ok := list.next()
 		if !ok {
-			a.Fail(name, "holds something else than maps")
+			a.Fail(name, "contains an element that is not a map")
 			break
 		}
 		o.Items = append(o.Items, commerce.LineItem{OrderID: o.ID, CustomerID: o.CustomerID})
-		one := attributes{Reader: line, currency: a.currency}
-		lineAttributes(&one, &o.Items[len(o.Items)-1])
-		if err := one.Err(); err != nil {
+		item := attributes{Reader: line, currency: a.currency}
+		lineAttributes(&item, &o.Items[len(o.Items)-1])
+		if err := item.Err(); err != nil {
 			o.Items = o.Items[:len(o.Items)-1]
-			a.Fail(name, fmt.Sprintf("holds a line that cannot be read: %v", err))
+			a.Fail(name, fmt.Sprintf("contains a line item that cannot be read: %v", err))
 			break
 		}
 	}
 	o.Items = BySKU(o.Items)
 	for i := 1; i < len(o.Items) && a.misread != nil; i++ {
 		if sku := o.Items[i].SKU; sku == o.Items[i-1].SKU {
-			a.doubt(name, fmt.Sprintf("has product %s twice", sku))
+			a.doubt(name, fmt.Sprintf("contains product %s twice", sku))
 		}
 	}
 }

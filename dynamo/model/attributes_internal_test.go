@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// A field of a type of commerce without a declared attribute would be lost when its record is
-// written.
+// Every field of a commerce type needs a declared attribute. Otherwise the field would be lost when
+// its record is written.
 func TestEveryFieldIsInItsRecord(t *testing.T) {
 	codec := &Codec{Currency: "USD", Shards: 1}
 	everyFieldIsInItsRecord(t, customerAttributes, codec.DecodeCustomer)
@@ -44,7 +44,7 @@ func everyFieldIsInItsRecord[V any](t *testing.T, declare func(*attributes, *V),
 	for field, value := range reflect.ValueOf(&v).Elem().Fields() {
 		if at, ok := value.Addr().Interface().(*time.Time); ok {
 			*at = time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC)
-		} else if value.IsZero() && field.Name != "Partial" { // it tells of the record that was read
+		} else if value.IsZero() && field.Name != "Partial" { // Partial describes a record that was read
 			t.Errorf("%T.%s has no declared attribute", v, field.Name)
 		}
 	}
@@ -53,7 +53,7 @@ func everyFieldIsInItsRecord[V any](t *testing.T, declare func(*attributes, *V),
 	if err != nil {
 		t.Fatalf("%T: %v", v, err)
 	}
-	// The items of an order repeat its ID and its customer's.
+	// The items of an order repeat its order ID and customer ID.
 	if o, ok := any(decoded).(*commerce.Order); ok {
 		for i := range o.Items {
 			o.Items[i].OrderID, o.Items[i].CustomerID = "", ""

@@ -7,16 +7,16 @@ import (
 )
 
 // OrderCountParts is the number of records over which the counts of orders by status are spread.
-// Each change of an order's status writes to one of them, so few changes meet at one record
+// Every change of an order's status writes to one of these records. So few changes conflict
 // (docs/adr/0033-counts.md).
 const OrderCountParts = 32
 
-// OrderCountPart returns the part of all orders that an order is counted in.
+// OrderCountPart returns the part that counts an order.
 func OrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
 }
 
-// OrderCountsRecord returns the record of the counts of one part.
+// OrderCountsRecord returns the record with the counts of one part.
 func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
 	return b.record(&EntityOrderCounts, written(orderCountsAttributes, c))
 }
@@ -39,13 +39,13 @@ func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
 }
 
 // RepOrderParts is the number of records over which the count of an account rep's orders is spread,
-// so that few orders of one rep meet at one record.
+// so that few orders of one rep conflict.
 const RepOrderParts = 16
 
-// FirstPart is the part of a rep's orders whose record says whether the count is complete.
+// FirstPart is the part of a rep's orders whose record reports whether the count is complete.
 const FirstPart = "0"
 
-// RepOrderPart returns the part of an account rep's orders that an order is counted in.
+// RepOrderPart returns the part of an account rep's orders that counts an order.
 func RepOrderPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), RepOrderParts))
 }
@@ -71,7 +71,7 @@ func DecodeRepOrders(r Reader) (*commerce.RepOrders, error) {
 	return orders, a.Err()
 }
 
-// SpendingRecord returns the record of what a customer has spent in a month and currency.
+// SpendingRecord returns the record of a customer's spending in one month and currency.
 func SpendingRecord(b *KeyBuilder, s commerce.Spending) Record {
 	return b.record(&EntitySpending, written(spendingAttributes, s))
 }
@@ -84,7 +84,7 @@ func spendingAttributes(a *attributes, s *commerce.Spending) {
 	a.number(AttrOrders, &s.Orders)
 }
 
-// DecodeSpending reads what a customer has spent in a month and currency.
+// DecodeSpending reads a customer's spending in one month and currency.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeSpending(r Reader) (*commerce.Spending, error) {

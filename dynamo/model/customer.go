@@ -16,7 +16,8 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	return slices.Insert(Records(b, &c), 1, EmailClaimRecord(b, email, c.ID))
 }
 
-// EmailClaimRecord says whose an address is, in the form of commerce.ParseEmail.
+// EmailClaimRecord returns the record that assigns an e-mail address to a customer. email has the
+// form that commerce.ParseEmail returns.
 func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
 	return EmailClaim.Key(b, email).Attributes().With(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
 }
@@ -43,7 +44,7 @@ func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
 	return c, a.Err()
 }
 
-// decodeEmailClaim reads whose an e-mail address is.
+// decodeEmailClaim returns the customer that owns an e-mail address.
 //
 // Errors: ErrCorrupt.
 func decodeEmailClaim(r Reader) (commerce.CustomerID, error) {

@@ -1,4 +1,4 @@
-// Package model says what stands in the table: the entities with their keys, the access and write
-// patterns, and how each record is written and read. It imports commerce and the SDK's types, no
+// Package model defines the contents of the table: entities with their keys, access patterns, write
+// patterns, and the encoding of each record. It imports commerce and the SDK's types, but no
 // client.
 package model

@@ -7,17 +7,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Document is an answer of DynamoDB's, taken apart without copies: its bytes, and where in them
-// each value stands. Nodes have offsets instead of strings, so that the garbage collector has
-// nothing to look for in them.
+// Document is a parsed DynamoDB response: the bytes, and the offsets of each value. Nodes contain
+// offsets instead of strings, so that the garbage collector has no pointers to follow.
 type Document struct {
-	// Body is the answer. Behind it stand the texts that had to be unescaped or decoded; once the
-	// answer is taken apart, no byte of it is written again.
+	// Body is the response, followed by text that had to be unescaped or decoded. After parsing, Body
+	// is never modified.
 	Body  []byte
 	Nodes []Node
 }
 
-// Node is a value. The elements of a list, a set or a map are the nodes behind it, up to end.
+// Node is a value. The elements of a list, a set or a map are the nodes from the next index to End.
 type Node struct {
 	Name, NameEnd uint32
 	Text, TextEnd uint32
@@ -28,7 +27,7 @@ type Node struct {
 // Kind is the type of a value.
 type Kind byte
 
-// The types that DynamoDB has; kindNone is that of what is not there.
+// The types of DynamoDB. kindNone means that there is no value.
 const (
 	kindNone Kind = iota
 	KindS
@@ -43,23 +42,23 @@ const (
 	KindM
 )
 
-// Item is a record, or a map in one, in an answer: the nodes from first to end.
+// Item is a record in a response, or a map inside a record: the nodes from First to End.
 type Item struct {
 	Doc        *Document
 	First, End uint32
 }
 
-// Span is the text between two offsets. It shares the document's bytes: who keeps it for longer
-// than a request keeps them all.
+// Span returns the text between two offsets. The text shares the document's bytes, so keeping it
+// keeps the whole document in memory.
 func (d *Document) Span(from, to uint32) string {
 	if from == to {
 		return ""
 	}
-	// The bytes are not written any more, so the text does not change.
+	// Body is not modified after parsing, so the text does not change.
 	return unsafe.String(&d.Body[from], int(to-from))
 }
 
-// kind is the type of a node; that of number 0 where there is none is nobody's.
+// kind returns the type of a node, or kindNone if the document has no such node.
 func (i Item) kind(at uint32) Kind {
 	if int(at) >= len(i.Doc.Nodes) {
 		return kindNone
@@ -67,7 +66,7 @@ func (i Item) kind(at uint32) Kind {
 	return i.Doc.Nodes[at].Kind
 }
 
-// Find gives the number of a name's node.
+// Find returns the index of the node with this name.
 func (i Item) Find(name string) (uint32, bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -79,12 +78,12 @@ func (i Item) Find(name string) (uint32, bool) {
 	return 0, false
 }
 
-// inside are the elements of a list, a set or a map.
+// inside returns the elements of a list, a set or a map.
 func (i Item) inside(at uint32) Item {
 	return Item{Doc: i.Doc, First: at + 1, End: i.Doc.Nodes[at].End}
 }
 
-// len is how many values there are.
+// len returns the number of values.
 func (i Item) len() int {
 	n := 0
 	for at := i.First; at < i.End; at = i.Doc.Nodes[at].End {
@@ -93,7 +92,7 @@ func (i Item) len() int {
 	return n
 }
 
-// each gives all values with their nodes' numbers until take has enough.
+// each calls take for each value and its node's index, until take returns false.
 func (i Item) each(take func(at uint32, n *Node) bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -104,9 +103,8 @@ func (i Item) each(take func(at uint32, n *Node) bool) {
 	}
 }
 
-// attributes makes of it what the SDK would have made of it. Nothing in it shares the answer's
-// bytes.
-func (i Item) attributes() Record {
+// toRecord converts the item to the SDK's types. The result shares no bytes with the response.
+func (i Item) toRecord() Record {
 	r := make(Record, i.len())
 	i.each(func(at uint32, n *Node) bool {
 		r[string(i.Doc.Body[n.Name:n.NameEnd])] = i.Doc.attribute(at)
@@ -115,7 +113,7 @@ func (i Item) attributes() Record {
 	return r
 }
 
-// attribute is the value of a node as the SDK's.
+// attribute converts the value of a node to the SDK's type.
 func (d *Document) attribute(at uint32) types.AttributeValue {
 	n := &d.Nodes[at]
 	text := func(n *Node) string { return string(d.Body[n.Text:n.TextEnd]) }
@@ -147,12 +145,12 @@ func (d *Document) attribute(at uint32) types.AttributeValue {
 		inside.each(func(at uint32, _ *Node) bool { list = append(list, d.attribute(at)); return true })
 		return &types.AttributeValueMemberL{Value: list}
 	case KindM:
-		return &types.AttributeValueMemberM{Value: inside.attributes()}
+		return &types.AttributeValueMemberM{Value: inside.toRecord()}
 	}
 	return nil
 }
 
-// size is the record's size in bytes, as SizeOf counts it.
+// size returns the record's size in bytes, calculated as by SizeOf.
 func (i Item) size() int {
 	total := 0
 	i.each(func(at uint32, n *Node) bool {
@@ -185,10 +183,10 @@ func (d *Document) sizeOf(at uint32) int {
 	return total
 }
 
-// MaxDepth is how deep lists and maps may be nested in DynamoDB.
+// MaxDepth is DynamoDB's maximum depth of nested lists and maps.
 const MaxDepth = 32
 
-// The texts of JSON's booleans.
+// JSON's booleans.
 const (
 	JSONTrue  = "true"
 	JSONFalse = "false"

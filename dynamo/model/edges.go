@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Edges returns the kinds of edges that the records of an entity have.
+// Edges returns the kinds of edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesWith returns the kinds of edges whose records have one of these attributes of an entity's.
+// EdgesWith returns the kinds of edges that repeat at least one of these attributes of the entity.
 func (e *Entity) EdgesWith(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
@@ -23,7 +23,7 @@ func (e *Entity) EdgesWith(names iter.Seq[string]) []*Entity {
 	return found
 }
 
-// edges are the kinds of edges by the names of the entities whose records they list.
+// edges maps the name of an entity to its kinds of edges.
 var edges = func() map[string][]*Entity {
 	found := map[string][]*Entity{}
 	for i := range allEntities {
@@ -42,7 +42,7 @@ func (e *Entity) Root() *Entity {
 	return e
 }
 
-// KeyValues returns the values in the primary key of a record of this entity, by name.
+// KeyValues returns the values in the primary key of a record of this entity, by placeholder.
 func (e *Entity) KeyValues(k Keys) map[string]string {
 	values := map[string]string{}
 	for t, key := range map[Template]string{e.PK: k.PK, e.SK: k.SK} {
@@ -56,8 +56,7 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 	return values
 }
 
-// KeyWith returns the primary key with these values, or empty keys if a value is not allowed in a
-// key.
+// KeyWith returns the primary key with these values, or empty keys if a key cannot contain a value.
 func (e *Entity) KeyWith(values map[string]string) Keys {
 	b := &KeyBuilder{}
 	key := func(t Template) string {
@@ -74,8 +73,8 @@ func (e *Entity) KeyWith(values map[string]string) Keys {
 	return k
 }
 
-// ListedBy returns the attributes by which an edge lists its record, without those that its primary
-// key repeats. A record that lacks one of them has no such edge.
+// ListedBy returns the attributes in the index keys that are not also in the primary key. A record
+// that lacks one of them has no such edge.
 func (e *Entity) ListedBy() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Names(), e.IndexSK.Names()) {
@@ -86,7 +85,7 @@ func (e *Entity) ListedBy() []string {
 	return names
 }
 
-// Without returns the attributes of a record that its edge repeats: all but Lacks.
+// Without returns the attributes of a record that its edge repeats: all except Lacks.
 func (e *Entity) Without(attributes Record) Record {
 	if len(e.Lacks) == 0 {
 		return attributes
@@ -98,7 +97,7 @@ func (e *Entity) Without(attributes Record) Record {
 	return kept
 }
 
-// withEdges returns the record of an entity that has these attributes, and its edges.
+// withEdges returns the record of an entity with these attributes, and its edges.
 func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {
@@ -110,26 +109,26 @@ func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges returns the pattern with the edges of an entity added. The pattern writes all
-// attributes of the entity's records, or only adds to some numbers. Then only the edges that have
-// such a number follow, and the records are read.
-func (p WritePattern) withEdges(of *Entity, numbers ...string) WritePattern {
-	is := func(e Entity) bool { return e.Name == of.Name }
-	follow := of.Edges()
+// withEdges returns the pattern with the edges of an entity added. If there are no numbers, the
+// pattern writes all attributes of the entity's records. Otherwise it changes only these numbers.
+// Then it writes only the edges that repeat one of them, and also reads the records.
+func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
+	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
+	written := entity.Edges()
 	if len(numbers) > 0 {
 		reads := &p.Reads
-		if slices.ContainsFunc(p.Each, is) {
+		if slices.ContainsFunc(p.Each, sameEntity) {
 			reads = &p.ReadsEach
 		}
-		if follow = of.EdgesWith(slices.Values(numbers)); len(follow) > 0 && !slices.ContainsFunc(*reads, is) {
-			*reads = append(*reads, *of)
+		if written = entity.EdgesWith(slices.Values(numbers)); len(written) > 0 && !slices.ContainsFunc(*reads, sameEntity) {
+			*reads = append(*reads, *entity)
 		}
 	}
-	for _, edge := range follow {
+	for _, edge := range written {
 		switch {
-		case slices.ContainsFunc(p.Each, is) && edge.isOptional():
+		case slices.ContainsFunc(p.Each, sameEntity) && edge.isOptional():
 			p.MaybeEach = append(p.MaybeEach, *edge)
-		case slices.ContainsFunc(p.Each, is):
+		case slices.ContainsFunc(p.Each, sameEntity):
 			p.Each = append(p.Each, *edge)
 		case edge.isOptional():
 			p.Maybe = append(p.Maybe, *edge)
@@ -140,7 +139,7 @@ func (p WritePattern) withEdges(of *Entity, numbers ...string) WritePattern {
 	return p
 }
 
-// isOptional reports whether some records do not have this edge.
+// isOptional reports whether some records have no such edge.
 func (e *Entity) isOptional() bool {
 	return slices.ContainsFunc(AttributesOf(e.EdgeOf), func(a Attribute) bool {
 		return a.Optional && slices.Contains(e.ListedBy(), a.Name)

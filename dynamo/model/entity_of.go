@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// EntityOf is the entity of the record at a key; nil for a record of other software, whose keys no
-// templates made.
+// EntityOf returns the entity of a record with this key. It returns nil for an external record
+// whose keys match no template.
 func EntityOf(k Keys) *Entity {
 	for i := range allEntities {
 		e := &allEntities[i]
@@ -23,12 +23,11 @@ func EntityOf(k Keys) *Entity {
 	return nil
 }
 
-// allEntities are the model's, made once: bulk work asks for them with every record. Nobody writes
-// to them.
+// allEntities is built once, because bulk operations use it for every record. It is never modified.
 var allEntities = Entities()
 
-// listed is the entity whose list an index key belongs to, false where no list reads it. A record
-// that lacks one of the two keys is in no list.
+// listed returns the entity whose list contains records with these index keys. It reports false if
+// no list reads them. A record that lacks one of the two keys is in no list.
 func listed(indexPK, indexSK string) (Entity, bool) {
 	if indexPK == "" || indexSK == "" {
 		return Entity{}, false
@@ -53,19 +52,18 @@ func listed(indexPK, indexSK string) (Entity, bool) {
 	return Entity{}, false
 }
 
-// Reindexed returns a record with the index keys that it has in this store's table, which may have
-// another number of shards than the one that it comes from. A record with a value that can be in no
-// key, a product without a category, say, is in no list and gets none. A record of other software
-// keeps its own.
+// Reindexed replaces the index keys of a record with the keys for this table. The record may come
+// from a table with another number of shards. It gets no index keys if a key cannot contain a
+// value, for example an empty category. External records keep their keys.
 //
-// Errors: ErrCorrupt for a record that cannot be read, or whose key says something else than its
-// attributes; another error for one of other software in a place where a list would meet it.
+// It returns ErrCorrupt if the record cannot be read, or if its attributes do not match its key. It
+// returns another error if an external record would appear in a list.
 func (codec *Codec) Reindexed(r Record) (Record, error) {
-	at, key := Reader{Record: r}, KeyOf(r)
+	reader, key := Reader{Record: r}, KeyOf(r)
 	e := EntityOf(key)
 	if e == nil {
-		if e, ok := listed(at.Text(AttrIndexPK), at.Text(AttrIndexSK)); ok {
-			return nil, fmt.Errorf("record %s is of no kind that the table holds, and its index keys put it into the lists of kind %s", r.KeyText(), e.Name)
+		if e, ok := listed(reader.Text(AttrIndexPK), reader.Text(AttrIndexSK)); ok {
+			return nil, fmt.Errorf("the primary key of record %s is unknown, but its index keys place the record in the lists of kind %s", r.KeyText(), e.Name)
 		}
 		return r, nil
 	}
@@ -77,21 +75,21 @@ func (codec *Codec) Reindexed(r Record) (Record, error) {
 		if KeyOf(c) != key {
 			continue
 		}
-		is := Reader{Record: c}
+		encoded := Reader{Record: c}
 		delete(r, AttrIndexPK)
 		delete(r, AttrIndexSK)
-		// One of them alone is no place in the index.
-		if is.Has(AttrIndexPK) && is.Text(AttrIndexSK) != "" {
+		// One key alone does not put a record in the index.
+		if encoded.Has(AttrIndexPK) && encoded.Text(AttrIndexSK) != "" {
 			r[AttrIndexPK], r[AttrIndexSK] = c[AttrIndexPK], c[AttrIndexSK]
 		}
 		return r, nil
 	}
-	return nil, fmt.Errorf("%w: record %s: its attributes belong under another key than that of this %s", ErrCorrupt, r.KeyText(), e.Name)
+	return nil, fmt.Errorf("%w: record %s: its attributes do not match the key of this %s", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// EncodedAgain decodes a record and returns all records that the model makes of what it says, the
-// record itself among them where its key and its attributes agree. Values that can be in no key are
-// no error: another record of those may need them, not this one.
+// EncodedAgain decodes a record and returns all records that the model derives from its content.
+// They include the record itself if its key and attributes agree. Values that no key can contain
+// are not an error, because only a derived record may need them.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) EncodedAgain(e Entity, r Record) ([]Record, error) {
@@ -102,8 +100,8 @@ func (codec *Codec) EncodedAgain(e Entity, r Record) ([]Record, error) {
 	return encode(codec.KeyBuilder()), nil
 }
 
-// decoded decodes a record of an entity. It returns what makes the model's records of what the
-// record says.
+// decoded decodes a record of an entity. The returned function encodes all records that the model
+// derives from the content.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
@@ -113,7 +111,7 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 		return func(b *KeyBuilder) []Record { return CustomerRecords(b, *c) }, err
 	case EntityEmailClaim.Name:
 		_, err := decodeEmailClaim(r)
-		return func(*KeyBuilder) []Record { return []Record{r.Record} }, err // its address stands in its key alone, and it is in no list
+		return func(*KeyBuilder) []Record { return []Record{r.Record} }, err // the address is only in the key, and no list contains claims
 	case EntityOrder.Name, EntityCustomerOrder.Name:
 		o, err := codec.DecodeOrder(r)
 		return func(b *KeyBuilder) []Record { return OrderRecords(b, *o, nil, nil) }, err
@@ -157,22 +155,22 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 }
 
-// Unreadable returns the attributes of a record that are there and cannot be read, with what is
-// wrong with each; nil where there are none. Such a value says something to the software that wrote
-// it: it is not the same as none.
+// Unreadable returns the attributes of a record that are present but cannot be read, with the
+// problem of each. It returns nil if there are none. Such a value may be meaningful to the software
+// that wrote it, so it does not count as absent.
 func (codec *Codec) Unreadable(e *Entity, rec Record) map[string]string {
 	var problems map[string]string
-	r := Reader{Record: rec, misread: func(attribute, what string) {
+	r := Reader{Record: rec, misread: func(attribute, problem string) {
 		if problems == nil {
 			problems = map[string]string{}
 		}
 		if problems[attribute] == "" {
-			problems[attribute] = what
+			problems[attribute] = problem
 		}
 	}}
 	r.Text("entity")
 	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
-		// Where the order's ID tells the time, decoding does not read it.
+		// If the order's ID contains the time, decoding does not read createdAt.
 		if placed := r.Text("createdAt"); placed != "" {
 			r.time("createdAt", placed)
 		}
@@ -181,8 +179,7 @@ func (codec *Codec) Unreadable(e *Entity, rec Record) map[string]string {
 	return problems
 }
 
-// IndexedByUnreadable reports whether the index keys of a record are made of an attribute that
-// cannot be read.
+// IndexedByUnreadable reports whether an attribute in the index keys of a record cannot be read.
 func (codec *Codec) IndexedByUnreadable(rec Record) bool {
 	e := EntityOf(KeyOf(rec))
 	for name := range codec.Unreadable(e, rec) {
@@ -193,7 +190,7 @@ func (codec *Codec) IndexedByUnreadable(rec Record) bool {
 	return false
 }
 
-// RepeatsKey reports whether an attribute says again what a value in the record's primary key says.
+// RepeatsKey reports whether an attribute repeats a value in the record's primary key.
 func RepeatsKey(e *Entity, name string) bool {
 	repeated := func(value string) bool { return e.AttributeFor(value) == name }
 	return slices.ContainsFunc(e.PK.Names(), repeated) || slices.ContainsFunc(e.SK.Names(), repeated)
@@ -202,8 +199,8 @@ func RepeatsKey(e *Entity, name string) bool {
 // IsIndexKey reports whether an attribute is a key of the index.
 func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIndexSK }
 
-// IndexedBy reports whether the index keys of a record are made of an attribute. What its primary
-// key repeats is known in any case.
+// IndexedBy reports whether the index keys contain an attribute that the primary key does not
+// contain.
 func IndexedBy(e *Entity, name string) bool {
 	return slices.Contains(e.ListedBy(), name)
 }

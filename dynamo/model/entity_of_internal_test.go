@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// sampleKey fills a template.
+// sampleKey fills in a template.
 func sampleKey(t *testing.T, template Template) string {
 	t.Helper()
 	values := make([]string, strings.Count(string(template), "{"))
@@ -26,7 +26,7 @@ func sampleKey(t *testing.T, template Template) string {
 	return key
 }
 
-// Every record is of one entity, and no key fits two.
+// Every record belongs to one entity, and no key matches two entities.
 func TestEntityOf(t *testing.T) {
 	for _, e := range Entities() {
 		pk, sk := sampleKey(t, e.PK), sampleKey(t, e.SK)
@@ -40,15 +40,15 @@ func TestEntityOf(t *testing.T) {
 				t.Errorf("%s %s fits %s and %s", pk, sk, e.Name, other.Name)
 			}
 		}
-		for _, foreign := range [][2]string{{pk + "x" + ShardSuffix(1, 2), sk}, {pk, sk + ShardSuffix(1, 2)}, {strings.ToLower(pk), sk}, {"", sk}, {pk, ""}} {
-			if got := EntityOf(Keys{PK: foreign[0], SK: foreign[1]}); got != nil {
-				t.Errorf("%q is of entity %s", foreign, got.Name)
+		for _, external := range [][2]string{{pk + "x" + ShardSuffix(1, 2), sk}, {pk, sk + ShardSuffix(1, 2)}, {strings.ToLower(pk), sk}, {"", sk}, {pk, ""}} {
+			if got := EntityOf(Keys{PK: external[0], SK: external[1]}); got != nil {
+				t.Errorf("%q is of entity %s", external, got.Name)
 			}
 		}
 	}
 }
 
-// wholeBook has a record of every entity but idempotency records.
+// wholeBook has a record of every entity except idempotency records.
 func wholeBook() commerce.Book {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)
 	id := commerce.OrderID("01HVMK3P2Q0000000000000001")
@@ -67,8 +67,8 @@ func wholeBook() commerce.Book {
 	}
 }
 
-// recordsOf are all records that Load writes into a table of so many shards, but one of the counts
-// of orders for all, and the customer's last event, which changes write.
+// recordsOf returns all records that Load writes into a table with this number of shards. It
+// includes only one record of order counts, and also a customer's last event, which changes write.
 func recordsOf(t *testing.T, book commerce.Book, shards int) []Record {
 	t.Helper()
 	b := &KeyBuilder{Shards: shards}
@@ -87,21 +87,21 @@ func recordsOf(t *testing.T, book commerce.Book, shards int) []Record {
 
 func codecOf(shards int) *Codec { return &Codec{Shards: shards, Currency: "USD"} }
 
-// A record of one table gets the index keys of another, and only those change.
+// A record of one table gets the index keys of another table. Its other attributes stay the same.
 func TestReindexed(t *testing.T) {
-	met := map[string]bool{EntityIdempotency.Name: true}
+	tested := map[string]bool{EntityIdempotency.Name: true}
 	for _, shards := range []int{1, 8} {
 		sources, targets := recordsOf(t, wholeBook(), shards), recordsOf(t, wholeBook(), 9-shards)
 		for i, source := range sources {
 			at := Reader{Record: source}
-			met[at.Text("entity")] = true
+			tested[at.Text("entity")] = true
 			source["unknown"] = Str("kept")
 			targets[i]["unknown"] = Str("kept")
 			got, err := codecOf(9 - shards).Reindexed(maps.Clone(source))
 			if err != nil || !SameRecord(got, targets[i]) {
 				t.Errorf("from %d shards to %d: %v became %v, %v", shards, 9-shards, source, got, err)
 			}
-			// Wrong index keys, too few and too many are mended.
+			// Wrong, missing and additional index keys are repaired.
 			for _, change := range []func(Record){
 				func(r Record) { delete(r, AttrIndexPK); delete(r, AttrIndexSK) },
 				func(r Record) { r[AttrIndexPK], r[AttrIndexSK] = Str("else"), Num(1) },
@@ -115,19 +115,19 @@ func TestReindexed(t *testing.T) {
 		}
 	}
 	for _, e := range Entities() {
-		if !met[e.Name] {
-			t.Errorf("no record of %s was tried", e.Name)
+		if !tested[e.Name] {
+			t.Errorf("no record of %s was tested", e.Name)
 		}
 	}
 }
 
-// A record whose attributes say another key is a mistake of whoever made the file.
+// A record whose attributes do not match its key is rejected.
 func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
 	for _, r := range recordsOf(t, wholeBook(), 1) {
 		at := Reader{Record: r}
 		e := EntityOf(Keys{PK: at.Text(AttrPK), SK: at.Text(AttrSK)})
 		if e.Name == EntityEmailClaim.Name {
-			continue // its address stands in the key alone
+			continue // the address is only in the key
 		}
 		for name, template := range map[string]Template{AttrPK: e.PK, AttrSK: e.SK} {
 			if !strings.Contains(string(template), "{") {
@@ -138,18 +138,18 @@ func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
 			if e.Name == EntityOrderItem.Name && name == AttrPK {
 				delete(wrong, "customerId")
 			}
-			if got, err := codecOf(1).Reindexed(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "another key") {
-				t.Errorf("%s: another %s is taken: %v, %v", e.Name, name, got, err)
+			if got, err := codecOf(1).Reindexed(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "do not match the key") {
+				t.Errorf("%s: a wrong %s is accepted: %v, %v", e.Name, name, got, err)
 			}
 		}
 		unreadable := Record{AttrPK: r[AttrPK], AttrSK: r[AttrSK]}
 		if got, err := codecOf(1).Reindexed(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
-			t.Errorf("%s without attributes is taken: %v, %v", e.Name, got, err)
+			t.Errorf("%s without attributes is accepted: %v, %v", e.Name, got, err)
 		}
 	}
 }
 
-// A value that can be in no key takes its record out of that list, and of no other.
+// A value that no key can contain removes its record only from the lists by this value.
 func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
 	for _, shards := range []int{1, 8} {
 		for _, r := range recordsOf(t, wholeBook(), shards) {
@@ -183,9 +183,9 @@ func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
 	}
 }
 
-// Other software may have its records in the table, not in our lists.
-func TestReindexedForeignRecords(t *testing.T) {
-	foreign := func(indexPK, indexSK string) Record {
+// Other software may store records in the table, but not in the lists of this model.
+func TestReindexedExternalRecords(t *testing.T) {
+	external := func(indexPK, indexSK string) Record {
 		return Record{AttrPK: Str("THEIRS"), AttrSK: Str("1"), AttrIndexPK: Str(indexPK), AttrIndexSK: Str(indexSK)}
 	}
 	for _, e := range Entities() {
@@ -193,13 +193,13 @@ func TestReindexedForeignRecords(t *testing.T) {
 			continue
 		}
 		pk, sk := sampleKey(t, e.IndexPK), sampleKey(t, e.IndexSK)
-		if got, err := codecOf(1).Reindexed(foreign(pk, sk)); err == nil {
-			t.Errorf("a foreign record gets into the list of %s: %v", e.Name, got)
+		if got, err := codecOf(1).Reindexed(external(pk, sk)); err == nil {
+			t.Errorf("an external record appears in the list of %s: %v", e.Name, got)
 		}
-		if got, err := codecOf(1).Reindexed(foreign(pk+ShardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
+		if got, err := codecOf(1).Reindexed(external(pk+ShardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
 			t.Errorf("shards of %s: %v, %v", e.Name, got, err)
 		}
-		r := foreign("THEIRS"+pk, sk)
+		r := external("THEIRS"+pk, sk)
 		if got, err := codecOf(8).Reindexed(maps.Clone(r)); err != nil || !SameRecord(got, r) {
 			t.Errorf("%v became %v, %v", r, got, err)
 		}

@@ -2,8 +2,7 @@ package model
 
 import "strings"
 
-// Unnamed is the key for messages that end in a log: without what belongs to persons or is a secret
-// of theirs.
+// Unnamed returns the key for log messages, without e-mail addresses and idempotency keys.
 func (k Keys) Unnamed() string {
 	for _, e := range []*Entity{&EntityEmailClaim, &EntityIdempotency} {
 		if literal := e.PK.Literal(); strings.HasPrefix(k.PK, literal) {
@@ -13,8 +12,8 @@ func (k Keys) Unnamed() string {
 	return k.PK + " " + k.SK
 }
 
-// Text is the text of a key.
+// Text returns the primary key as text.
 func (k Keys) Text() string { return k.PK + " " + k.SK }
 
-// Primary is k without the keys of the index.
+// Primary returns k without the keys of the index.
 func (k Keys) Primary() Keys { return Keys{PK: k.PK, SK: k.SK} }

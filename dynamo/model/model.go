@@ -11,8 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// The key attributes and the index. Their names are those of the tables that other software already
-// wrote.
+// The key attributes and the index. The names match tables that other software created.
 const (
 	AttrPK      = "pk"
 	AttrSK      = "sk"
@@ -21,14 +20,14 @@ const (
 	IndexName   = "GSI1"
 )
 
-// Template is how a key is built: literal text, and values in braces. CUSTOMER#{customerId} with
-// the value c1 makes CUSTOMER#c1.
+// Template describes a key: literal text with placeholders in braces. CUSTOMER#{customerId} with
+// the value c1 builds CUSTOMER#c1.
 type Template string
 
-// Key puts values in the places of the braces, from left to right.
+// Key replaces the placeholders with values, from left to right.
 //
-// Errors: commerce.InvalidError where a value is empty or holds '#', so that no value can forge
-// another key; another error where there are not as many values as braces.
+// It returns a commerce.InvalidError if a value is empty or contains '#', so that no value can
+// imitate another key. It returns another error if the number of values is wrong.
 func (t Template) Key(values ...string) (string, error) {
 	var b strings.Builder
 	b.Grow(len(t) + 32)
@@ -56,8 +55,8 @@ func (t Template) Key(values ...string) (string, error) {
 	return b.String(), nil
 }
 
-// Values is Key's inverse: the values from which key was built, false where it was not built from
-// t.
+// Values is the inverse of Key. It returns the values that key was built from, and reports false if
+// t cannot build key.
 func (t Template) Values(key string) ([]string, bool) {
 	var values []string
 	rest := string(t)
@@ -82,7 +81,7 @@ func (t Template) Values(key string) ([]string, bool) {
 	}
 }
 
-// Names are what stands in the braces, from left to right.
+// Names returns the names of the placeholders, from left to right.
 func (t Template) Names() []string { return t.appendNames(nil) }
 
 func (t Template) appendNames(to []string) []string {
@@ -95,7 +94,7 @@ func (t Template) appendNames(to []string) []string {
 	return to
 }
 
-// Literal is the template up to its first value.
+// Literal returns the text before the first placeholder.
 func (t Template) Literal() string {
 	literal, _, _ := strings.Cut(string(t), "{")
 	return literal
@@ -106,36 +105,36 @@ func checkKeyValue(v string) error {
 		return commerce.Invalid("is empty")
 	}
 	if strings.Contains(v, "#") {
-		return commerce.Invalid("holds '#', which separates the parts of a key")
+		return commerce.Invalid("contains '#', which separates the parts of a key")
 	}
 	return nil
 }
 
-// Entity is a kind of record and its keys. A record without GSI keys is not in the index.
+// Entity is a kind of record with its keys. A record without index keys is not in the index.
 type Entity struct {
-	// Name stands in the record's "entity" attribute.
+	// Name is stored in the record's attribute "entity".
 	Name string
-	// What tells what it is.
+	// What is a description for messages and docs.
 	What             string
 	PK, SK           Template
 	IndexPK, IndexSK Template
-	// Sharded reports whether IndexPK gets #k behind it where the table has more than one shard.
+	// Sharded reports whether IndexPK gets a suffix #k if the table has more than one shard.
 	Sharded bool
-	// Optional reports whether only some of the records have the GSI keys.
+	// Optional reports whether only some records have index keys.
 	Optional bool
-	// EdgeOf is, of an edge, the entity whose records it lists by other values. An edge stands in
-	// the partition of its record and has the attributes of it, so that a list is one Query. A
-	// record that lacks an attribute of the edge's index keys has no such edge.
+	// EdgeOf is set for edges: the entity whose records the edge lists by other values. An edge is
+	// stored in the partition of its record. It repeats the record's attributes, so that a list needs
+	// one Query. A record that lacks an attribute of the edge's index keys has no such edge.
 	EdgeOf *Entity
-	// Lacks are attributes of the record that an edge does not have, as it would have to be written
-	// again whenever one of them changed.
+	// Lacks are attributes of the record that an edge does not repeat. Otherwise each change of these
+	// attributes would also have to write the edge.
 	Lacks []string
 }
 
 // stockNumbers are the attributes of a product that change with every order.
 var stockNumbers = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
-// The entities. An edge is named for the record and what it is listed by.
+// The entities. The name of an edge consists of its record and the value that lists it.
 var (
 	EntityCustomer = Entity{Name: "customer", What: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
@@ -157,12 +156,13 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
 	EntityProduct = Entity{Name: "product", What: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
-	// A product is read together with its inventory levels: its edges stand behind these.
+	// The sort keys of a product's edges sort after its inventory levels. So one Query reads the
+	// product with its levels, but not the edges.
 	EntityProductName = Entity{Name: "productName", What: "product's name (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Lacks: stockNumbers}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", What: "product's name in its category (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", EdgeOf: &EntityProduct, Lacks: stockNumbers}
-	EntityCategory = Entity{Name: "category", What: "category, with the number of its products",
+	EntityCategory = Entity{Name: "category", What: "category with its product count",
 		PK: "CATEGORIES", SK: "CATEGORY#{category}"}
 	EntityInventoryLevel = Entity{Name: "inventoryLevel", What: "inventory level",
 		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}"}
@@ -176,41 +176,40 @@ var (
 		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
 	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", What: "employee's warehouse (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
-	EntityOrderCounts = Entity{Name: "orderCounts", What: "how many orders are in each status, of one part of all orders",
+	EntityOrderCounts = Entity{Name: "orderCounts", What: "order counts by status, one of several parts",
 		PK: "ORDER_COUNTS", SK: "PART#{part}"}
-	EntityRepOrders = Entity{Name: "repOrders", What: "how many orders an account rep has, of one part of these orders",
+	EntityRepOrders = Entity{Name: "repOrders", What: "an account rep's order count, one of several parts",
 		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}"}
-	EntitySpending = Entity{Name: "spending", What: "what a customer's orders of a month cost",
+	EntitySpending = Entity{Name: "spending", What: "a customer's spending in one month and currency",
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}"}
-	EntityIdempotency = Entity{Name: "idempotency", What: "idempotency key, with the first answer",
+	EntityIdempotency = Entity{Name: "idempotency", What: "idempotency key with the result of the first request",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
 
-// WritePattern is one way in which the table is changed: one TransactWriteItems for each mutation.
+// WritePattern declares the writes of a mutation, which form one TransactWriteItems.
 type WritePattern struct {
-	// ID names it everywhere: WP1.
+	// ID is the name in code, explain output and docs: WP1.
 	ID string
-	// Mutation is the GraphQL field that it serves.
+	// Mutation is the GraphQL field that uses the pattern.
 	Mutation string
-	// Writes are the records that it writes or checks, and Maybe those that only some requests
-	// need. An entity is listed once for each of its records.
+	// Writes are the records that every transaction writes or checks. Maybe are records that only some
+	// transactions write or check. An entity is repeated for each of its records.
 	Writes, Maybe []Entity
-	// Each are the entities with one record for every line of the order.
+	// Each are the entities with one record per line of the order.
 	Each []Entity
-	// MaybeEach are the entities with at most one record for every line of the order. These records
-	// are written without a condition.
+	// MaybeEach are the entities with at most one record per line of the order. These records are
+	// written without a condition.
 	MaybeEach []Entity
-	// Reads are the records that it reads before, in one request, and ReadsEach those it reads one
-	// of for every line of the order.
+	// Reads are the records that one request reads before the transaction. ReadsEach are entities with
+	// one such record per line of the order.
 	Reads, ReadsEach []Entity
-	// Items reports whether it needs the items of the order, which are read by themselves where the
-	// order does not carry them.
+	// Items reports whether the mutation needs the items of the order. They are read separately if the
+	// order does not embed them.
 	Items bool
-	// Late are the records that it reads to tell why it cannot be done.
+	// Late are the records that are read after a failed transaction, to find the reason.
 	Late []Entity
 }
 
-// The write patterns.
 var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
 		Writes: of(EntityCustomer, EntityEmailClaim), Maybe: of(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)
@@ -228,7 +227,7 @@ var (
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}.withEdges(&EntityProduct, AttrAvailable)
-	// The items of an order get records of their own when there are too many to embed.
+	// The items of an order get records of their own if there are too many to embed.
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
 		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
@@ -253,16 +252,17 @@ var (
 
 func of(entities ...Entity) []Entity { return entities }
 
-// MostActions returns how many actions the transaction has at most for an order of so many lines.
+// MostActions returns the maximum number of actions in the transaction for an order with this
+// number of lines.
 func (p WritePattern) MostActions(lines int) int {
 	return len(p.Writes) + len(p.Maybe) + lines*(len(p.Each)+len(p.MaybeEach))
 }
 
-// MaxShards is how many shards a table can have.
+// MaxShards is the maximum number of shards of a table.
 const MaxShards = 64
 
-// ShardSuffix is what stands behind the partition key of a sharded list: nothing for a table of one
-// shard, which is the form that other software writes.
+// ShardSuffix returns the suffix of a shard's partition key. It is empty for a table with one
+// shard, which matches external records.
 func ShardSuffix(shard, shards int) string {
 	if shards <= 1 {
 		return ""
@@ -270,8 +270,8 @@ func ShardSuffix(shard, shards int) string {
 	return "#" + strconv.Itoa(shard)
 }
 
-// ShardOf spreads ids over shards. The function never changes, or records would be looked for where
-// they are not.
+// ShardOf returns the shard of an ID. The function must never change, because existing records stay
+// on their shards.
 func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -281,17 +281,17 @@ func ShardOf(id string, shards int) int {
 	return int(h.Sum32() % uint32(shards))
 }
 
-// Keys are a record's key attributes; IndexPK and IndexSK are empty for one that is not in the
+// Keys are a record's key attributes. IndexPK and IndexSK are empty if the record is not in the
 // index.
 type Keys struct{ PK, SK, IndexPK, IndexSK string }
 
-// KeyBuilder makes a record's keys and keeps the first error.
+// KeyBuilder builds the keys of records and keeps the first error.
 type KeyBuilder struct {
 	Shards int
 	Err    error
 }
 
-// Key builds one key, and keeps the first error.
+// Key builds one key and keeps the first error.
 func (b *KeyBuilder) Key(t Template, values ...string) string {
 	key, err := t.Key(values...)
 	if b.Err == nil {
@@ -300,11 +300,11 @@ func (b *KeyBuilder) Key(t Template, values ...string) string {
 	return key
 }
 
-// record returns a record of an entity. Its keys are made of the attributes. One of an Optional
-// entity is in the index only if it has the attribute that its partition key there is made of.
+// record returns a record of an entity with keys built from the attributes. A record of an Optional
+// entity gets index keys only if it has the attribute in the index partition key.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t Template) string {
-		values := t.appendNames(make([]string, 0, 2)) // no template has more, so they need no memory
+		values := t.appendNames(make([]string, 0, 2)) // no template has more than two placeholders, so values stays on the stack
 		for i, name := range values {
 			values[i] = e.valueFor(name, attributes)
 		}
@@ -320,8 +320,8 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return k.Attributes().With(attributes).With(Record{"entity": Str(e.Name)})
 }
 
-// AttributeFor returns the attribute that holds the value of a template's placeholder. Placeholders
-// of one name have the same meaning in all templates, but the attributes can have other names.
+// AttributeFor returns the name of the attribute that a placeholder stands for. Placeholders have
+// the same meaning in all templates, but the names of the attributes can differ.
 func (e *Entity) AttributeFor(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":
@@ -334,10 +334,10 @@ func (e *Entity) AttributeFor(name string) string {
 	return name
 }
 
-// foldedName is the placeholder of a name as commerce.FoldName returns it.
+// foldedName is the placeholder of a name that commerce.FoldName has folded.
 const foldedName = "foldedName"
 
-// valueFor returns the value of a template's placeholder in a record with these attributes.
+// valueFor returns the value of a placeholder for a record with these attributes.
 func (e *Entity) valueFor(name string, attributes Record) string {
 	switch v := attributes[e.AttributeFor(name)].(type) {
 	case *types.AttributeValueMemberS:
@@ -361,7 +361,7 @@ func (k Keys) Attributes() Record {
 	return r
 }
 
-// KeyAttributes are the names of the key attributes that a Query of this pattern reads by.
+// KeyAttributes returns the names of the key attributes that a Query of this pattern uses.
 func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	if p.Index == IndexName {
 		return AttrIndexPK, AttrIndexSK
@@ -369,7 +369,7 @@ func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	return AttrPK, AttrSK
 }
 
-// KeyValue is the n-th value in a key that was built from t.
+// KeyValue returns the first value in a key that was built from t, or an empty string.
 func KeyValue(t Template, key string) string {
 	values, _ := t.Values(key)
 	if len(values) == 0 {
@@ -378,7 +378,8 @@ func KeyValue(t Template, key string) string {
 	return values[0]
 }
 
-// Consistently is by how much consistent reads cost more; the index has none.
+// Consistently returns the cost factor of consistent reads. An index has no consistent reads, so
+// its factor is 1.
 func (p AccessPattern) Consistently(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2
@@ -386,7 +387,7 @@ func (p AccessPattern) Consistently(consistent bool) float64 {
 	return 1
 }
 
-// Records are the entities of which a pattern reads records.
+// Records returns the entities whose records the pattern reads.
 func (p AccessPattern) Records() []Entity {
 	var entities []Entity
 	for _, e := range Entities() {

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Every pattern reads by a key that some entity writes: its partition key is that entity's, and its
-// sort key, or what a Query's sort keys begin with, is the beginning of that entity's.
+// Every pattern uses the partition key of an entity. Its sort key, or the prefix of a Query,
+// matches the entity's sort key.
 func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
 	for _, p := range model.AccessPatterns() {
 		t.Run(p.ID, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestPatternsAreNamedInOrderAndDescribed(t *testing.T) {
 	}
 }
 
-// Lists that share a partition of the index must not see one another's records.
+// Lists with the same index partition must not contain each other's records.
 func TestRecordsOfDifferentListsInOnePartitionHaveDifferentPrefixes(t *testing.T) {
 	for _, p := range model.AccessPatterns() {
 		if p.Direction == "" || p.SK == "" {
@@ -81,7 +81,7 @@ func TestKeysRefuseWhatCouldForgeThem(t *testing.T) {
 	}
 }
 
-// A key and the values in it are two forms of one thing, for every template of the model.
+// Values returns the values that Key received, for every template of the model.
 func TestKeysGiveTheirValuesBack(t *testing.T) {
 	value := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return !strings.Contains(s, "#") })
 	for _, e := range model.Entities() {
@@ -101,7 +101,7 @@ func TestKeysGiveTheirValuesBack(t *testing.T) {
 	}
 }
 
-// Whatever text is taken apart, what comes out makes the same text again.
+// If Values accepts a text, Key builds the same text from the values.
 func FuzzTemplateValues(f *testing.F) {
 	for _, seed := range []string{"CUSTOMER#c1", "CUSTOMER#", "#METADATA", "ORDER#01HVMK3P2Q0000000000000001", "2026-01-01T00:00:00.000Z#c1", "a##b", "#"} {
 		f.Add(seed)

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Number is the value of a DynamoDB number, which has up to 38 digits. It does not depend on the
-// spelling: 5, 5.0 and 0.5E1 are equal.
+// Number is the value of a DynamoDB number, which has up to 38 digits. Two Numbers with the same
+// value are equal: 5, 5.0 and 0.5E1.
 type Number struct {
 	negative bool
-	// digits are the significant ones, without zeros at either end; empty for zero.
+	// digits are the significant digits, without leading and trailing zeros. They are empty for zero.
 	digits string
 	// exponent is the power of ten of the last digit.
 	exponent int
@@ -23,7 +23,7 @@ const (
 	maxMagnitude = 125
 )
 
-// ParseNumber parses a number. It reports false for a text that DynamoDB does not accept as one.
+// ParseNumber parses a number. It reports false for text that DynamoDB does not accept as a number.
 func ParseNumber(text string) (Number, bool) {
 	var n Number
 	rest := text
@@ -36,7 +36,7 @@ func ParseNumber(text string) (Number, bool) {
 	mantissa := rest
 	if e := strings.IndexAny(rest, "eE"); e >= 0 {
 		mantissa = rest[:e]
-		// A number whose exponent does not fit is outside the limits anyway, or an unusual zero.
+		// A number whose exponent overflows is outside the limits, or an unusual zero.
 		exponent, err := strconv.ParseInt(rest[e+1:], 10, 32)
 		if err != nil {
 			return Number{}, false
@@ -63,10 +63,10 @@ func ParseNumber(text string) (Number, bool) {
 	return n, true
 }
 
-// SortableNumber returns a number as it stands in a key: a text that sorts as the number does. It
-// has 19 digits before the point. Those of a negative number are subtracted from 9, and '~' is
-// behind them, so that -2 is -9999999999999999997~. The number has no exponent and ends in no zero
-// behind a point.
+// SortableNumber returns a number as text that sorts in numerical order, for use in keys. The text
+// has 19 digits before the decimal point. For a negative number, each digit is subtracted from 9
+// and '~' is appended: -2 is -9999999999999999997~. text must have no exponent and no trailing zero
+// after a decimal point.
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Numbers of the same value are equal, however they are spelled.
+// Numbers with the same value are equal in any notation.
 func TestNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.StringMatching(`-?[1-9][0-9]{0,37}`).Draw(t, "whole")
@@ -40,7 +40,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Numbers in keys sort as numbers, and an entity's templates need only name the attribute.
+// Numbers in keys sort numerically. A template needs only the name of the attribute.
 func TestNumbersInKeys(t *testing.T) {
 	number := rapid.StringMatching(`(0|-?[1-9][0-9]{0,18})|-?(0|[1-9][0-9]{0,3})\.[0-9]?[1-9]`)
 	rapid.Check(t, func(t *rapid.T) {

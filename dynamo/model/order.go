@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CustomerOrderKey names an order by its customer and its id.
+// CustomerOrderKey identifies an order by its customer and its ID.
 type CustomerOrderKey struct {
 	Customer commerce.CustomerID
 	Order    commerce.OrderID
@@ -20,7 +20,7 @@ func CustomerOrderKeys(b *KeyBuilder, k CustomerOrderKey) Keys {
 	return Keys{PK: b.Key(EntityCustomerOrder.PK, string(k.Customer)), SK: b.Key(EntityCustomerOrder.SK, string(k.Order))}
 }
 
-// OrderItemKey names an item of an order by the order and the product.
+// OrderItemKey identifies an item by its order and its product.
 type OrderItemKey struct {
 	Order commerce.OrderID
 	SKU   commerce.SKU
@@ -31,8 +31,8 @@ func OrderItemKeys(b *KeyBuilder, k OrderItemKey) Keys {
 	return Keys{PK: b.Key(EntityOrderItem.PK, string(k.Order)), SK: b.Key(EntityOrderItem.SK, string(k.SKU))}
 }
 
-// OrderRecords are all records of an order: its own, the customer's copy, each item and each event.
-// items are all of the order's, also where the order is too large to carry them.
+// OrderRecords returns all records of an order: its own record, the customer's copy, each item and
+// each event. items must be complete, even if they are too many to embed.
 func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []Record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
@@ -46,13 +46,14 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	return records
 }
 
-// LineRecord is an item's own record.
+// LineRecord returns an item's own record.
 func LineRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
 	item.OrderID, item.CustomerID = o.ID, o.CustomerID
 	return b.record(&EntityOrderItem, written(orderItemAttributes, item))
 }
 
-// orderParts is an order with its count and its address, which are made together with it.
+// orderParts holds an order with its item count and address, so that decoding allocates them
+// together.
 type orderParts struct {
 	order   commerce.Order
 	count   int
@@ -69,7 +70,7 @@ func orderAttributes(a *attributes, parts *orderParts) {
 	listedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, optional)
 	a.version(&o.Version)
 	a.status("status", &o.Status, required)
-	// The ID of most orders holds the time.
+	// Almost all order IDs are ULIDs, which contain the time.
 	if placed, ok := o.ID.Time(); ok && a.purpose == reading {
 		o.PlacedAt = placed
 	} else {
@@ -82,7 +83,7 @@ func orderAttributes(a *attributes, parts *orderParts) {
 	optionalText(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
-// BySKU returns the items in the order that their records have in the table.
+// BySKU returns the items sorted by SKU, which is the order of their records in the table.
 func BySKU(items []commerce.LineItem) []commerce.LineItem {
 	ordered := func(a, b commerce.LineItem) int { return cmp.Compare(a.SKU, b.SKU) }
 	if slices.IsSortedFunc(items, ordered) {
@@ -91,7 +92,7 @@ func BySKU(items []commerce.LineItem) []commerce.LineItem {
 	return slices.SortedFunc(slices.Values(items), ordered)
 }
 
-// lineAttributes are those of an item in the list that its order carries.
+// lineAttributes declares the attributes of an item that its order embeds.
 func lineAttributes(a *attributes, i *commerce.LineItem) {
 	text(a, "productId", &i.SKU, commerce.MaxIDLength)
 	text(a, "name", &i.Name, commerce.MaxName)
@@ -99,7 +100,7 @@ func lineAttributes(a *attributes, i *commerce.LineItem) {
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
 }
 
-// orderItemAttributes are those of an item's own record.
+// orderItemAttributes declares the attributes of an item's own record.
 func orderItemAttributes(a *attributes, i *commerce.LineItem) {
 	a.currencyOf(&i.UnitPrice)
 	lineAttributes(a, i)
@@ -107,7 +108,7 @@ func orderItemAttributes(a *attributes, i *commerce.LineItem) {
 	lenientText(a, "orderId", &i.OrderID, commerce.ULIDLength)
 }
 
-// DecodeOrder reads either record of an order.
+// DecodeOrder reads the order's own record or the customer's copy.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
@@ -121,7 +122,9 @@ func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
 	return o, a.Err()
 }
 
-// DecodeLine reads an item of an order's list. c is the currency of its price.
+// DecodeLine reads an item that its order embeds. c is the currency of its price.
+//
+// Errors: ErrCorrupt.
 func DecodeLine(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
 	a := attributes{Reader: r, currency: c}
 	lineAttributes(&a, &item)
@@ -135,7 +138,7 @@ func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 	a, item := attributes{Reader: r, currency: codec.Currency}, &commerce.LineItem{}
 	orderItemAttributes(&a, item)
 	if item.OrderID == "" {
-		// The first tables kept the order's ID in the key alone.
+		// Early tables stored the order's ID only in the key.
 		if values, ok := EntityOrderItem.PK.Values(r.Text(AttrPK)); ok {
 			item.OrderID = commerce.OrderID(values[0])
 		}
@@ -151,12 +154,12 @@ func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 	return b.record(&EntityOrderEvent, written(eventAttributes, e))
 }
 
-// LastEventRecord tells a customer's last order event: the event itself, and whose it is.
+// LastEventRecord returns the record of a customer's last order event.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
 	return b.record(&EntityLastEvent, written(eventAttributes, e).With(Record{"customerId": Str(string(id))}))
 }
 
-// eventAttributes are what both records of an event carry.
+// eventAttributes declares the attributes that both records of an event have.
 func eventAttributes(a *attributes, e *commerce.Event) {
 	text(a, "eventId", &e.ID, commerce.ULIDLength)
 	text(a, "orderId", &e.OrderID, commerce.ULIDLength)
@@ -169,7 +172,7 @@ func eventAttributes(a *attributes, e *commerce.Event) {
 	optionalText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
 }
 
-// DecodeEvent reads either record of an order event.
+// DecodeEvent reads the record of an order event or of a last event.
 //
 // Errors: ErrCorrupt.
 func DecodeEvent(r Reader) (*commerce.Event, error) {
@@ -178,20 +181,20 @@ func DecodeEvent(r Reader) (*commerce.Event, error) {
 	return e, a.Err()
 }
 
-// LastEventID is the ID in the record of a last event.
+// LastEventID returns the event ID in the record of a last event.
 func LastEventID(r Record) commerce.EventID { return commerce.EventID(TextOf(r, "eventId")) }
 
-// IsOwnEvent reports whether an entry of a timeline was written by this program. Other software
-// writes no entity, or an ID that is not a ULID.
+// IsOwnEvent reports whether this program wrote a record of a timeline. Other software writes no
+// attribute entity, or an ID that is not a ULID.
 func IsOwnEvent(r Record) bool {
 	_, ok := EventIDOf(r).Time()
 	return ok && TextOf(r, "entity") == EntityOrderEvent.Name
 }
 
-// ReadEvent reads an entry of a timeline.
+// ReadEvent reads a record of a timeline.
 //
-// Errors: ErrCorrupt, also where its key tells another id than it does: a follower could not go on
-// behind it.
+// It returns ErrCorrupt if the record cannot be read, or if its key and its attributes disagree. A
+// subscriber could not resume after such an event.
 func ReadEvent(r Record) (*commerce.Event, error) {
 	event, err := DecodeEvent(Reader{Record: r})
 	if err != nil {
@@ -199,12 +202,12 @@ func ReadEvent(r Record) (*commerce.Event, error) {
 	}
 	k := KeyOf(r)
 	if k.SK != EntityOrderEvent.SK.Literal()+string(event.ID) || k.PK != EntityOrderEvent.PK.Literal()+string(event.OrderID) {
-		return nil, fmt.Errorf("%w: record %s: it says that it is event %s of order %s", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
+		return nil, fmt.Errorf("%w: record %s: its attributes name event %s of order %s", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
 	}
 	return event, nil
 }
 
-// EventIDOf is the id that an event's key tells.
+// EventIDOf returns the event ID in a record's key.
 func EventIDOf(r Record) commerce.EventID {
 	return commerce.EventID(strings.TrimPrefix(KeyOf(r).SK, string(EventsSince.SK)))
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Order of a Query's answer.
+// Directions of a Query.
 const (
 	Ascending  = "ascending"
 	Descending = "descending"
@@ -15,35 +15,35 @@ const (
 // PerShard is the operation of a list that is spread over shards.
 const PerShard = "Query per shard"
 
-// AccessPattern is one way in which the table is read. Which fields of the API it serves stands in
-// the schema (@reads).
+// AccessPattern is one way to read the table. The directive @reads in the schema names the fields
+// that use a pattern.
 type AccessPattern struct {
-	// ID names the pattern everywhere: AP1.
+	// ID is the name in code, explain output and docs: AP1.
 	ID string
-	// What describes what it reads.
+	// What describes the records that the pattern reads.
 	What string
-	// Operation is DynamoDB's, GetItem or Query, and how many where it is not one. A GetItem of
-	// several keys at once is sent as BatchGetItem.
+	// Operation is GetItem, Query or PerShard. A GetItem of several keys is sent as BatchGetItem.
 	Operation string
-	// Index is the index that a Query reads, empty for the table.
+	// Index is the index that a Query reads, or empty for the table.
 	Index string
-	// PK and SK are the keys that it reads. A Query's SK is the beginning of the sort keys, empty
-	// for all of them.
+	// PK and SK are the keys that the pattern reads. SK of a Query is a prefix of the sort keys, or
+	// empty for all sort keys.
 	PK, SK Template
-	// Direction is Ascending or Descending for a Query that lists.
+	// Direction is Ascending or Descending for a Query that lists records.
 	Direction string
-	// With is the pattern whose request brings this one's answer, where it needs none of its own.
+	// IncludedIn is the ID of another pattern whose request also returns the result of this pattern.
+	// It is empty for other patterns.
 	With string
-	// Fallback reports that the parent record may carry the answer. Then the pattern is read only
-	// after it, and only where it does not.
+	// Fallback reports that the parent record may embed the result. Then the pattern is read after the
+	// parent, and only if the parent does not embed the result.
 	Fallback bool
-	// Most is the maximum length of the list; 0 where there is none.
+	// Most is the maximum length of the list, or 0 if there is no maximum.
 	Most int
 
 	number int
 }
 
-// Number is the number in the ID, from 1.
+// Number returns the number in the ID, from 1.
 func (p *AccessPattern) Number() int { return p.number }
 
 // Lookup is an access pattern that reads records of Go type V by keys of type K.
@@ -59,17 +59,17 @@ type List[V any] struct {
 	Decode func(*Codec, Reader) (V, error)
 }
 
-// pattern completes a pattern that reads a record by the keys of an entity.
+// pattern returns a pattern that reads a record by the primary key of an entity.
 func pattern(number int, what string, e Entity) AccessPattern {
 	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), What: what, Operation: "GetItem", PK: e.PK, SK: e.SK}
 }
 
-// lookup declares a pattern that reads records of an entity by their keys.
+// lookup declares a pattern that reads records of an entity by their primary keys.
 func lookup[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *Lookup[K, V] {
 	return &Lookup[K, V]{pattern(number, what, e), key, decode}
 }
 
-// byID makes the keys of records of an entity that is known by an ID.
+// byID returns a function that builds the primary key of a record from its ID.
 func byID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Key(e.PK, string(id)), SK: b.Key(e.SK)} }
 }
@@ -81,7 +81,7 @@ func collection[V any](number int, what string, e Entity, direction string, deco
 	return &List[V]{p, decode}
 }
 
-// index declares a pattern that lists records of an entity by their GSI keys.
+// index declares a pattern that lists records of an entity by their index keys.
 func index[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, Template(e.IndexSK.Literal()), direction
@@ -91,63 +91,63 @@ func index[V any](number int, what string, e Entity, direction string, decode fu
 	return &List[V]{p, decode}
 }
 
-// whole declares a pattern that reads an item collection: the record of an entity and all others
-// with its partition key.
+// whole declares a pattern that reads an item collection: the record of an entity and all records
+// with the same partition key.
 func whole(number int, what string, e Entity) *AccessPattern {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", "", Ascending
 	return &p
 }
 
-// static is the decoder of records that need nothing of the codec.
+// static adapts a decoder that does not need the codec.
 func static[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, error) {
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
 
-// of declares a list of at most so many records.
-func (p *List[V]) of(most int) *List[V] {
+// atMost declares the maximum length of a list.
+func (p *List[V]) atMost(most int) *List[V] {
 	p.Most = most
 	return p
 }
 
-// carried declares that the parent record may carry the answer, of at most so many records.
+// carried declares that the parent record may embed the list, and the maximum length of the list.
 func (p *List[V]) carried(most int) *List[V] {
 	p.Fallback = true
-	return p.of(most)
+	return p.atMost(most)
 }
 
-// carried declares that the parent record may carry the answer.
+// carried declares that the parent record may embed the result.
 func (p *Lookup[K, V]) carried() *Lookup[K, V] {
 	p.Fallback, p.Most = true, 1
 	return p
 }
 
-// with declares a pattern whose answer comes with the records of another one.
+// with declares a pattern whose result comes with the records of another pattern.
 func with(other *AccessPattern, number int, what string) *AccessPattern {
 	p := *other
 	p.number, p.ID, p.What, p.With = number, fmt.Sprintf("AP%d", number), what, other.ID
 	return &p
 }
 
-// The access patterns. Each is declared here and nowhere else; @reads in the schema names the
-// fields that it serves.
+// The access patterns. They are declared only here. The directive @reads in the schema names the
+// fields that use them.
 var (
-	OrderByID            = lookup(1, "order by id", EntityOrder, byID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
+	OrderByID            = lookup(1, "order by ID", EntityOrder, byID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
 	CustomerOrders       = collection(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersByStatus       = index(3, "orders by status, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
-	OrderItems           = collection(4, "items of an order that does not carry them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).carried(commerce.MaxLines)
+	OrderItems           = collection(4, "items of an order that does not embed them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).carried(commerce.MaxLines)
 	OrderItem            = lookup(5, "one item of an order", EntityOrderItem, OrderItemKeys, (*Codec).DecodeOrderItem).carried()
-	CustomerByID         = lookup(6, "customer by id", EntityCustomer, byID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
-	Orders               = index(7, "recent orders over all customers", EntityOrder, Descending, (*Codec).DecodeOrder)
+	CustomerByID         = lookup(6, "customer by ID", EntityCustomer, byID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
+	Orders               = index(7, "orders of all customers, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrdersPlaced         = index(8, "orders placed in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
-	Customers            = index(9, "customers in the order they joined", EntityCustomer, Ascending, (*Codec).DecodeCustomer)
+	Customers            = index(9, "customers by creation time", EntityCustomer, Ascending, (*Codec).DecodeCustomer)
 	ProductBySKU         = lookup(10, "product by SKU", EntityProduct, byID[commerce.SKU](&EntityProduct), (*Codec).DecodeProduct)
 	ProductOrderItems    = index(11, "orders that contain a product", EntityOrderItem, Descending, (*Codec).DecodeOrderItem)
 	Products             = index(12, "products of a category", EntityProduct, Ascending, (*Codec).DecodeProduct)
 	ProductInventory     = collection(13, "stock of a product in every warehouse", EntityInventoryLevel, Ascending, static(DecodeInventoryLevel))
 	InventoryLevel       = lookup(14, "stock of a product in one warehouse", EntityInventoryLevel, InventoryLevelKeys, static(DecodeInventoryLevel))
 	TotalInventory       = with(&ProductBySKU.AccessPattern, 15, "total stock of a product")
-	EmployeeByID         = lookup(16, "employee by id, with phone numbers", EntityEmployee, byID[commerce.EmployeeID](&EntityEmployee), static(DecodeEmployee))
+	EmployeeByID         = lookup(16, "employee by ID, with phone numbers", EntityEmployee, byID[commerce.EmployeeID](&EntityEmployee), static(DecodeEmployee))
 	EmployeesByName      = index(17, "employees by name", EntityEmployeeName, Ascending, static(DecodeEmployee))
 	Employees            = index(18, "employees hired in a date range", EntityEmployee, Ascending, static(DecodeEmployee))
 	WarehouseEmployees   = index(19, "employees of a warehouse", EntityEmployeeWarehouse, Ascending, static(DecodeEmployee))
@@ -155,21 +155,21 @@ var (
 	EmployeeCustomers    = index(21, "customers of an account rep", EntityCustomerRep, Ascending, (*Codec).DecodeCustomer)
 	EmployeeOrders       = index(22, "orders of an account rep", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	CustomerOrdersPlaced = collection(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
-	OrdersInStatuses     = index(24, "orders in chosen statuses, such as the open ones, in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
-	OrderCollection      = whole(25, "a whole order: header, items, timeline", EntityOrder)
-	EmailClaim           = lookup(26, "customer by e-mail: the claim, then AP6's record", EntityEmailClaim, byID[string](&EntityEmailClaim), static(decodeEmailClaim))
-	Timeline             = collection(27, "what happened to an order", EntityOrderEvent, Ascending, static(DecodeEvent))
+	OrdersInStatuses     = index(24, "orders in selected statuses and a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
+	OrderCollection      = whole(25, "an order's item collection: order, items, events", EntityOrder)
+	EmailClaim           = lookup(26, "customer by e-mail address: the claim, then AP6", EntityEmailClaim, byID[string](&EntityEmailClaim), static(decodeEmailClaim))
+	Timeline             = collection(27, "events of an order", EntityOrderEvent, Ascending, static(DecodeEvent))
 	WarehouseInventory   = index(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, static(DecodeInventoryLevel))
-	CustomerOrder        = lookup(29, "an order when the customer is known", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
-	WarehouseByID        = lookup(30, "warehouse by id", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), static(DecodeWarehouse))
+	CustomerOrder        = lookup(29, "order by customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
+	WarehouseByID        = lookup(30, "warehouse by ID", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), static(DecodeWarehouse))
 	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, static(DecodeWarehouse))
-	EventsSince          = collection(32, "the events of an order from one to its last one", EntityOrderEvent, Ascending, static(DecodeEvent))
+	EventsSince          = collection(32, "events of an order in a range of IDs", EntityOrderEvent, Ascending, static(DecodeEvent))
 	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), static(DecodeEvent))
-	OrderCounts          = collection(34, "how many orders are in each status", EntityOrderCounts, Ascending, static(DecodeOrderCounts)).of(OrderCountParts)
-	CustomerSpending     = collection(35, "what a customer has spent, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).of(commerce.MaxSpending)
-	ProductsByName       = index(36, "products by name, or by the beginning of the name", EntityProductName, Ascending, (*Codec).DecodeProduct)
-	CategoryByName       = index(37, "products of a category by the beginning of their name", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
-	CustomersByName      = index(38, "customers by the beginning of their name", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
-	Categories           = collection(39, "all categories, with their numbers of products", EntityCategory, Ascending, static(DecodeCategory))
-	EmployeeOrderCount   = collection(40, "how many orders an account rep has", EntityRepOrders, Ascending, static(DecodeRepOrders)).of(RepOrderParts)
+	OrderCounts          = collection(34, "order counts by status", EntityOrderCounts, Ascending, static(DecodeOrderCounts)).atMost(OrderCountParts)
+	CustomerSpending     = collection(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).atMost(commerce.MaxSpending)
+	ProductsByName       = index(36, "products by name or name prefix", EntityProductName, Ascending, (*Codec).DecodeProduct)
+	CategoryByName       = index(37, "products of a category by name prefix", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
+	CustomersByName      = index(38, "customers by name prefix", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
+	Categories           = collection(39, "all categories with product counts", EntityCategory, Ascending, static(DecodeCategory))
+	EmployeeOrderCount   = collection(40, "an account rep's order count", EntityRepOrders, Ascending, static(DecodeRepOrders)).atMost(RepOrderParts)
 )

@@ -6,13 +6,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Range are the positions of a Query, from inclusive to exclusive, in ascending order whatever the
-// list's; empty for none.
+// Range is a range of positions for a Query, from From, inclusive, to To, exclusive. The bounds are
+// in ascending order for every direction. An empty value means no bound.
 type Range struct{ From, To string }
 
-// Empty reports whether no key lies in b. Such a range must not be read: DynamoDB refuses one whose
-// lower end is above its upper end, as those of neighbouring positions are, and one that ends
-// before every key.
+// Empty reports whether no key lies in b. An empty range must not be sent: DynamoDB rejects a range
+// whose lower bound exceeds its upper bound.
 func (b Range) Empty() bool {
 	last := highest
 	if b.To != "" {
@@ -21,7 +20,7 @@ func (b Range) Empty() bool {
 	return last == "" || b.From > last
 }
 
-// Behind returns what is left of b when last has been read, forward or backward.
+// Behind returns the part of b that remains after position last has been read in this direction.
 func (b Range) Behind(last string, forward bool) Range {
 	if forward {
 		b.From = JustAfter(last)
@@ -31,43 +30,43 @@ func (b Range) Behind(last string, forward bool) Range {
 	return b
 }
 
-// BeginningWith returns the positions that begin with a text, which has no character that shows
-// nothing.
+// BeginningWith returns the positions that begin with a text. The text contains no invisible
+// characters.
 func BeginningWith(text string) Range {
 	last, size := utf8.DecodeLastRuneInString(text)
-	if last++; last == 0xD800 { // the surrogates are no text
+	if last++; last == 0xD800 { // surrogates are not valid text
 		last = '\uE000'
 	}
 	return Range{From: text, To: text[:len(text)-size] + string(last)}
 }
 
-// highest sorts behind every character that a key can hold.
+// highest sorts after every character that a key can contain.
 const highest = string(utf8.MaxRune)
 
-// JustAfter is the smallest text above s.
+// JustAfter returns the smallest text greater than s.
 func JustAfter(s string) string { return s + "\x00" }
 
-// JustBefore is a text below s with no key between the two, as long as no key has the last
-// character that Unicode has. BETWEEN includes its ends, so an exclusive end is its upper end. s is
-// not empty.
+// JustBefore returns a text less than s with no key between them, if no key contains the last
+// Unicode character. It turns an exclusive upper bound into an inclusive one, which BETWEEN needs.
+// s must not be empty.
 func JustBefore(s string) string {
 	last, size := utf8.DecodeLastRuneInString(s)
 	rest := s[:len(s)-size]
 	switch last {
 	case 0:
 		return rest
-	case '\uE000': // what is below it in number, the surrogates, is no text
+	case '\uE000': // skips the surrogates, which are not valid text
 		return rest + "\uD7FF" + highest
 	default:
 		return rest + string(last-1) + highest
 	}
 }
 
-// KeyRange is the condition of a Query on its keys, and what its names stand for; empty where it
-// does not name it.
+// KeyRange is the key condition of a Query and the values of its placeholders. From and To are
+// empty if the condition does not use them.
 type KeyRange struct{ Text, Partition, From, To string }
 
-// Values are the condition's values, by their names.
+// Values returns the values of the condition's placeholders.
 func (c KeyRange) Values() map[string]types.AttributeValue {
 	values := map[string]types.AttributeValue{":pk": Str(c.Partition)}
 	if c.From != "" {
@@ -79,9 +78,9 @@ func (c KeyRange) Values() map[string]types.AttributeValue {
 	return values
 }
 
-// KeyRangeOf is the condition for the sort keys of a partition that begin with prefix and lie in
-// b. It names the continuation by condition, never by ExclusiveStartKey, which would need a key
-// whose record may have moved to another partition since.
+// KeyRangeOf returns the condition for the sort keys of a partition that begin with prefix and lie
+// in b. Pages continue by condition instead of by ExclusiveStartKey. An ExclusiveStartKey needs a
+// full key, and its record may have moved to another partition.
 func KeyRangeOf(p *AccessPattern, partition, prefix string, b Range) KeyRange {
 	pk, sk := p.KeyAttributes()
 	c := KeyRange{Partition: partition}

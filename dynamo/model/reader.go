@@ -13,13 +13,13 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// ErrCorrupt means that a record lacks an attribute that its kind must have, or has it in another
+// ErrCorrupt means that a record lacks a required attribute, or that an attribute has the wrong
 // type.
 var ErrCorrupt = errors.New("record cannot be read")
 
-// Attributes that conditions and updates name.
+// Attributes that conditions and updates use.
 const (
-	// AttrVersion goes up with every change of a record, but not with its counters.
+	// AttrVersion is incremented by every change of a record, except changes of its counters.
 	AttrVersion = "version"
 	// Counters.
 	AttrOrderCount = "orderCount"
@@ -27,26 +27,26 @@ const (
 	AttrPart       = "part"
 	AttrSpent      = "spent"
 	AttrOrders     = "orders"
-	// AttrSpendingComplete of a customer says that all orders are in the records of the spending.
+	// AttrSpendingComplete of a customer reports whether the spending records include all orders.
 	AttrSpendingComplete = "spendingComplete"
 	AttrTotalInventory   = "totalInventory"
 	AttrAvailable        = "available"
 	AttrQuantity         = "quantity"
 	AttrProductCount     = "productCount"
-	// AttrStockRevision of a product goes up by one with every change of its stock, and never down.
+	// AttrStockRevision of a product is incremented by every change of its stock and never decreases.
 	// Absent means 0.
 	AttrStockRevision = "stockRevision"
 	// AttrCategory is the category of a product, and the name of a category.
 	AttrCategory = "category"
-	// AttrCustomerID and AttrEmployeeID are whose a record is.
+	// AttrCustomerID and AttrEmployeeID are the customer or employee that a record belongs to.
 	AttrCustomerID = "customerId"
 	AttrEmployeeID = "employeeId"
 )
 
-// Record is a record's attributes by name, as the SDK gives them.
+// Record is a record's attributes by name, in the SDK's types.
 type Record map[string]types.AttributeValue
 
-// With returns r with more's attributes added to it.
+// With adds more's attributes to r and returns r.
 func (r Record) With(more Record) Record {
 	maps.Copy(r, more)
 	return r
@@ -71,7 +71,7 @@ func ListValue(values ...types.AttributeValue) types.AttributeValue {
 	return &types.AttributeValueMemberL{Value: values}
 }
 
-// Texts returns a list of strings.
+// Texts returns a list attribute of strings.
 func Texts(values []string) types.AttributeValue {
 	l := make([]types.AttributeValue, len(values))
 	for i, v := range values {
@@ -80,41 +80,41 @@ func Texts(values []string) types.AttributeValue {
 	return ListValue(l...)
 }
 
-// timestampLayout is the form of times in the table: ISO 8601 in UTC with milliseconds, so that
-// they sort as text.
+// timestampLayout is the layout of times in the table: ISO 8601 in UTC with milliseconds, so that
+// times sort as text.
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
-// Timestamp returns a time as the table holds it.
+// Timestamp returns a time as the table stores it.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
-// Reader takes a record apart, as the SDK gives it or as it stands in an answer. Its methods give
-// zero values for attributes that are absent or of another type, and the ones with "must" remember
-// the first such attribute, for err.
+// Reader reads the attributes of a record, from the SDK's types or from a parsed response. Its
+// methods return zero values for attributes that are absent or of another type. Methods that begin
+// with Must record the first such attribute for Err.
 //
-// What it gives of an answer shares the answer's bytes, all of them, which is right for the time of
-// a request. What is kept for longer is made of attributes.
+// Values from a parsed response share its bytes and keep all of them in memory, so they must not
+// outlive the request. Use Attributes for values that live longer.
 type Reader struct {
 	Record  Record
 	Item    Item
 	Problem string
-	// misread, where it is set, is called with each attribute that is there and cannot be read, and
-	// what is wrong with it. It is for records that are given as attributes.
-	misread func(attribute, what string)
+	// misread, if set, is called for each attribute that is present but cannot be read, with the
+	// problem. It is used only for records in the SDK's types.
+	misread func(attribute, problem string)
 }
 
 // Absent reports whether there is no record.
 func (r *Reader) Absent() bool { return r.Record == nil && r.Item.Doc == nil }
 
-// Attributes returns the record as the SDK gives it, without keeping the response in memory; nil if
-// there is no record.
+// Attributes returns the record in the SDK's types, without keeping the response in memory. It
+// returns nil if there is no record.
 func (r *Reader) Attributes() Record {
 	if r.Item.Doc == nil {
 		return r.Record
 	}
-	return r.Item.attributes()
+	return r.Item.toRecord()
 }
 
-// Size is the record's size in bytes.
+// Size returns the record's size in bytes.
 func (r *Reader) Size() int {
 	if r.Item.Doc == nil {
 		return SizeOf(r.Record)
@@ -122,25 +122,25 @@ func (r *Reader) Size() int {
 	return r.Item.size()
 }
 
-// Fail notes that an attribute is missing or cannot be read.
-func (r *Reader) Fail(name, what string) {
+// Fail records that an attribute is missing or cannot be read.
+func (r *Reader) Fail(name, problem string) {
 	if r.Problem == "" {
-		r.Problem = fmt.Sprintf("attribute %q %s", name, what)
+		r.Problem = fmt.Sprintf("attribute %q %s", name, problem)
 	}
 	if r.misread != nil && r.Has(name) {
-		r.misread(name, what)
+		r.misread(name, problem)
 	}
 }
 
-// doubt notes that an attribute that the record may lack is there and cannot be read. It reads as
-// an absent one.
-func (r *Reader) doubt(name, what string) {
+// doubt records that an optional attribute is present but cannot be read. Its value counts as
+// absent.
+func (r *Reader) doubt(name, problem string) {
 	if r.misread != nil {
-		r.misread(name, what)
+		r.misread(name, problem)
 	}
 }
 
-// Err tells what is wrong with the record, by its key; nil where nothing is.
+// Err returns an error that describes the first problem of the record, or nil.
 //
 // Errors: ErrCorrupt.
 func (r *Reader) Err() error {
@@ -150,24 +150,25 @@ func (r *Reader) Err() error {
 	return fmt.Errorf("%w: record %s: %s", ErrCorrupt, r.KeyText(), r.Problem)
 }
 
-// KeyOf is the primary key of a record.
+// KeyOf returns the primary key of a record.
 func KeyOf(r Record) Keys {
 	at := Reader{Record: r}
 	return Keys{PK: at.Text(AttrPK), SK: at.Text(AttrSK)}
 }
 
-// KeyText is the record's key for messages.
+// KeyText returns the record's primary key for messages.
 func (r Record) KeyText() string {
 	at := Reader{Record: r}
 	return at.KeyText()
 }
 
-// KeyText is the record's key for messages.
+// KeyText returns the record's primary key for messages.
 func (r *Reader) KeyText() string { return r.Text(AttrPK) + " " + r.Text(AttrSK) }
 
 // of returns the text and the kind of an attribute that is a string or a number. The kind is
-// kindNone if the attribute is of another type or absent; present reports whether it exists.
-func (r *Reader) of(name string) (text string, is Kind, present bool) {
+// kindNone if the attribute is of another type or absent. present reports whether the attribute
+// exists.
+func (r *Reader) of(name string) (text string, kind Kind, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
 		if !ok {
@@ -188,10 +189,10 @@ func (r *Reader) of(name string) (text string, is Kind, present bool) {
 	return "", kindNone, present
 }
 
-// Text returns a string; an empty one if the attribute is absent.
+// Text returns a string, or an empty string if the attribute is absent.
 func (r *Reader) Text(name string) string {
-	s, is, present := r.of(name)
-	if is == KindS {
+	s, kind, present := r.of(name)
+	if kind == KindS {
 		return s
 	}
 	if present {
@@ -202,21 +203,21 @@ func (r *Reader) Text(name string) string {
 
 // MustText returns a string that the record must have.
 func (r *Reader) MustText(name string) string {
-	s, is, _ := r.of(name)
-	if is == KindS {
+	s, kind, _ := r.of(name)
+	if kind == KindS {
 		return s
 	}
-	r.Fail(name, "is missing or no string")
+	r.Fail(name, "is missing or not a string")
 	return ""
 }
 
 // textOrKey returns an attribute of a record. If the attribute is absent or empty, it returns the
 // value in the record's index key: see indexValue. An attribute of another type is unreadable, and
-// the key does not replace it.
+// the index key does not replace it.
 func (r *Reader) textOrKey(name string, e *Entity) string {
-	text, is, present := r.of(name)
+	text, kind, present := r.of(name)
 	switch {
-	case present && is != KindS:
+	case present && kind != KindS:
 		return r.Text(name)
 	case text != "":
 		return text
@@ -224,13 +225,13 @@ func (r *Reader) textOrKey(name string, e *Entity) string {
 	return r.indexValue(e)
 }
 
-// indexValue returns the value in the record's partition key of the index, made from the entity's
-// template: the account rep, the warehouse or the category by which a list finds the record. Other
-// software may keep it in the key alone. It returns an empty string for any other key.
+// indexValue returns the value in the record's index partition key: an account rep, a warehouse or
+// a category. Other software may store the value only in this key. It returns an empty string if
+// the key does not match the entity's template.
 //
-// In a record of this model, which has the attribute entity, an account rep or a warehouse stands
-// in an attribute, and the key follows from it. Every product of this model has a category, so one
-// without the attribute has lost it.
+// Records of this model have the attribute entity, and store an account rep or a warehouse in an
+// attribute. For them, indexValue returns an empty string. Products are an exception: all of them
+// have a category, so a product without this attribute has lost it.
 func (r *Reader) indexValue(e *Entity) string {
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
@@ -238,25 +239,25 @@ func (r *Reader) indexValue(e *Entity) string {
 	return KeyValue(e.IndexPK, r.Text(AttrIndexPK))
 }
 
-// IndexValueOf returns the value in the index key of a record: see Reader.IndexValue.
+// IndexValueOf returns the value in the index key of a record: see Reader.indexValue.
 func IndexValueOf(e *Entity, rec Record) string {
 	at := Reader{Record: rec}
 	return at.indexValue(e)
 }
 
-// Has reports whether there is an attribute of that name.
+// Has reports whether the attribute exists.
 func (r *Reader) Has(name string) bool {
 	_, _, present := r.of(name)
 	return present
 }
 
-// Number returns a whole number; 0 if the attribute is absent.
+// Number returns a whole number, or 0 if the attribute is absent.
 func (r *Reader) Number(name string) int {
 	n, _ := r.counted(name)
 	return n
 }
 
-// Flag returns a boolean; false if the attribute is absent.
+// Flag returns a boolean, or false if the attribute is absent.
 func (r *Reader) Flag(name string) bool {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -280,36 +281,37 @@ func (r *Reader) Flag(name string) bool {
 func (r *Reader) MustNumber(name string) int {
 	n, present := r.counted(name)
 	if !present {
-		r.Fail(name, "is missing or no whole number")
+		r.Fail(name, "is missing or not a whole number")
 	}
 	return n
 }
 
-// counted is a number, and whether there is an attribute of that name, which must be one.
+// counted returns a whole number and reports whether the attribute exists. An attribute of another
+// type is an error.
 func (r *Reader) counted(name string) (int, bool) {
-	n, is, present := r.of(name)
+	n, kind, present := r.of(name)
 	if !present {
 		return 0, false
 	}
-	if is == KindN {
+	if kind == KindN {
 		if i, err := strconv.Atoi(n); err == nil {
 			return i, true
 		}
-		// Other software writes 5.0 and 1E+1.
+		// Other software writes whole numbers such as 5.0 and 1E+1.
 		if d, err := decimal.Parse(n); err == nil {
 			if whole, _, ok := d.Trunc(0).Int64(0); ok && d.IsInt() {
 				return int(whole), true
 			}
 		}
 	}
-	r.Fail(name, "is missing or no whole number")
+	r.Fail(name, "is missing or not a whole number")
 	return 0, true
 }
 
 func (r *Reader) mustMoney(name string, c commerce.Currency) commerce.Money {
-	n, is, _ := r.of(name)
-	if is != KindN {
-		r.Fail(name, "is missing or no number")
+	n, kind, _ := r.of(name)
+	if kind != KindN {
+		r.Fail(name, "is missing or not a number")
 		return commerce.Money{Currency: c}
 	}
 	m, err := commerce.ParseMoney(n, c)
@@ -319,7 +321,7 @@ func (r *Reader) mustMoney(name string, c commerce.Currency) commerce.Money {
 	return m
 }
 
-// Currency is the record's, or the shop's where it names none.
+// Currency returns the record's currency, or otherwise if the record names none.
 func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	if c := r.Text("currency"); c != "" {
 		return commerce.Currency(c)
@@ -330,24 +332,24 @@ func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 // MustTime returns a time that the record must have.
 func (r *Reader) MustTime(name string) time.Time { return r.time(name, r.MustText(name)) }
 
-// time reads an attribute's text as a time.
+// time parses an attribute's text as a time.
 func (r *Reader) time(name, text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		r.Fail(name, "is no time of the form 2026-02-01T09:30:00.000Z")
+		r.Fail(name, "is not a time of the form 2026-02-01T09:30:00.000Z")
 	}
 	return t.UTC()
 }
 
-// UpdatedOr returns the time of the last update, which other software may not write; without it,
-// otherwise.
+// UpdatedOr returns the time of the last update, or otherwise if the record lacks it. External
+// records may lack it.
 func (r *Reader) UpdatedOr(otherwise time.Time) time.Time {
 	const name = "updatedAt"
-	text, is, present := r.of(name)
+	text, kind, present := r.of(name)
 	switch {
 	case !present:
 		return otherwise
-	case is != KindS:
+	case kind != KindS:
 		return r.MustTime(name)
 	}
 	return r.time(name, text)
@@ -355,7 +357,7 @@ func (r *Reader) UpdatedOr(otherwise time.Time) time.Time {
 
 // Texts returns a list or a set of strings.
 func (r *Reader) Texts(name string) []string {
-	const what = "is not a list of strings"
+	const problem = "is not a list of strings"
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
 		if k := r.Item.kind(at); !ok || k != KindSS && k != KindL {
@@ -381,17 +383,17 @@ func (r *Reader) Texts(name string) []string {
 			if s, ok := e.(*types.AttributeValueMemberS); ok {
 				out = append(out, s.Value)
 			} else {
-				r.doubt(name, what)
+				r.doubt(name, problem)
 			}
 		}
 		return out
 	default:
-		r.doubt(name, what)
+		r.doubt(name, problem)
 	}
 	return nil
 }
 
-// within returns the map of that name in the record, and whether the record has such a map.
+// within returns the attribute with this name as a Reader, and reports whether it is a map.
 func (r *Reader) within(name string) (Reader, bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -409,13 +411,12 @@ func (r *Reader) within(name string) (Reader, bool) {
 	}
 	inside := Reader{Record: m.Value}
 	if misread := r.misread; misread != nil {
-		inside.misread = func(member, what string) { misread(name, fmt.Sprintf("has a member %q that %s", member, what)) }
+		inside.misread = func(member, problem string) { misread(name, fmt.Sprintf("has a member %q that %s", member, problem)) }
 	}
 	return inside, true
 }
 
-// maps are a list in the record, which is to hold maps; present is false where there is no list of
-// that name.
+// maps returns a list of maps. present is false if there is no list with this name.
 func (r *Reader) maps(name string) (all mapList, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -435,16 +436,16 @@ func (r *Reader) maps(name string) (all mapList, present bool) {
 	return mapList{values: l.Value, length: len(l.Value)}, true
 }
 
-// mapList is a list that is to hold maps.
+// mapList is a list whose elements should be maps.
 type mapList struct {
 	values []types.AttributeValue
 	item   Item
-	// length is how many elements the list has.
+	// length is the number of remaining elements.
 	length int
 }
 
-// next gives the first element and takes it off the list; false where it is no map, or there is
-// none.
+// next removes and returns the first element. It reports false if the element is not a map or the
+// list is empty.
 func (l *mapList) next() (Reader, bool) {
 	if l.length == 0 {
 		return Reader{}, false
@@ -463,7 +464,7 @@ func (l *mapList) next() (Reader, bool) {
 	return Reader{Record: m.Value}, true
 }
 
-// TextOf returns a string attribute of a record; an empty string if it is absent.
+// TextOf returns a string attribute of a record, or an empty string if it is absent.
 func TextOf(rec Record, name string) string {
 	at := Reader{Record: rec}
 	return at.Text(name)
@@ -475,7 +476,6 @@ func IsText(v types.AttributeValue, text string) bool {
 	return ok && s.Value == text
 }
 
-// AttrExpiresAt is when DynamoDB may delete a record, in seconds since 1970: the table's
-// time-to-live attribute. DynamoDB takes days to do so, so whoever reads such a record has to look
-// at it.
+// AttrExpiresAt is the table's time-to-live attribute: the time at which a record expires, in
+// seconds since 1970. DynamoDB may delete the record days later, so readers must compare the time.
 const AttrExpiresAt = "expiresAt"

@@ -8,11 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// SameRecord reports whether two records are equal to DynamoDB: a set has no order, and the
-// spelling of a number does not count.
+// SameRecord reports whether two records are equal to DynamoDB. The order of a set and the notation
+// of a number do not matter.
 func SameRecord(a, b Record) bool { return maps.EqualFunc(a, b, SameValue) }
 
-// SameValue reports whether two values mean the same.
+// SameValue reports whether two values are equal to DynamoDB.
 func SameValue(a, b types.AttributeValue) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -49,22 +49,23 @@ func SameValue(a, b types.AttributeValue) bool {
 	return false
 }
 
-// SameNumber reports whether two numbers are equal, however they are spelled.
+// SameNumber reports whether two numbers have the same value in any notation.
 func SameNumber(a, b string) bool { return a == b || NumberOf(a) == NumberOf(b) }
 
-// What the elements of sets are compared by.
+// Comparison keys for the elements of sets.
 func asIs(s string) string { return s }
 
 func asText(b []byte) string { return string(b) }
 
-// NumberOf is ParseNumber for a valid number. It returns zero for any other text, which neither an
-// import nor DynamoDB lets through.
+// NumberOf is ParseNumber for a valid number. It returns zero for other text, which imports and
+// DynamoDB reject.
 func NumberOf(n string) Number {
 	parsed, _ := ParseNumber(n)
 	return parsed
 }
 
-// SameSet reports whether two lists have the same elements, by their keys.
+// SameSet reports whether two lists without duplicates have the same elements. key returns a
+// comparable form of an element.
 func SameSet[E any, K comparable](a, b []E, key func(E) K) bool {
 	return len(a) == len(b) && maps.Equal(setOf(a, key), setOf(b, key))
 }

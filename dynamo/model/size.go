@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// SizeOfAll is the size of several records in bytes.
+// SizeOfAll returns the total size of records in bytes.
 func SizeOfAll(records []Reader) int {
 	bytes := 0
 	for _, r := range records {
@@ -15,7 +15,7 @@ func SizeOfAll(records []Reader) int {
 	return bytes
 }
 
-// SizeOf is a record's size in bytes: names and values.
+// SizeOf returns the size of a record's names and values in bytes.
 func SizeOf(r Record) int {
 	bytes := 0
 	for name, v := range r {
@@ -53,7 +53,7 @@ func sizeOfValue(v types.AttributeValue) int {
 		}
 		return bytes
 	case *types.AttributeValueMemberL:
-		// A list or map has 3 bytes of its own and 1 for each element.
+		// A list or map takes 3 bytes, and 1 for each element.
 		bytes := 3
 		for _, e := range v.Value {
 			bytes += 1 + sizeOfValue(e)
@@ -69,7 +69,8 @@ func sizeOfValue(v types.AttributeValue) int {
 	return 0
 }
 
-// sizeOfNumber is about one byte for two significant digits, and one more.
+// sizeOfNumber returns the approximate size of a number: one byte per two significant digits, and
+// one more.
 func sizeOfNumber(n string) int {
 	digits, significant := 0, 0
 	for i := range len(n) {

@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// LargestSizes returns the size in bytes of the largest record that this program writes of each
-// entity, by the entity's name.
+// LargestSizes returns the maximum size in bytes of the records that this program writes, by entity
+// name.
 func LargestSizes() map[string]int {
 	b := &KeyBuilder{Shards: MaxShards}
 	c, e, o := largest(customerAttributes), largest(employeeAttributes), largest(orderAttributes).order
@@ -27,13 +27,13 @@ func LargestSizes() map[string]int {
 			sizes[e.Name] += commerce.MaxFoldedName - commerce.MaxName
 		}
 	}
-	// Composing an address (commerce.ParseEmail) can make three bytes of one.
+	// Normalization of an address (commerce.ParseEmail) can triple its length.
 	sizes[EntityEmailClaim.Name] += 2 * commerce.MaxEmail
-	// An idempotency record holds the first answer, of which an order's is the largest, beside the
-	// key, the caller and a hash.
+	// An idempotency record contains the result of the first request, the key, the caller and a hash.
+	// The largest result is an order.
 	sizes[EntityIdempotency.Name] = sizes[EntityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
 	return sizes
 }
 
-// shardDigits is how much longer a key with the last shard can be than one with another.
+// shardDigits is the number of additional bytes in a key with a two-digit shard.
 const shardDigits = 1

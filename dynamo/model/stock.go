@@ -12,7 +12,7 @@ func productAttributes(a *attributes, p *commerce.Product) {
 	a.number(AttrAvailable, &p.Available)
 	a.count(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
-	// Products of other software may lack the numbers as well.
+	// External products may lack the stock numbers, too. They are not edges, so they are not partial.
 	p.Partial = a.purpose == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }
 
@@ -45,7 +45,7 @@ func DecodeCategory(r Reader) (*commerce.Category, error) {
 	return c, a.Err()
 }
 
-// InventoryLevelKey names the stock of a product in a warehouse.
+// InventoryLevelKey identifies an inventory level by its product and its warehouse.
 type InventoryLevelKey struct {
 	SKU       commerce.SKU
 	Warehouse commerce.WarehouseID

@@ -9,11 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// ClockError reports that nothing is written, as the store's clock differs from DynamoDB's. It is
-// an ErrUnavailable.
+// ClockError reports that a write was rejected because the table's clock differs from DynamoDB's.
+// It wraps ErrUnavailable.
 type ClockError struct {
-	// Ahead is how far the store's clock is ahead of DynamoDB's. It is negative where the clock is
-	// behind.
+	// Ahead is the table's clock minus DynamoDB's. It is negative if the table's clock is behind.
 	Ahead time.Duration
 }
 
@@ -24,16 +23,16 @@ func (e *ClockError) Error() string {
 // Unwrap returns ErrUnavailable.
 func (e *ClockError) Unwrap() error { return ErrUnavailable }
 
-// Difference describes the difference, such as "25h0m0s ahead of".
+// Difference describes the difference for a message, such as "25h0m0s ahead of".
 func (e *ClockError) Difference() string {
-	by := e.Ahead.Round(time.Second)
-	if by < 0 {
-		return (-by).String() + " behind"
+	ahead := e.Ahead.Round(time.Second)
+	if ahead < 0 {
+		return (-ahead).String() + " behind"
 	}
-	return by.String() + " ahead of"
+	return ahead.String() + " ahead of"
 }
 
-// ClockErr returns a ClockError where the clocks differed when they were last compared.
+// ClockErr returns a ClockError if the clocks differed when they were last compared.
 func (t *Table) ClockErr() error { return clockError(t.watch) }
 
 func clockError(watch *clockWatch) error {
@@ -43,8 +42,9 @@ func clockError(watch *clockWatch) error {
 	return nil
 }
 
-// logClock returns a function that logs when the clocks begin to differ, and when they agree again.
-func logClock(log *slog.Logger) func(ahead time.Duration) {
+// clockLogger returns a function that logs when the clocks begin to differ, and when they agree
+// again.
+func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 	return func(ahead time.Duration) {
 		if ahead == 0 {
 			log.Info("the server's clock and DynamoDB's agree again")
@@ -54,10 +54,10 @@ func logClock(log *slog.Logger) func(ahead time.Duration) {
 	}
 }
 
-// refuseWrites returns a client whose writes of records fail while the clocks differ. All writes of
-// the table pass here, or through TransactWrite on the fast path, which makes the same check.
-func refuseWrites(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
-	return checked(db, "Clock", func(_ context.Context, in any) error {
+// withClockCheck returns a client whose writes of records fail with a ClockError while the clocks
+// differ. TransactWrite makes the same check before it uses the fast path.
+func withClockCheck(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
+	return withCheck(db, "Clock", func(_ context.Context, in any) error {
 		switch in.(type) {
 		case *dynamodb.TransactWriteItemsInput, *dynamodb.BatchWriteItemInput, *dynamodb.PutItemInput, *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput:
 			return clockError(watch)

@@ -7,26 +7,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// describeUnnamed is Describe for messages that end in a log: see model.Keys.Unnamed.
-func describeUnnamed(ks []model.Keys) string {
+// describeRedacted describes keys for messages that may be logged. The text has no personal data or
+// secrets: see model.Keys.Unnamed.
+func describeRedacted(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
 		texts[i] = k.Unnamed()
 	}
-	return shorten(texts)
+	return summarize(texts)
 }
 
-// Describe names the keys of a batch for people: a few of them, and how many more.
+// Describe describes the keys of a batch for people: the first three keys and the number of others.
 func Describe(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
 		texts[i] = k.PK + " " + k.SK
 	}
-	return shorten(texts)
+	return summarize(texts)
 }
 
-// shorten is the first few of a list, and how many more there are.
-func shorten(texts []string) string {
+// summarize joins the first three texts and adds the number of others.
+func summarize(texts []string) string {
 	const shown = 3
 	if more := len(texts) - shown; more > 0 {
 		return fmt.Sprintf("%s, and %d more", strings.Join(texts[:shown], ", "), more)
@@ -34,24 +35,24 @@ func shorten(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// describeRange tells people which keys a Query reads.
-func describeRange(p *model.AccessPattern, partition, prefix string, b model.Range) string {
+// describeKeyRange describes the keys that a Query reads, for people.
+func describeKeyRange(p *model.AccessPattern, partition, prefix string, bounds model.Range) string {
 	_, sk := p.KeyAttributes()
-	from, exclusive := strings.CutSuffix(b.From, model.JustAfter(""))
+	from, exclusive := strings.CutSuffix(bounds.From, model.JustAfter(""))
 	relation := " <= "
 	if exclusive {
 		relation = " < "
 	}
 	switch {
-	case b == model.Range{} && prefix == "":
+	case bounds == model.Range{} && prefix == "":
 		return partition
-	case b == model.Range{}:
+	case bounds == model.Range{}:
 		return partition + " " + prefix + "*"
-	case b.To == "":
+	case bounds.To == "":
 		return partition + " " + prefix + from + relation + sk
-	case b.From == "":
-		return partition + " " + sk + " < " + prefix + b.To
+	case bounds.From == "":
+		return partition + " " + sk + " < " + prefix + bounds.To
 	default:
-		return partition + " " + prefix + from + relation + sk + " < " + prefix + b.To
+		return partition + " " + prefix + from + relation + sk + " < " + prefix + bounds.To
 	}
 }

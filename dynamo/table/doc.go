@@ -1,4 +1,4 @@
-// Package table makes the requests on one DynamoDB table: reads, transactions and streams, with
-// retries, budgets and traces, on the fast path or by the SDK. It imports commerce and
-// dynamo/model.
+// Package table sends requests to one DynamoDB table, on the fast path or through the SDK. It adds
+// retries, read budgets, traces and a check of the clock. It imports commerce, dynamo/model and
+// dynamo/units.
 package table

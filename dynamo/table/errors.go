@@ -11,39 +11,39 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// What can go wrong with a request. Missing records are commerce.ErrNotFound.
+// Errors of requests. A missing record is commerce.ErrNotFound.
 var (
-	// ErrUnavailable: DynamoDB cannot be reached, takes too long, or turns requests away for now.
+	// ErrUnavailable: DynamoDB cannot be reached, is too slow, or rejects requests temporarily.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
-	// ErrNotDynamoDB: what answers in DynamoDB's place does not speak its protocol.
-	ErrNotDynamoDB = fmt.Errorf("%w: what answers is not DynamoDB", ErrUnavailable)
+	// ErrNotDynamoDB: the response is not in DynamoDB's protocol. A proxy may have sent it.
+	ErrNotDynamoDB = fmt.Errorf("%w: the response is not from DynamoDB", ErrUnavailable)
 	// ErrNoTable: the table does not exist.
 	ErrNoTable = errors.New("the table does not exist")
-	// ErrAccessDenied: the credentials are missing, refused, or do not allow the operation.
+	// ErrAccessDenied: the credentials are missing, rejected, or do not allow the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
-	// ErrNotAddedUp means that the table does not keep what a customer has spent.
+	// ErrNotAddedUp: the spending records of the customer are incomplete.
 	ErrNotAddedUp = errors.New("the customer's orders are not added up: `ordergraph check -repair` adds them up")
-	// ErrNotCounted means that the table does not keep a number of orders.
+	// ErrNotCounted: the table's counters of orders are incomplete.
 	ErrNotCounted = errors.New("the orders are not counted: `ordergraph check -repair` counts them")
-	// ErrTooManyToCount: a customer's record keeps no count of the orders, and there are more than
-	// a request counts.
+	// ErrTooManyToCount: the customer's record has no order count, and the orders exceed the
+	// MaxCountedPages that Count reads.
 	ErrTooManyToCount = errors.New("too many orders to count: `ordergraph check -repair` writes the count to the customer's record")
-	// ErrTableExists: there is a table of that name already.
+	// ErrTableExists: a table with this name exists already.
 	ErrTableExists = errors.New("the table exists already")
-	// ErrTableMismatch: the table's keys or index are not the model's.
+	// ErrTableMismatch: the table's keys or index differ from the model's.
 	ErrTableMismatch = errors.New("the table does not fit the model")
-	// ErrNoStream: the table has no stream that tells what its records were and are.
-	ErrNoStream = fmt.Errorf("%w: the table has no stream that tells changes; `ordergraph table create` turns it on", ErrUnavailable)
-	// ErrOtherStream: the table has a stream of another kind, which has to be turned off first.
-	ErrOtherStream = errors.New("the table's stream does not tell what records were and are")
+	// ErrNoStream: the table has no stream of new and old images.
+	ErrNoStream = fmt.Errorf("%w: the table has no stream of its changes; `ordergraph table create` enables it", ErrUnavailable)
+	// ErrOtherStream: the table has a stream with another view type. It must be disabled first.
+	ErrOtherStream = errors.New("the table's stream has the wrong view type")
 )
 
-// ShardsError tells that a table was written with another number of shards than the store reads, so
-// that lists would look empty. It is an ErrTableMismatch.
+// ShardsError reports that a table was written with another number of shards than the store reads.
+// Lists would look empty. It wraps ErrTableMismatch.
 type ShardsError struct {
-	// Shards is the number that the store reads.
+	// Shards is the number of shards that the store reads.
 	Shards int
-	// Keys are keys of the index that have records, and that no list of so many shards reads.
+	// Keys are partition keys of the index that have records, but are not among these shards.
 	Keys []string
 }
 
@@ -51,7 +51,7 @@ func (e *ShardsError) Error() string {
 	return fmt.Sprintf("the table was written with another number of shards than %d: it has records under %s", e.Shards, e.Under())
 }
 
-// Under names the first keys.
+// Under lists the first three Keys.
 func (e *ShardsError) Under() string {
 	const named = 3
 	if len(e.Keys) > named {
@@ -60,21 +60,21 @@ func (e *ShardsError) Under() string {
 	return strings.Join(e.Keys, ", ")
 }
 
-// Unwrap tells of which kind it is.
+// Unwrap returns ErrTableMismatch.
 func (e *ShardsError) Unwrap() error { return ErrTableMismatch }
 
-// Failed translates an error of the SDK, and says which request failed.
-//
-// Errors: ErrUnavailable, ErrNoTable, ErrTableExists, ErrAccessDenied, the context's error, or the
-// SDK's as it is.
+// Failed wraps an error of the SDK with the operation and its subject, such as a key. It also wraps
+// ErrUnavailable, ErrNotDynamoDB, ErrNoTable, ErrTableExists or ErrAccessDenied if one applies.
 func Failed(operation, subject string, err error) error {
-	if kind := kindOf(err); kind != nil {
+	if kind := classifyError(err); kind != nil {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
 	}
 	return fmt.Errorf("%s %s: %w", operation, subject, err)
 }
 
-func kindOf(err error) error {
+// classifyError returns the error of this package that describes an error of the SDK, or nil if
+// there is no such error. The error of a cancelled context has no kind.
+func classifyError(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -87,7 +87,7 @@ func kindOf(err error) error {
 	if exists := (*types.ResourceInUseException)(nil); errors.As(err, &exists) {
 		return ErrTableExists
 	}
-	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) && passing(cancelled) {
+	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) && isTransient(cancelled) {
 		return ErrUnavailable
 	}
 	if api := smithy.APIError(nil); errors.As(err, &api) {
@@ -103,19 +103,18 @@ func kindOf(err error) error {
 			return ErrUnavailable
 		}
 		if api.ErrorCode() == "UnknownError" {
-			return ErrNotDynamoDB // an error without a name
+			return ErrNotDynamoDB // the response has no error code
 		}
 	}
-	// No answer at all: no connection, or one that ended before the answer came.
-	if sent := (interface{ ConnectionError() bool })(nil); errors.As(err, &sent) && sent.ConnectionError() {
+	// There was no connection, or it was closed before the response was complete.
+	if connection := (interface{ ConnectionError() bool })(nil); errors.As(err, &connection) && connection.ConnectionError() {
 		return ErrUnavailable
 	}
-	// Whatever stands between us and DynamoDB may answer in its place, a gateway with a page of its
-	// own, say.
+	// A gateway may respond instead of DynamoDB, for example with an HTML page.
 	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
 		return ErrUnavailable
 	}
-	if foreign := (*smithy.DeserializationError)(nil); errors.As(err, &foreign) {
+	if malformed := (*smithy.DeserializationError)(nil); errors.As(err, &malformed) {
 		return ErrNotDynamoDB
 	}
 	if network := net.Error(nil); errors.As(err, &network) {

@@ -10,8 +10,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// A transaction that was cancelled for reasons that pass is one of a DynamoDB that is unavailable;
-// one with a reason of its own is not.
+// A transaction that was cancelled only for transient reasons returns ErrUnavailable. Any other
+// reason does not.
 func TestCancelledTransactions(t *testing.T) {
 	for _, c := range []struct {
 		codes       []string
@@ -34,12 +34,12 @@ func TestCancelledTransactions(t *testing.T) {
 	}
 }
 
-// A connection that ends before the answer comes says nothing about whether the request was served:
-// DynamoDB is unavailable.
+// If the connection is closed before the response arrives, the outcome of the request is unknown.
+// The error is ErrUnavailable.
 func TestLostConnections(t *testing.T) {
 	for _, lost := range []error{io.ErrUnexpectedEOF, io.EOF, errors.New("http: server closed idle connection")} {
 		if err := Failed("TransactWriteItems", "x", &smithyhttp.RequestSendError{Err: lost}); !errors.Is(err, ErrUnavailable) {
-			t.Errorf("%v is %v, want that DynamoDB is unavailable", lost, err)
+			t.Errorf("%v: got %v, want ErrUnavailable", lost, err)
 		}
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Expression collects the names and values of the expressions of one write. Every name goes by a
-// placeholder: name, status and total are words of DynamoDB's own.
+// Expression collects the attribute names and values of the expressions of one write. It replaces
+// every name by a placeholder, because name, status and total are reserved words of DynamoDB.
 type Expression struct {
 	Names  map[string]string
 	Values model.Record
 }
 
+// name returns the placeholder of an attribute name.
 func (e *Expression) name(attribute string) string {
 	if e.Names == nil {
 		e.Names = map[string]string{}
@@ -37,10 +38,10 @@ func (e *Expression) Value(v types.AttributeValue) string {
 	return placeholder
 }
 
-// Condition writes a condition into an expression.
+// Condition adds the names and values of a condition to e and returns the condition's text.
 type Condition func(e *Expression) string
 
-// AllOf is the condition that all of them hold.
+// AllOf is the condition that all the given conditions hold.
 func AllOf(conditions ...Condition) Condition {
 	return func(e *Expression) string {
 		texts := make([]string, len(conditions))
@@ -51,47 +52,48 @@ func AllOf(conditions ...Condition) Condition {
 	}
 }
 
-// Either is the condition that one of two holds.
+// Either is the condition that at least one of two conditions holds.
 func Either(a, b Condition) Condition {
 	return func(e *Expression) string { return "(" + a(e) + " OR " + b(e) + ")" }
 }
 
-// Has is the condition that the record has an attribute, lacks that it does not.
+// Has is the condition that the record has the attribute.
 func Has(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
 }
 
-// Lacks is the condition that a record has no such attribute.
+// Lacks is the condition that the record does not have the attribute, or does not exist.
 func Lacks(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_not_exists(" + e.name(attribute) + ")" }
 }
 
-// Present is the condition that there is a record, absent that there is none.
+// Present is the condition that the record exists.
 func Present(e *Expression) string { return Has(model.AttrPK)(e) }
 
-// Absent is the condition that there is no record.
+// Absent is the condition that the record does not exist.
 func Absent(e *Expression) string { return Lacks(model.AttrPK)(e) }
 
-// Is compares an attribute with a value: relation is =, >= or the like.
+// Is is the condition that an attribute compares with a value. The relation is an operator such as
+// "=" or ">=".
 func Is(attribute, relation string, v types.AttributeValue) Condition {
 	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.Value(v) }
 }
 
-// Counted is the condition that the record has a number there.
+// Counted is the condition that the attribute is a number.
 func Counted(attribute string) Condition {
 	return func(e *Expression) string {
 		return "attribute_type(" + e.name(attribute) + ", " + e.Value(model.Str("N")) + ")"
 	}
 }
 
-// IsCounted reports whether the record has a number there.
+// IsCounted reports whether the attribute is a number.
 func IsCounted(r model.Record, attribute string) bool {
 	_, ok := r[attribute].(*types.AttributeValueMemberN)
 	return ok
 }
 
-// Still is the condition that the record still has the attributes that it had, each with its value
-// or not at all.
+// Still is the condition that the record exists and the given attributes are the same as in before.
+// An attribute that before lacks must be absent.
 func Still(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{Present(e)}
@@ -106,8 +108,9 @@ func Still(before model.Record, attributes ...string) Condition {
 	}
 }
 
-// Setting is the update expression that makes after of before: attributes that differ are set,
-// those that after lacks are removed. Keys are not touched. It is empty where nothing differs.
+// Setting returns the update expression that turns the record before into after. It sets attributes
+// that differ, and removes attributes that after lacks. It ignores pk and sk. The expression is
+// empty if nothing differs.
 func (e *Expression) Setting(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range AttributeNames(after) {
@@ -123,14 +126,14 @@ func (e *Expression) Setting(before, after model.Record) string {
 	return Clauses(sets, removes)
 }
 
-// Adding is the update expression that adds to numbers. Versions and stock revisions start at 0
-// where they are absent; the other numbers have to be there.
+// Adding returns the update expression that adds deltas to numbers. A missing version or stock
+// revision counts as 0. DynamoDB rejects the update if another number is missing.
 func (e *Expression) Adding(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		switch {
 		case a == model.AttrVersion, a == model.AttrStockRevision:
-			sets = append(sets, e.addingFrom0(a, model.Num(deltas[a])))
+			sets = append(sets, e.incrementFromZero(a, model.Num(deltas[a])))
 		case deltas[a] < 0:
 			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.name(a), e.name(a), e.Value(model.Num(-deltas[a]))))
 		default:
@@ -140,12 +143,12 @@ func (e *Expression) Adding(deltas map[string]int) string {
 	return Clauses(sets, nil)
 }
 
-// Counting is the update expression that adds to numbers, which start at 0 where they are absent,
-// and sets the other attributes of a record.
+// Counting returns the update expression that adds deltas to numbers and sets the attributes in
+// others. A missing number counts as 0.
 func (e *Expression) Counting(deltas, others model.Record) string {
 	var sets []string
 	for _, a := range AttributeNames(deltas) {
-		sets = append(sets, e.addingFrom0(a, deltas[a]))
+		sets = append(sets, e.incrementFromZero(a, deltas[a]))
 	}
 	for _, a := range AttributeNames(others) {
 		if deltas[a] == nil && a != model.AttrPK && a != model.AttrSK {
@@ -155,15 +158,17 @@ func (e *Expression) Counting(deltas, others model.Record) string {
 	return Clauses(sets, nil)
 }
 
-func (e *Expression) addingFrom0(attribute string, delta types.AttributeValue) string {
+// incrementFromZero returns a SET action that adds delta to a number. A missing number counts as 0.
+func (e *Expression) incrementFromZero(attribute string, delta types.AttributeValue) string {
 	name := e.name(attribute)
 	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(delta))
 }
 
-// AttributeNames are a record's, in order, so that equal writes have equal expressions.
+// AttributeNames returns the names of a record's attributes in order. With a fixed order, equal
+// writes have equal expressions.
 func AttributeNames(r model.Record) []string { return slices.Sorted(maps.Keys(r)) }
 
-// Clauses joins the SET and REMOVE clauses of an update.
+// Clauses returns the update expression with the given SET and REMOVE actions.
 func Clauses(sets, removes []string) string {
 	var parts []string
 	if len(sets) > 0 {
@@ -175,14 +180,15 @@ func Clauses(sets, removes []string) string {
 	return strings.Join(parts, " ")
 }
 
-// Foreign is the placeholder of an attribute that may be of other software, and be called anything.
+// Foreign returns the placeholder of an attribute that other software may have written. Its name
+// may have characters that a placeholder cannot have.
 func (e *Expression) Foreign(attribute string) string {
-	for short, long := range e.Names {
-		if long == attribute {
-			return short
+	for placeholder, name := range e.Names {
+		if name == attribute {
+			return placeholder
 		}
 	}
-	short := e.name("a" + strconv.Itoa(len(e.Names)))
-	e.Names[short] = attribute
-	return short
+	placeholder := e.name("a" + strconv.Itoa(len(e.Names)))
+	e.Names[placeholder] = attribute
+	return placeholder
 }

@@ -16,23 +16,23 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// consistency is the ConsistentRead of requests that read the table.
-func (t *Table) consistency() *bool {
+// consistentRead returns the ConsistentRead parameter for reads of the table. It is nil for
+// eventually consistent reads.
+func (t *Table) consistentRead() *bool {
 	if !t.consistent {
 		return nil
 	}
 	return aws.Bool(true)
 }
 
-// BatchSize is how many keys one BatchGetItem can have.
+// BatchSize is the maximum number of keys in one BatchGetItem.
 const BatchSize = 100
 
-// MaxParallel is how many requests one call makes at once.
+// MaxParallel is the maximum number of concurrent requests of one call.
 const MaxParallel = 32
 
-// Get reads one record by its key.
-//
-// Errors: commerce.ErrNotFound, and those of failed.
+// Get reads one record by its key. It returns commerce.ErrNotFound if the record does not exist.
+// Other errors are wrapped by Failed.
 func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
 	timed := StartTimer(ctx)
 	a, err := t.getItem(ctx, k, timed.On())
@@ -41,7 +41,7 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 	}
 	if timed.On() {
 		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.Records)}
-		r.ReadUnits = t.reported(units.Read(model.SizeOfAll(a.Records)), 1, a)
+		r.ReadUnits = t.readUnits(units.Read(model.SizeOfAll(a.Records)), 1, a)
 		timed.Stop(r)
 	}
 	if len(a.Records) == 0 {
@@ -50,85 +50,82 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 	return a.Records[0], nil
 }
 
-// getItem is one GetItem.
-//
-// Errors: the SDK's, ErrOverBudget.
-func (t *Table) getItem(ctx context.Context, k model.Keys, priced bool) (answer, error) {
-	db, along := t.Client, leaveAsIs
-	if t.wire != nil {
-		body, ok := getItemBody(t.asking(priced), k)
-		a, rest, err := t.shortly(ctx, t.wire.operations.getItem, body, ok, 1)
+// getItem sends one GetItem. If reportCapacity is set, DynamoDB reports the consumed capacity. It
+// returns the SDK's error, or ErrOverBudget.
+func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
+		body, ok := getItemBody(t.readOptions(reportCapacity), k)
+		a, fallback, err := t.tryFastPath(ctx, t.fastPath.targets.getItem, body, ok, 1)
 		if a != nil || err != nil {
 			return *a, err
 		}
-		db, along = rest.db, rest.along
+		db, options = fallback.client, fallback.options
 	}
 	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistency(), ReturnConsumedCapacity: returning(priced),
-	}, along)
+		TableName: &t.Name, Key: k.Attributes(), ConsistentRead: t.consistentRead(), ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
+	}, options)
 	if err != nil {
-		return answer{}, err
+		return readResult{}, err
 	}
-	a := answer{}
+	a := readResult{}
 	if out.Item != nil {
 		a.Records = []model.Reader{{Record: out.Item}}
 	}
-	a.cost(out.ConsumedCapacity)
+	a.addConsumedCapacity(out.ConsumedCapacity)
 	return a, nil
 }
 
-// leaveAsIs are the options of a request that is made as the client is.
-func leaveAsIs(*dynamodb.Options) {}
+// noOptions changes no option. It is passed to requests that use the client's own options.
+func noOptions(*dynamodb.Options) {}
 
-// shortly makes the first attempt of a read on the fast path, if the read can be written there.
-// Where a is nil, the caller makes the request with the fallback.
-//
-// Errors: ErrOverBudget.
-func (t *Table) shortly(ctx context.Context, operation []string, body []byte, writable bool, most int) (a *answer, fallback rest, err error) {
-	if !writable {
-		return nil, rest{db: t.Client, along: leaveAsIs}, nil
+// tryFastPath makes the first attempt of a read on the fast path. If encoded is not set, the fast
+// path could not encode the body and makes no attempt. If a is nil, the caller sends the request
+// with fallback. It returns ErrOverBudget if the read budget is used up.
+func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
+	if !encoded {
+		return nil, sdkFallback{client: t.Client, options: noOptions}, nil
 	}
-	if err := spend(ctx); err != nil {
-		return &answer{}, rest{}, err
+	if err := chargeRead(ctx); err != nil {
+		return &readResult{}, sdkFallback{}, err
 	}
-	a, fallback = t.wire.try(ctx, operation, t.Name, body, most)
+	a, fallback = t.fastPath.try(ctx, operation, t.Name, body, capacity)
 	if a != nil {
-		t.wire.succeeded(ctx)
+		t.fastPath.recordSuccess(ctx)
 	}
 	return a, fallback, nil
 }
 
-// asking is how the store's requests read.
-func (t *Table) asking(priced bool) asking {
-	return asking{table: t.Name, consistent: t.consistent, priced: priced}
+// readOptions returns the options of a read of the table on the fast path.
+func (t *Table) readOptions(reportCapacity bool) readOptions {
+	return readOptions{table: t.Name, consistent: t.consistent, reportCapacity: reportCapacity}
 }
 
-// returning is what a request asks to be told of its cost.
-func returning(priced bool) types.ReturnConsumedCapacity {
-	if priced {
+// returnConsumedCapacity returns the ReturnConsumedCapacity parameter of a request.
+func returnConsumedCapacity(reportCapacity bool) types.ReturnConsumedCapacity {
+	if reportCapacity {
 		return types.ReturnConsumedCapacityTotal
 	}
 	return ""
 }
 
-// reported is what the engine says that a request cost, or what we computed where it says nothing.
-// An engine that reports less than half a unit for each read that it made is not believed: DynamoDB
-// charges that much for finding nothing, too.
-func (t *Table) reported(computed float64, reads int, by answer) float64 {
-	least := units.Read(0) * float64(reads)
+// readUnits returns the read units that the engine reported, or the computed units if it reported
+// none. The result is at least the units of reading missing records, which DynamoDB charges, too.
+// Some engines report less.
+func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
+	minimum := units.Read(0) * float64(reads)
 	if t.consistent {
-		computed, least = 2*computed, 2*least
+		computed, minimum = 2*computed, 2*minimum
 	}
-	if !by.told {
+	if !a.unitsReported {
 		return computed
 	}
-	return max(by.units, least)
+	return max(a.units, minimum)
 }
 
-// GetMany reads records by their keys, each key once, a hundred keys a request. The answer has a
-// place for every key, with no attributes where there is no record.
-//
-// Errors: those of failed.
+// GetMany reads records by their keys, each distinct key once, with up to BatchSize keys in a
+// request. The result has one record for each key. The record of a key that does not exist has no
+// attributes. Errors are wrapped by Failed.
 func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	if len(ks) == 1 {
 		r, err := t.Get(ctx, p, ks[0])
@@ -137,11 +134,11 @@ func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.
 		}
 		return []model.Reader{r}, nil
 	}
-	places := make(map[primaryKey]int, len(ks))
+	indexes := make(map[primaryKey]int, len(ks))
 	distinct := make([]model.Keys, 0, len(ks))
 	for _, k := range ks {
-		if _, ok := places[primaryKey{k.PK, k.SK}]; !ok {
-			places[primaryKey{k.PK, k.SK}] = len(distinct)
+		if _, ok := indexes[primaryKey{k.PK, k.SK}]; !ok {
+			indexes[primaryKey{k.PK, k.SK}] = len(distinct)
 			distinct = append(distinct, k)
 		}
 	}
@@ -164,8 +161,8 @@ func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.
 	records := make([]model.Reader, len(distinct))
 	for _, chunk := range found {
 		for _, r := range chunk {
-			if at, ok := places[primaryKey{r.Text(model.AttrPK), r.Text(model.AttrSK)}]; ok {
-				records[at] = r
+			if i, ok := indexes[primaryKey{r.Text(model.AttrPK), r.Text(model.AttrSK)}]; ok {
+				records[i] = r
 			}
 		}
 	}
@@ -174,26 +171,26 @@ func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.
 	}
 	out := make([]model.Reader, len(ks))
 	for i, k := range ks {
-		out[i] = records[places[primaryKey{k.PK, k.SK}]]
+		out[i] = records[indexes[primaryKey{k.PK, k.SK}]]
 	}
 	return out, nil
 }
 
-// Text is a primary key by which records are found in an answer.
+// primaryKey is a primary key as a map key.
 type primaryKey struct{ pk, sk string }
 
-// getBatch is one BatchGetItem, repeated for the keys that DynamoDB leaves unprocessed.
+// getBatch sends a BatchGetItem, and sends it again for the keys that DynamoDB leaves unprocessed.
 func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	var found []model.Reader
-	wanted := ks
-	for attempt := 0; len(wanted) > 0; attempt++ {
+	pending := ks
+	for attempt := 0; len(pending) > 0; attempt++ {
 		if err := BackOff(ctx, attempt); err != nil {
-			return nil, Failed("BatchGetItem", describeUnnamed(ks), err)
+			return nil, Failed("BatchGetItem", describeRedacted(ks), err)
 		}
 		timed := StartTimer(ctx)
-		a, err := t.batchGetItem(ctx, wanted, timed.On())
+		a, err := t.batchGetItem(ctx, pending, timed.On())
 		if err != nil {
-			return nil, Failed("BatchGetItem", describeUnnamed(ks), err)
+			return nil, Failed("BatchGetItem", describeRedacted(ks), err)
 		}
 		if attempt == 0 {
 			found = a.Records
@@ -201,58 +198,57 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 			found = append(found, a.Records...)
 		}
 		if timed.On() {
-			processed := len(wanted) - len(a.left)
+			processed := len(pending) - len(a.unprocessed)
 			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: Describe(ks), Items: len(a.Records),
-				ReadUnits: t.reported(units.Batch(a.Records, processed), processed, a)})
+				ReadUnits: t.readUnits(units.Batch(a.Records, processed), processed, a)})
 		}
-		wanted = a.left
+		pending = a.unprocessed
 	}
 	return found, nil
 }
 
-// batchGetItem is one BatchGetItem.
-//
-// Errors: the SDK's, ErrOverBudget.
-func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, priced bool) (answer, error) {
-	db, along := t.Client, leaveAsIs
-	if t.wire != nil {
-		body, ok := batchBody(t.asking(priced), ks)
-		a, rest, err := t.shortly(ctx, t.wire.operations.batchGetItem, body, ok, len(ks))
+// batchGetItem sends one BatchGetItem. If reportCapacity is set, DynamoDB reports the consumed
+// capacity. It returns the SDK's error, or ErrOverBudget.
+func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacity bool) (readResult, error) {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
+		body, ok := batchBody(t.readOptions(reportCapacity), ks)
+		a, fallback, err := t.tryFastPath(ctx, t.fastPath.targets.batchGetItem, body, ok, len(ks))
 		if a != nil || err != nil {
 			return *a, err
 		}
-		db, along = rest.db, rest.along
+		db, options = fallback.client, fallback.options
 	}
-	wanted := make([]map[string]types.AttributeValue, len(ks))
+	keys := make([]map[string]types.AttributeValue, len(ks))
 	for i, k := range ks {
-		wanted[i] = k.Attributes()
+		keys[i] = k.Attributes()
 	}
 	out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-		RequestItems:           map[string]types.KeysAndAttributes{t.Name: {Keys: wanted, ConsistentRead: t.consistency()}},
-		ReturnConsumedCapacity: returning(priced),
-	}, along)
+		RequestItems:           map[string]types.KeysAndAttributes{t.Name: {Keys: keys, ConsistentRead: t.consistentRead()}},
+		ReturnConsumedCapacity: returnConsumedCapacity(reportCapacity),
+	}, options)
 	if err != nil {
-		return answer{}, err
+		return readResult{}, err
 	}
-	a := answer{Records: readers(out.Responses[t.Name])}
+	a := readResult{Records: newReaders(out.Responses[t.Name])}
 	for _, k := range out.UnprocessedKeys[t.Name].Keys {
-		a.left = append(a.left, model.KeyOf(k))
+		a.unprocessed = append(a.unprocessed, model.KeyOf(k))
 	}
 	for i := range out.ConsumedCapacity {
-		a.cost(&out.ConsumedCapacity[i])
+		a.addConsumedCapacity(&out.ConsumedCapacity[i])
 	}
 	return a, nil
 }
 
-// cost adds what the engine says that it cost.
-func (a *answer) cost(told *types.ConsumedCapacity) {
-	if told != nil {
-		a.units, a.told = a.units+aws.ToFloat64(told.CapacityUnits), true
+// addConsumedCapacity adds the consumed capacity that the engine reported, if any.
+func (a *readResult) addConsumedCapacity(consumed *types.ConsumedCapacity) {
+	if consumed != nil {
+		a.units, a.unitsReported = a.units+aws.ToFloat64(consumed.CapacityUnits), true
 	}
 }
 
-// readers are records as the SDK gives them.
-func readers(records []map[string]types.AttributeValue) []model.Reader {
+// newReaders converts records of the SDK.
+func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 	all := make([]model.Reader, len(records))
 	for i, r := range records {
 		all[i] = model.Reader{Record: r}
@@ -260,21 +256,18 @@ func readers(records []map[string]types.AttributeValue) []model.Reader {
 	return all
 }
 
-// BackOff waits before the attempt of that number, the first is 0: not at all, then up to 25 ms, 50
-// ms and so on to a second, at random so that many servers do not come back at once.
-//
-// Errors: the context's, where it ends first.
+// BackOff waits before an attempt. Attempt 0 does not wait. The others wait a random time of up to
+// 25 ms, 50 ms, 100 ms and so on to 1 s, so that many servers do not retry at the same time. It
+// returns the context's error if the context ends first.
 func BackOff(ctx context.Context, attempt int) error {
 	if attempt == 0 {
 		return nil
 	}
-	ceiling := min(25*time.Millisecond<<min(attempt-1, 6), time.Second)
-	return Wait(ctx, mathrand.N(ceiling)+time.Millisecond)
+	maximum := min(25*time.Millisecond<<min(attempt-1, 6), time.Second)
+	return Wait(ctx, mathrand.N(maximum)+time.Millisecond)
 }
 
-// Wait waits for d.
-//
-// Errors: the context's, where it ends first.
+// Sleep waits for the duration d. It returns the context's error if the context ends first.
 func Wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

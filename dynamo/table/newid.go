@@ -9,45 +9,45 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Now is the time of what is written, to the millisecond, in UTC: as much as a ULID and the table's
-// timestamps tell.
+// Now returns the time for new records, in UTC, truncated to the millisecond. ULIDs and the table's
+// timestamps have the same precision.
 func (t *Table) Now() time.Time { return t.clock().UTC().Truncate(time.Millisecond) }
 
-// NewULID returns a new ULID of that moment.
-//
-// Errors: one where there is no entropy, or the moment is outside of what a ULID can tell.
+// NewULID returns a new ULID with the given time. It returns an error if the random source fails or
+// a ULID cannot represent the time.
 func (t *Table) NewULID(at time.Time) (string, error) {
 	id, err := ulid.New(ulid.Timestamp(at), t.entropy)
 	if err != nil {
-		return "", fmt.Errorf("make an id: %w", err)
+		return "", fmt.Errorf("generate a ULID: %w", err)
 	}
 	return id.String(), nil
 }
 
-// MaxClockSkew is how far ahead of the clock a time in the table can be for the next change to be
-// dated after it. A time further ahead was written by a clock that was wrong. To date changes after
-// it would make them wrong, too.
+// MaxClockSkew limits how far the times of the table may be ahead of the clock. A time that is
+// further ahead comes from a wrong clock. Changes are not dated after it, because their times would
+// be wrong, too.
 const MaxClockSkew = 24 * time.Hour
 
-// After returns a moment after all of times: now, or the next millisecond where the clock is behind
-// the ones that wrote them.
+// After returns a time after all the given times. It returns the current time, or the millisecond
+// after the last given time if the clock is behind it. It ignores times that are more than
+// MaxClockSkew ahead.
 func (t *Table) After(times ...time.Time) time.Time {
 	now := t.Now()
-	at := now
-	for _, t := range times {
-		if t.After(now.Add(MaxClockSkew)) {
+	latest := now
+	for _, at := range times {
+		if at.After(now.Add(MaxClockSkew)) {
 			continue
 		}
-		if next := t.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(at) {
-			at = next
+		if next := at.UTC().Truncate(time.Millisecond).Add(time.Millisecond); next.After(latest) {
+			latest = next
 		}
 	}
-	return at
+	return latest
 }
 
-// Position is the place of an event in the order of its customer's events. That is the event's ID.
-// It is empty for an event without a place: its ID is not a ULID, as other software writes it, or
-// is dated more than MaxClockSkew ahead.
+// Position returns the position of an event in the sequence of its customer's events, which is the
+// event's ID. An event has no position, and the result is empty, in two cases: the ID is not a ULID
+// (other software wrote the event), or its time is more than MaxClockSkew ahead.
 func (t *Table) Position(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(t.Now().Add(MaxClockSkew)) {
 		return ""

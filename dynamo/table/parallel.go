@@ -7,12 +7,13 @@ import (
 	"sync"
 )
 
-// Parallel calls do for 0 to n-1, at most limit at once, and waits for all. The first error ends
-// the others; a panic is an error. One call needs no goroutine and gets none. In a Trace, the calls
-// count as waiting for the same requests, and what follows as waiting for all of them.
+// Parallel calls do with 0 to n-1, at most limit calls at a time, and waits for all calls. The
+// first error cancels the context of the other calls and is returned. A panic becomes an error. A
+// single call runs without a goroutine. In a Trace, all calls begin after the same requests. Later
+// requests of the caller come after all requests of the calls.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
-		return recovering(ctx, 0, do)
+		return callRecovering(ctx, 0, do)
 	}
 	span := SpanOf(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -20,7 +21,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	var group sync.WaitGroup
 	slots := make(chan struct{}, limit)
 	forks := make([]context.Context, n)
-	span.settle()
+	span.resolveWave()
 	for i := range forks {
 		forks[i] = span.Fork(ctx)
 	}
@@ -31,7 +32,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 			if forked.Err() != nil {
 				return
 			}
-			if err := recovering(forked, i, do); err != nil {
+			if err := callRecovering(forked, i, do); err != nil {
 				cancel(err)
 			}
 		})
@@ -43,13 +44,13 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	return context.Cause(ctx)
 }
 
-// recovering calls do and returns a panic as an error.
-func recovering(ctx context.Context, i int, do func(ctx context.Context, i int) error) (err error) {
+// callRecovering calls do and turns a panic into an error.
+func callRecovering(ctx context.Context, i int, do func(ctx context.Context, i int) error) (err error) {
 	defer Recovered(&err)
 	return do(ctx, i)
 }
 
-// Recovered makes an error of a panic. It is to be deferred.
+// Recovered turns a panic into an error. Call it with defer.
 func Recovered(err *error) {
 	if panicked := recover(); panicked != nil {
 		*err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())

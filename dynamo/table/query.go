@@ -13,126 +13,124 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Query is one Query. It reports whether there is more to read in the bounds.
-func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
+// Query sends one Query and reports whether more records may follow within the bounds. The bounds
+// apply to the sort key after prefix.
+func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	timed := StartTimer(ctx)
-	a, err := t.queryOnce(ctx, querying{pattern: p, where: model.KeyRangeOf(p, partition, prefix, b), limit: limit, forward: forward}, timed.On())
+	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.KeyRangeOf(p, partition, prefix, bounds), limit: limit, forward: forward}, timed.On())
 	if err != nil {
 		return nil, false, Failed("Query", partition, err)
 	}
 	if timed.On() {
-		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeRange(p, partition, prefix, b),
-			Items: len(a.Records), ReadUnits: t.queried(p, units.Query(a.Records), a)})
+		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeKeyRange(p, partition, prefix, bounds),
+			Items: len(a.Records), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)})
 	}
 	return a.Records, a.more, nil
 }
 
-// QueryUpTo reads up to limit records of a partition, and reports whether there are more. It goes
-// on where a Query ends at a megabyte.
-//
-// Errors: those of failed.
-func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
-	records, more, err := t.Query(ctx, p, partition, prefix, b, limit, forward)
+// QueryUpTo reads up to limit records of a partition and reports whether more may follow. It sends
+// further Queries if DynamoDB ends one at PageBytes. Errors are wrapped by Failed.
+func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
+	records, more, err := t.Query(ctx, p, partition, prefix, bounds, limit, forward)
 	_, sk := p.KeyAttributes()
 	for err == nil && more && len(records) < limit {
 		if len(records) > 0 {
-			b = b.Behind(strings.TrimPrefix(records[len(records)-1].Text(sk), prefix), forward)
+			bounds = bounds.Behind(strings.TrimPrefix(records[len(records)-1].Text(sk), prefix), forward)
 		}
-		if b.Empty() {
+		if bounds.Empty() {
 			return records, false, nil
 		}
 		var next []model.Reader
-		next, more, err = t.Query(ctx, p, partition, prefix, b, limit-len(records), forward)
+		next, more, err = t.Query(ctx, p, partition, prefix, bounds, limit-len(records), forward)
 		records = append(records, next...)
 	}
 	return records, more, err
 }
 
-// querying is a Query.
-type querying struct {
-	pattern *model.AccessPattern
-	where   model.KeyRange
-	limit   int
-	forward bool
+// queryRequest has the parameters of one Query.
+type queryRequest struct {
+	pattern  *model.AccessPattern
+	keyRange model.KeyRange
+	limit    int
+	forward  bool
 }
 
-// mostExpected is how many records of a Query room is made for before they are seen.
-const mostExpected = 256
+// maxPreallocatedRecords limits how many records a Query preallocates.
+const maxPreallocatedRecords = 256
 
-// queryOnce is one Query.
-//
-// Errors: the SDK's, ErrOverBudget.
-func (t *Table) queryOnce(ctx context.Context, q querying, priced bool) (answer, error) {
-	db, along := t.Client, leaveAsIs
-	if t.wire != nil {
-		asks := t.asking(priced)
-		asks.consistent = asks.consistent && q.pattern.Index == ""
-		body, ok := queryBody(asks, q)
-		a, rest, err := t.shortly(ctx, t.wire.operations.query, body, ok, min(q.limit, mostExpected))
+// queryPage sends one Query. If reportCapacity is set, DynamoDB reports the consumed capacity. It
+// returns the SDK's error, or ErrOverBudget.
+func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bool) (readResult, error) {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
+		read := t.readOptions(reportCapacity)
+		read.consistent = read.consistent && q.pattern.Index == ""
+		body, ok := queryBody(read, q)
+		a, fallback, err := t.tryFastPath(ctx, t.fastPath.targets.query, body, ok, min(q.limit, maxPreallocatedRecords))
 		if a != nil || err != nil {
 			return *a, err
 		}
-		db, along = rest.db, rest.along
+		db, options = fallback.client, fallback.options
 	}
 	in := &dynamodb.QueryInput{
 		TableName:                 &t.Name,
-		KeyConditionExpression:    &q.where.Text,
-		ExpressionAttributeValues: q.where.Values(),
+		KeyConditionExpression:    &q.keyRange.Text,
+		ExpressionAttributeValues: q.keyRange.Values(),
 		ScanIndexForward:          &q.forward,
 		Limit:                     aws.Int32(int32(q.limit)),
-		ReturnConsumedCapacity:    returning(priced),
+		ReturnConsumedCapacity:    returnConsumedCapacity(reportCapacity),
 	}
 	if q.pattern.Index != "" {
 		in.IndexName = &q.pattern.Index
 	} else {
-		in.ConsistentRead = t.consistency()
+		in.ConsistentRead = t.consistentRead()
 	}
-	out, err := db.Query(ctx, in, along)
+	out, err := db.Query(ctx, in, options)
 	if err != nil {
-		return answer{}, err
+		return readResult{}, err
 	}
-	a := answer{Records: readers(out.Items), more: len(out.LastEvaluatedKey) > 0}
-	a.cost(out.ConsumedCapacity)
+	a := readResult{Records: newReaders(out.Items), more: len(out.LastEvaluatedKey) > 0}
+	a.addConsumedCapacity(out.ConsumedCapacity)
 	return a, nil
 }
 
-// queried is reported for a Query; those of the index are never consistent.
-func (t *Table) queried(p *model.AccessPattern, computed float64, by answer) float64 {
+// queryUnits is readUnits for a Query. A Query of the index is never
+// strongly consistent.
+func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResult) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t
 		eventual.consistent = false
 		t = &eventual
 	}
-	return t.reported(computed, 1, by)
+	return t.readUnits(computed, 1, a)
 }
 
-// MaxCountedPages is how many Queries count a list at most. Each ends at a megabyte.
+// MaxCountedPages is the maximum number of Queries that Count sends. Each reads up to PageBytes.
 const MaxCountedPages = 10
 
 // Count counts the records of a partition of the table whose sort keys begin with prefix. Its
-// Queries return none of them.
-//
-// Errors: ErrTooManyToCount after MaxCountedPages; those of failed.
+// Queries select only the count, not the records. It returns ErrTooManyToCount if MaxCountedPages
+// do not reach the end. Other errors are wrapped by Failed.
 func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
 	where := model.KeyRangeOf(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{
 		TableName: &t.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(),
 		ScanIndexForward: aws.Bool(p.Direction == model.Ascending), Select: types.SelectCount,
-		ConsistentRead: t.consistency(), // only lists of the table are counted
+		ConsistentRead: t.consistentRead(), // Count never reads an index
 	}
 	n := 0
 	for range MaxCountedPages {
 		timed := StartTimer(ctx)
-		in.ReturnConsumedCapacity = returning(timed.On())
+		in.ReturnConsumedCapacity = returnConsumedCapacity(timed.On())
 		out, err := t.Client.Query(ctx, in)
 		if err != nil {
 			return 0, Failed("Query", partition, err)
 		}
 		if timed.On() {
-			a := answer{Records: readers(out.Items)}
-			a.cost(out.ConsumedCapacity)
-			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeRange(p, partition, prefix, model.Range{}),
-				Items: int(out.Count), ReadUnits: t.queried(p, units.Query(a.Records), a)})
+			a := readResult{Records: newReaders(out.Items)}
+			a.addConsumedCapacity(out.ConsumedCapacity)
+			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeKeyRange(p, partition, prefix, model.Range{}),
+				Items: int(out.Count), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)})
 		}
 		n += int(out.Count)
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
@@ -142,6 +140,6 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 	return 0, fmt.Errorf("count %s %s*: %w", partition, prefix, ErrTooManyToCount)
 }
 
-// PageBytes is where DynamoDB ends a Query, in bytes. Source:
+// PageBytes is the maximum number of bytes that DynamoDB reads for one Query. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 const PageBytes = 1 << 20

@@ -12,29 +12,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// How often a request is made at most.
+// Maximum attempts of a request.
 const (
-	// maxWriteAttempts ends the attempts of a write whose context has no deadline: after about
-	// twenty seconds.
+	// maxWriteAttempts applies to transactions. They take about 20 s if the context has no deadline.
 	maxWriteAttempts = 50
-	// maxBulkAttempts ends those of bulk work, which nobody waits for and which drives a table to
-	// its limits: after about a minute.
+	// maxBulkAttempts applies to bulk work. No caller waits for its requests, and it may use all the
+	// capacity of a table. The attempts take about a minute.
 	maxBulkAttempts = 200
 )
 
-// persistently are the SDK's options for requests that are made up to so many times. It is the SDK
-// that tries again, because it sends the same bytes with the same ClientRequestToken: a transaction
-// that was committed while its answer was lost is not done twice, as long as DynamoDB keeps the
-// token, which is ten minutes. Beside throttling and faults, a conflict with another transaction is
-// worth another attempt: DynamoDB cancels a transaction that meets one, and rejects a single write.
+// withMaxAttempts returns SDK options that allow the given number of attempts. The SDK repeats a
+// transaction with the same ClientRequestToken, which DynamoDB remembers for ten minutes. So a
+// transaction whose response was lost is not committed twice.
 //
-// A client that never tries again keeps to that: what fails in memory fails again.
-func persistently(attempts int) func(*dynamodb.Options) {
+// The SDK retries throttling and server errors. The options also retry conflicts with other
+// transactions: DynamoDB cancels a transaction or rejects a single write on such a conflict.
+//
+// A client with a NopRetryer keeps it: an error of the embedded store would occur again.
+func withMaxAttempts(attempts int) func(*dynamodb.Options) {
 	retryer := retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
-		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return pause(attempt), nil })
-		// The SDK would give up when many requests are throttled at once; here the number of
-		// attempts and the deadline decide.
+		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) { return retryDelay(attempt), nil })
+		// With its own rate limiter the SDK stops retrying when many requests are throttled at once.
+		// Here only the number of attempts and the deadline decide.
 		o.RateLimiter = ratelimit.None
 		o.Retryables = append([]retry.IsErrorRetryable{
 			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
@@ -42,7 +42,7 @@ func persistently(attempts int) func(*dynamodb.Options) {
 				if !errors.As(err, &cancelled) {
 					return aws.UnknownTernary
 				}
-				return aws.BoolTernary(passing(cancelled))
+				return aws.BoolTernary(isTransient(cancelled))
 			}),
 			retry.RetryableErrorCode{Codes: map[string]struct{}{"TransactionInProgressException": {}, "TransactionConflictException": {}}},
 		}, o.Retryables...)
@@ -54,28 +54,28 @@ func persistently(attempts int) func(*dynamodb.Options) {
 	}
 }
 
-// pause is how long to wait after that many failed attempts: at random, up to 10 ms, 20 ms and so
-// on to 640 ms, so that those who were in each other's way do not meet again.
-func pause(attempts int) time.Duration {
+// retryDelay returns the delay after the given number of failed attempts. It is a random time of up
+// to 10 ms, 20 ms, 40 ms and so on to 640 ms, so that conflicting requests do not conflict again.
+func retryDelay(attempts int) time.Duration {
 	return rand.N(10*time.Millisecond<<min(max(0, attempts-1), 6)) + time.Millisecond
 }
 
-// passing reports whether a transaction was cancelled for nothing but reasons that pass.
-func passing(cancelled *types.TransactionCanceledException) bool {
-	found := false
+// isTransient reports whether a transaction was cancelled for transient reasons only.
+func isTransient(cancelled *types.TransactionCanceledException) bool {
+	transient := false
 	for _, reason := range cancelled.CancellationReasons {
 		switch aws.ToString(reason.Code) {
 		case "", ReasonNone:
 		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded":
-			found = true
+			transient = true
 		default:
 			return false
 		}
 	}
-	return found
+	return transient
 }
 
-// The codes of reasons for which a transaction is cancelled. Source:
+// Codes in the CancellationReasons of a cancelled transaction. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const (
 	ReasonNone            = "None"

@@ -9,19 +9,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// WantedView is what the stream has to tell of a change.
+// WantedView is the view type that subscriptions require of the stream.
 const WantedView = string(types.StreamViewTypeNewAndOldImages)
 
-// tableStream is a table's stream.
+// tableStream describes the stream of a table.
 type tableStream struct {
 	ARN string
-	// View is what it tells, as DynamoDB calls it; empty where it is off.
+	// View is DynamoDB's StreamViewType. It is empty if the stream is disabled.
 	View string
 }
 
-// Missing says what is missing for changes to be told.
-//
-// Errors: ErrNoStream.
+// Missing returns ErrNoStream if the stream is disabled or does not have the WantedView.
 func (t tableStream) Missing() error {
 	switch t.View {
 	case WantedView:
@@ -29,11 +27,11 @@ func (t tableStream) Missing() error {
 	case "":
 		return ErrNoStream
 	default:
-		return fmt.Errorf("%w once the one of %s is turned off, as subscriptions need %s", ErrNoStream, t.View, WantedView)
+		return fmt.Errorf("%w once the existing stream is disabled: its view type is %s, and subscriptions need %s", ErrNoStream, t.View, WantedView)
 	}
 }
 
-// StreamOf is the stream that a table's description tells of.
+// StreamOf returns the stream in the description of a table.
 func StreamOf(d *types.TableDescription) tableStream {
 	if d.StreamSpecification == nil || !aws.ToBool(d.StreamSpecification.StreamEnabled) {
 		return tableStream{}
@@ -41,9 +39,8 @@ func StreamOf(d *types.TableDescription) tableStream {
 	return tableStream{ARN: aws.ToString(d.LatestStreamArn), View: string(d.StreamSpecification.StreamViewType)}
 }
 
-// Stream is the table's stream.
-//
-// Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
+// Stream reads the description of the table's stream. It returns ErrNoTable, ErrUnavailable or
+// ErrAccessDenied if the request fails.
 func (t *Table) Stream(ctx context.Context) (tableStream, error) {
 	out, err := t.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name})
 	if err != nil {

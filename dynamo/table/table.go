@@ -10,47 +10,46 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Table is one DynamoDB table, and the requests on its records. It is safe for concurrent use and
-// keeps nothing between calls.
+// Table reads and writes the records of one DynamoDB table. It is safe for concurrent use and
+// caches no records.
 type Table struct {
 	model.Codec
-	// Name is the table's name.
 	Name string
-	// Client is the SDK's client. Its reads are on the budgets of their contexts, and its writes fail
-	// while the clocks differ.
+	// Client is the SDK client. It charges reads to the ReadBudget of their context. Its writes fail
+	// with a ClockError while the clocks differ.
 	Client *dynamodb.Client
-	// wire is the fast path. It is nil where the client's settings leave all requests to the SDK,
-	// and fallback says which setting does.
-	wire     *wire
+	// fastPath is the fast path. If the client has a setting that only the SDK supports, it is nil and
+	// Fallback names the setting.
+	fastPath *fastPath
 	Fallback string
 	clock    func() time.Time
-	// watch compares clock with DynamoDB's.
+	// watch compares clock with DynamoDB's clock.
 	watch   *clockWatch
 	entropy io.Reader
-	// consistent requests that reads of the table see every write that was answered before.
+	// consistent selects strongly consistent reads. Reads of an index are eventually consistent in
+	// any case.
 	consistent bool
-	// writing are the SDK's options of a transaction: it is repeated until it passes or the context
-	// ends. bulk are those of checks, exports and imports: their requests are repeated for longer
-	// than a server could wait.
-	writing, Bulk func(*dynamodb.Options)
+	// writeOptions are the SDK options of transactions: retry up to maxWriteAttempts times. Bulk are
+	// the options for checks, exports and imports, which retry for longer than a server can wait.
+	writeOptions, Bulk func(*dynamodb.Options)
 }
 
-// OpenTable returns a table, read through db. It makes no request. The clock dates what is written;
-// log gets a line when it begins to differ from DynamoDB's, and when it agrees again. entropy makes
-// new IDs unguessable.
+// OpenTable returns a table that uses the client db. It sends no request. The clock dates new
+// records. The log gets a line when the clock begins to differ from DynamoDB's, and when they agree
+// again. entropy is the random source of new IDs.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy}
-	watched, watch := watchClock(db, clock, logClock(log))
+	watched, watch := watchClock(db, clock, clockLogger(log))
 	t.watch = watch
-	t.wire, t.Fallback = newWire(db, watched)
-	t.Client = refuseWrites(budgeted(watched), watch)
-	t.writing, t.Bulk = persistently(maxWriteAttempts), persistently(maxBulkAttempts)
+	t.fastPath, t.Fallback = newFastPath(db, watched)
+	t.Client = withClockCheck(withReadBudget(watched), watch)
+	t.writeOptions, t.Bulk = withMaxAttempts(maxWriteAttempts), withMaxAttempts(maxBulkAttempts)
 	return t
 }
 
-// Strong returns the same table, whose reads see every write that was answered before.
+// Strong returns a copy of the table that makes strongly consistent reads.
 func (t *Table) Strong() *Table {
-	c := *t
-	c.consistent = true
-	return &c
+	consistent := *t
+	consistent.consistent = true
+	return &consistent
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Trace collects the DynamoDB requests that are made for one caller, and how they waited for one
-// another. It is safe for concurrent use. A context without a Trace costs nothing but a look-up.
+// Trace records the DynamoDB requests made for one caller, and which requests waited for others. It
+// is safe for concurrent use. A context without a Trace costs one lookup per request.
 type Trace struct {
 	mu       sync.Mutex
 	requests []Request
@@ -17,29 +17,28 @@ type Trace struct {
 
 // Request is one request to DynamoDB.
 type Request struct {
-	// AccessPattern is the id of the pattern that it serves, AP1.
+	// AccessPattern is the ID of the access pattern, such as AP1.
 	AccessPattern string
-	// Operation is DynamoDB's: GetItem, BatchGetItem, Query.
+	// Operation is the operation of DynamoDB, such as GetItem, BatchGetItem or Query.
 	Operation string
-	// Index is the index that was read, empty for the table.
+	// Index is the name of the index that was read. It is empty for the table.
 	Index string
-	// Key tells which keys were read.
+	// Key describes the keys that were read or written.
 	Key string
-	// Path is what the caller asked for, in the caller's words.
+	// Path is the caller's name for the data, such as the path of a GraphQL field.
 	Path string
-	// Items is how many records came back.
+	// Items is the number of records in the response or in the transaction.
 	Items int
-	// ReadUnits and WriteUnits are what it cost.
+	// ReadUnits and WriteUnits are the consumed capacity units.
 	ReadUnits, WriteUnits float64
-	// Duration is how long it took.
-	Duration time.Duration
-	// Wave is 1 for a request that waited for no other, else 1 more than the highest of those that
-	// it waited for.
+	Duration              time.Duration
+	// Wave is 1 for a request that waited for no other request. Otherwise it is 1 more than the
+	// highest wave of the requests that it waited for.
 	Wave int
 }
 
-// Requests returns what was collected, by wave; requests of a wave stand in an order that does not
-// depend on which of them was quicker.
+// Requests returns the recorded requests, ordered by wave. The order within a wave does not depend
+// on which request ended first.
 func (t *Trace) Requests() []Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +62,7 @@ func (t *Trace) add(r Request) {
 	t.requests = append(t.requests, r)
 }
 
-// lastWave is the highest wave so far.
+// lastWave returns the highest wave so far, or 0.
 func (t *Trace) lastWave() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,60 +73,59 @@ func (t *Trace) lastWave() int {
 	return last
 }
 
-// Span is one line of reading within a Trace: what is read next in it waits for what was read
-// before. The methods of a nil Span, which is what a context without a Trace has, do nothing.
+// Span is a sequence of requests within a Trace: each request waits for the one before. A context
+// without a Trace has a nil Span, whose methods do nothing.
 type Span struct {
 	trace *Trace
 	path  string
 
 	mu sync.Mutex
-	// after is the wave of the last request; unknown where the caller cannot tell.
-	after int
+	// lastWave is the wave of the last request, or unknownWave.
+	lastWave int
 }
 
-// unknown stands for "after all that was read so far".
-const unknown = -1
+// unknownWave is the wave of a Span that begins after all requests of the Trace so far.
+const unknownWave = -1
 
 type spanKey struct{}
 
-// Begin returns a context in which requests are collected in t, beginning a line of reading that
-// has waited for nothing.
+// Begin returns a context whose requests are recorded in t. Its Span has waited for no request.
 func (t *Trace) Begin(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: t})
 }
 
-// SpanOf returns the line of reading of ctx, nil where nothing is collected.
+// SpanOf returns the Span of ctx, or nil if ctx has no Trace.
 func SpanOf(ctx context.Context) *Span {
 	s, _ := ctx.Value(spanKey{}).(*Span)
 	return s
 }
 
-// Fork returns ctx with a new line of reading that has waited for the same requests as s.
+// Fork returns ctx with a new Span that has waited for the same requests as s.
 func (s *Span) Fork(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, after: s.wave()})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastWave: s.wave()})
 }
 
-// At returns ctx with a new line of reading that belongs to path, in the caller's words.
+// At returns ctx with a new Span that has the given path and has waited for the same requests as s.
 func (s *Span) At(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, after: s.wave()})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: s.wave()})
 }
 
-// Unplanned returns ctx with a new line of reading of which nobody can tell what it waited for: it
-// counts as after all that was read until it begins.
+// Unplanned returns ctx with a new Span for reads whose dependencies are unknown. Its first request
+// counts as waiting for all requests of the Trace so far.
 func (s *Span) Unplanned(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, after: unknown})
+	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastWave: unknownWave})
 }
 
-// Wave is the wave of the last request in this line of reading, 0 for none.
+// Wave returns the wave of the last request of the Span, or 0 if there was no request.
 func (s *Span) Wave() int {
 	if s == nil {
 		return 0
@@ -135,7 +133,7 @@ func (s *Span) Wave() int {
 	return max(0, s.wave())
 }
 
-// Path is what the line of reading is for, in the caller's words.
+// Path returns the caller's name for the data that the Span reads.
 func (s *Span) Path() string {
 	if s == nil {
 		return ""
@@ -143,19 +141,20 @@ func (s *Span) Path() string {
 	return s.path
 }
 
-// Wait makes what is read next in this line wait for a request of the given wave.
+// Wait records that the next request of the Span waits for a request of the given wave.
 func (s *Span) Wait(wave int) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.after = max(s.after, wave)
+	s.lastWave = max(s.lastWave, wave)
 }
 
-// settle decides what an unknown past is, before it is forked: what was read until now.
-func (s *Span) settle() {
-	if s == nil || s.wave() != unknown {
+// resolveWave replaces an unknown wave by the last wave of the Trace, so that all forks begin after
+// the same requests.
+func (s *Span) resolveWave() {
+	if s == nil || s.wave() != unknownWave {
 		return
 	}
 	s.Wait(s.trace.lastWave())
@@ -164,29 +163,30 @@ func (s *Span) settle() {
 func (s *Span) wave() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.after
+	return s.lastWave
 }
 
-// timer measures one request; it does nothing where nothing is collected.
+// timer measures one request. The zero value is for a context without a Trace.
 type timer struct {
 	span  *Span
 	wave  int
 	start time.Time
 }
 
-// StartTimer begins to measure a request.
+// StartTimer begins to measure a request in the Span of ctx.
 func StartTimer(ctx context.Context) timer {
 	span := SpanOf(ctx)
 	if span == nil {
 		return timer{}
 	}
-	span.settle()
+	span.resolveWave()
 	return timer{span: span, wave: span.wave() + 1, start: time.Now()}
 }
 
-// On reports whether the request is collected; only then is it worth while to describe it.
+// Enabled reports whether the request is recorded. If not, the caller must not call Stop.
 func (t timer) On() bool { return t.span != nil }
 
+// Stop records the request with its path, wave and duration.
 func (t timer) Stop(r Request) {
 	r.Path, r.Wave, r.Duration = t.span.path, t.wave, time.Since(t.start)
 	t.span.trace.add(r)

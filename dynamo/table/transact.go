@@ -9,51 +9,48 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// TransactWrite is one TransactWriteItems. The SDK repeats it, with the same bytes, until it passes
-// or the context ends.
-//
-// Errors: the SDK's, and ClockError.
+// TransactWrite sends one TransactWriteItems. The SDK retries it with the same bytes. It returns a
+// ClockError while the clocks differ, or the SDK's error.
 func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteItem) error {
-	db, along := t.Client, leaveAsIs
-	if t.wire != nil {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
 		if err := t.ClockErr(); err != nil {
 			return err
 		}
-		// Where there is no token, the SDK asks for one and returns the error.
-		token, err := t.wire.options.IdempotencyTokenProvider.GetIdempotencyToken()
+		// If there is no token, the request goes to the SDK, which fails with the same error.
+		token, err := t.fastPath.options.IdempotencyTokenProvider.GetIdempotencyToken()
 		if body, ok := transactWriteBody(token, items); ok && err == nil {
-			a, fallback := t.wire.try(ctx, t.wire.operations.transactWriteItems, t.Name, body, 0)
+			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactWriteItems, t.Name, body, 0)
 			if a != nil {
 				return nil
 			}
-			db, along = fallback.db, fallback.along
+			db, options = fallback.client, fallback.options
 		}
 	}
-	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}, t.writing, along)
+	_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items}, t.writeOptions, options)
 	return err
 }
 
-// TransactGet is a TransactGetItems of one record. It is repeated as writes are.
-//
-// Errors: the SDK't.
-func (t *Table) TransactGet(ctx context.Context, k model.Keys) (answer, error) {
-	db, along := t.Client, leaveAsIs
-	if t.wire != nil {
+// TransactGet reads one record with TransactGetItems. It is retried as often as a write. It returns
+// the SDK's error.
+func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, error) {
+	db, options := t.Client, noOptions
+	if t.fastPath != nil {
 		if body, ok := transactGetBody(t.Name, k); ok {
-			a, fallback := t.wire.try(ctx, t.wire.operations.transactGetItems, t.Name, body, 1)
+			a, fallback := t.fastPath.try(ctx, t.fastPath.targets.transactGetItems, t.Name, body, 1)
 			if a != nil {
 				return *a, nil
 			}
-			db, along = fallback.db, fallback.along
+			db, options = fallback.client, fallback.options
 		}
 	}
 	out, err := db.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{
 		TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: &t.Name, Key: k.Attributes()}}},
-	}, t.writing, along)
+	}, t.writeOptions, options)
 	if err != nil {
-		return answer{}, err
+		return readResult{}, err
 	}
-	a := answer{}
+	a := readResult{}
 	for _, r := range out.Responses {
 		if r.Item != nil {
 			a.Records = append(a.Records, model.Reader{Record: r.Item})
@@ -62,5 +59,5 @@ func (t *Table) TransactGet(ctx context.Context, k model.Keys) (answer, error) {
 	return a, nil
 }
 
-// MaxActions is how many actions one TransactWriteItems can have.
+// MaxActions is the maximum number of actions in one TransactWriteItems.
 const MaxActions = 100

@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// someActions are a transaction that the tests make, with maps that the SDK writes in random order.
-func someActions() []types.TransactWriteItem {
+// testActions returns the actions of a transaction. The SDK encodes their maps in random order.
+func testActions() []types.TransactWriteItem {
 	item := model.Keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.Attributes().With(model.Record{"n": model.Num(1), "s": model.Str("x"), "l": model.Texts([]string{"y"}), "v": model.Num(2)})
 	table := "shop"
 	return []types.TransactWriteItem{
@@ -26,17 +26,17 @@ func someActions() []types.TransactWriteItem {
 	}
 }
 
-// sameToken is a provider of one token.
-type sameToken struct{}
+// fixedToken is an idempotency token provider that always returns the same token.
+type fixedToken struct{}
 
-// GetIdempotencyToken gives the token.
-func (sameToken) GetIdempotencyToken() (string, error) {
+// GetIdempotencyToken returns the token.
+func (fixedToken) GetIdempotencyToken() (string, error) {
 	return "7f0f3a34-3b62-4f3a-bd2e-0f8d4f1f2e55", nil
 }
 
-// anyAction draws an action of a transaction as the SDK takes them.
-func anyAction() *rapid.Generator[types.TransactWriteItem] {
-	value := rapid.OneOf(someValue(2), rapid.SampledFrom([]types.AttributeValue{
+// actionGenerator generates any action of a transaction that the SDK accepts.
+func actionGenerator() *rapid.Generator[types.TransactWriteItem] {
+	value := rapid.OneOf(valueGenerator(2), rapid.SampledFrom([]types.AttributeValue{
 		&types.AttributeValueMemberL{}, &types.AttributeValueMemberM{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
 		&types.AttributeValueMemberBS{}, &types.AttributeValueMemberNULL{},
 	}))
@@ -49,48 +49,48 @@ func anyAction() *rapid.Generator[types.TransactWriteItem] {
 	})
 	return rapid.Custom(func(t *rapid.T) types.TransactWriteItem {
 		table, key, values := rapid.String().Draw(t, "table"), attributes.Draw(t, "key"), optional.Draw(t, "values")
-		when, names := rapid.Ptr(rapid.String(), true).Draw(t, "when"), map[string]string(nil)
+		condition, names := rapid.Ptr(rapid.String(), true).Draw(t, "condition"), map[string]string(nil)
 		if rapid.Bool().Draw(t, "named") {
 			names = rapid.MapOfN(rapid.String(), rapid.String(), 0, 4).Draw(t, "names")
 		}
-		failing := rapid.SampledFrom([]types.ReturnValuesOnConditionCheckFailure{"", "ALL_OLD", "NONE"}).Draw(t, "failing")
+		onFailure := rapid.SampledFrom([]types.ReturnValuesOnConditionCheckFailure{"", "ALL_OLD", "NONE"}).Draw(t, "onFailure")
 		required := rapid.String().Draw(t, "expression")
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
-			return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+			return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key, ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: onFailure}}
 		case 1:
-			return types.TransactWriteItem{Update: &types.Update{TableName: &table, Key: key, UpdateExpression: &required, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+			return types.TransactWriteItem{Update: &types.Update{TableName: &table, Key: key, UpdateExpression: &required, ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: onFailure}}
 		case 2:
-			return types.TransactWriteItem{Delete: &types.Delete{TableName: &table, Key: key, ConditionExpression: when, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+			return types.TransactWriteItem{Delete: &types.Delete{TableName: &table, Key: key, ConditionExpression: condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: onFailure}}
 		default:
-			return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: &table, Key: key, ConditionExpression: &required, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: failing}}
+			return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: &table, Key: key, ConditionExpression: &required, ExpressionAttributeNames: names, ExpressionAttributeValues: values, ReturnValuesOnConditionCheckFailure: onFailure}}
 		}
 	})
 }
 
-// Equal transactions have equal bytes, but for the token.
-func TestTransactionsAreWrittenInOneOrder(t *testing.T) {
-	first, ok := transactWriteBody("token", someActions())
+// Equal transactions have equal bytes except for the token.
+func TestTransactionEncodingIsDeterministic(t *testing.T) {
+	first, ok := transactWriteBody("token", testActions())
 	if !ok {
-		t.Fatal("the transaction cannot be written")
+		t.Fatal("the fast path cannot encode the transaction")
 	}
 	for range 20 {
-		if again, _ := transactWriteBody("token", someActions()); !bytes.Equal(again, first) {
-			t.Fatalf("the transaction is written as\n%s\nand as\n%s", first, again)
+		if again, _ := transactWriteBody("token", testActions()); !bytes.Equal(again, first) {
+			t.Fatalf("the transaction is encoded as\n%s\nand as\n%s", first, again)
 		}
 	}
 }
 
-// Each transaction has a token of its own, which the client's provider makes.
+// Each transaction has a new token from the client's token provider.
 func TestTransactionsHaveTokens(t *testing.T) {
 	tokens := map[string]bool{}
-	s := answering(t, func(r *http.Request) (*http.Response, error) {
-		token, _ := sent(t, r).body.(map[string]any)["ClientRequestToken"].(string)
+	s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
+		token, _ := readSentRequest(t, r).body.(map[string]any)["ClientRequestToken"].(string)
 		tokens[token] = true
-		return reply(http.StatusOK, `{}`), nil
+		return newResponse(http.StatusOK, `{}`), nil
 	})
 	for range 3 {
-		if err := s.TransactWrite(context.Background(), someActions()); err != nil {
+		if err := s.TransactWrite(context.Background(), testActions()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,52 +99,53 @@ func TestTransactionsHaveTokens(t *testing.T) {
 	}
 }
 
-// noToken is a provider that fails.
-type noToken struct{}
+// failingToken is an idempotency token provider that fails.
+type failingToken struct{}
 
 var errNoToken = errors.New("there is no entropy")
 
 // GetIdempotencyToken fails.
-func (noToken) GetIdempotencyToken() (string, error) { return "", errNoToken }
+func (failingToken) GetIdempotencyToken() (string, error) { return "", errNoToken }
 
-// The SDK makes a transaction that only it can write. A transaction without a token is not made.
-func TestTransactionsForTheSDK(t *testing.T) {
+// The SDK sends the transactions that the fast path cannot encode. A transaction without a token is
+// not sent.
+func TestTransactionsThatOnlyTheSDKEncodes(t *testing.T) {
 	requests := 0
-	s := answering(t, func(r *http.Request) (*http.Response, error) {
+	s := newTestTable(t, func(r *http.Request) (*http.Response, error) {
 		if requests++; r.Header.Get("Amz-Sdk-Request") == "" {
 			t.Error("the request is on the fast path")
 		}
-		return reply(http.StatusOK, `{}`), nil
+		return newResponse(http.StatusOK, `{}`), nil
 	})
-	for _, odd := range []types.AttributeValue{model.Str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
+	for _, value := range []types.AttributeValue{model.Str("\xff"), &types.AttributeValueMemberB{}, &types.AttributeValueMemberBS{Value: [][]byte{nil}}} {
 		requests = 0
-		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: model.Record{"pk": odd}}}
+		put := types.TransactWriteItem{Put: &types.Put{TableName: aws.String("shop"), Item: model.Record{"pk": value}}}
 		if err := s.TransactWrite(context.Background(), []types.TransactWriteItem{put}); err != nil || requests != 1 {
-			t.Errorf("after %d requests a transaction of %#v ends with %v", requests, odd, err)
+			t.Errorf("%#v: got %v after %d requests, want 1 request", value, err, requests)
 		}
 	}
-	s = answering(t, func(*http.Request) (*http.Response, error) {
+	s = newTestTable(t, func(*http.Request) (*http.Response, error) {
 		t.Error("a request without a token is sent")
-		return reply(http.StatusOK, `{}`), nil
-	}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = noToken{} })
-	if err := s.TransactWrite(context.Background(), someActions()); !errors.Is(err, errNoToken) {
-		t.Errorf("without a token a transaction ends with %v", err)
+		return newResponse(http.StatusOK, `{}`), nil
+	}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = failingToken{} })
+	if err := s.TransactWrite(context.Background(), testActions()); !errors.Is(err, errNoToken) {
+		t.Errorf("without a token: got %v", err)
 	}
 }
 
-// A cancelled transaction has the same reasons from both, with the records as they are.
+// The fast path and the SDK return the same cancellation reasons, with the current records.
 func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 	const reasons = `{"Code":"None"},{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"version":{"N":"2"}}},{"Code":"ConditionalCheckFailed"}`
-	for name, way := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
-		s := way(answering(t, func(r *http.Request) (*http.Response, error) {
+	for name, with := range map[string]func(*Table) *Table{"the fast path": onFastPath, "the SDK": onSDK} {
+		s := with(newTestTable(t, func(r *http.Request) (*http.Response, error) {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				t.Error(err)
 			}
-			return reply(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","CancellationReasons":[`+reasons+`]}`), nil
+			return newResponse(http.StatusBadRequest, `{"__type":"x#TransactionCanceledException","CancellationReasons":[`+reasons+`]}`), nil
 		}))
 		var cancelled *types.TransactionCanceledException
-		if err := s.TransactWrite(context.Background(), someActions()); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
-			t.Fatalf("%s: the transaction ends with %v", name, err)
+		if err := s.TransactWrite(context.Background(), testActions()); !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != 3 {
+			t.Fatalf("%s: got %v", name, err)
 		}
 		for i, want := range []types.CancellationReason{
 			{Code: aws.String("None")},
@@ -158,32 +159,32 @@ func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 	}
 }
 
-// No budget of reads counts a transaction.
-func TestTransactionsAreOnNoBudget(t *testing.T) {
-	for name, way := range map[string]func(*Table) *Table{"the fast path": fast, "the SDK": slowly} {
+// Transactions are not charged to the read budget.
+func TestTransactionsAreNotChargedToReadBudget(t *testing.T) {
+	for name, with := range map[string]func(*Table) *Table{"the fast path": onFastPath, "the SDK": onSDK} {
 		requests := 0
-		s := way(answering(t, func(*http.Request) (*http.Response, error) {
+		s := with(newTestTable(t, func(*http.Request) (*http.Response, error) {
 			if requests++; requests%2 == 1 {
-				return reply(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
+				return newResponse(http.StatusInternalServerError, `{"__type":"x#InternalServerError"}`), nil
 			}
-			return reply(http.StatusOK, `{}`), nil
+			return newResponse(http.StatusOK, `{}`), nil
 		}))
 		budget := NewReadBudget(0)
 		ctx := budget.On(context.Background())
-		if err := s.TransactWrite(ctx, someActions()); err != nil {
+		if err := s.TransactWrite(ctx, testActions()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := s.TransactGet(ctx, someKeys); err != nil {
+		if _, err := s.TransactGet(ctx, testKeys); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if requests != 4 || budget.Left() != 0 {
-			t.Errorf("%s: there were %d requests, and %d are left; want 4 and 0", name, requests, budget.Left())
+			t.Errorf("%s: got %d requests, and %d left in the budget; want 4 and 0", name, requests, budget.Left())
 		}
 	}
 }
 
-// someValue draws a value of any type, nested up to depth.
-func someValue(depth int) *rapid.Generator[types.AttributeValue] {
+// valueGenerator generates a value of any type, nested up to depth.
+func valueGenerator(depth int) *rapid.Generator[types.AttributeValue] {
 	text, data := rapid.String(), rapid.SliceOf(rapid.Byte())
 	kinds := []*rapid.Generator[types.AttributeValue]{
 		rapid.Map(text, func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }),
@@ -195,7 +196,7 @@ func someValue(depth int) *rapid.Generator[types.AttributeValue] {
 		rapid.Map(rapid.SliceOfN(data, 1, 5), func(b [][]byte) types.AttributeValue { return &types.AttributeValueMemberBS{Value: b} }),
 	}
 	if depth > 0 {
-		inner := someValue(depth - 1)
+		inner := valueGenerator(depth - 1)
 		kinds = append(kinds,
 			rapid.Map(rapid.SliceOfN(inner, 0, 4), func(l []types.AttributeValue) types.AttributeValue { return model.ListValue(l...) }),
 			rapid.Map(rapid.MapOfN(text, inner, 0, 4), func(m map[string]types.AttributeValue) types.AttributeValue {

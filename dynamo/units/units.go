@@ -1,5 +1,5 @@
-// Package units says what DynamoDB charges: read and write units, counted by its documented rules
-// where the engine reports none. It imports dynamo/model. Source:
+// Package units calculates what DynamoDB charges in read and write units. It follows the documented
+// rules, because not every engine reports the units. It imports dynamo/model. Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 package units
@@ -10,21 +10,22 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ReadSize is how many bytes a read unit covers; an eventually consistent read costs half a unit
-// for each.
+// ReadSize is the number of bytes per read unit. An eventually consistent read costs half a unit
+// per ReadSize bytes.
 const ReadSize = 4096
 
-// Read is what an eventually consistent read of so many bytes at once costs. Reading nothing costs
-// as much as reading a little.
+// Read returns the units of an eventually consistent read of this number of bytes. Reading nothing
+// costs the minimum of half a unit.
 func Read(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/ReadSize)) / 2
 }
 
-// Query is what a Query costs that read these records: the sum of their sizes is rounded, not each.
+// Query returns the units of a Query that reads these records. The sum of their sizes is rounded
+// up.
 func Query(records []model.Reader) float64 { return Read(model.SizeOfAll(records)) }
 
-// Batch is what a BatchGetItem costs that found these records of so many keys: each is rounded by
-// itself.
+// Batch returns the units of a BatchGetItem that finds these records for this number of keys. Each
+// record is rounded up separately.
 func Batch(records []model.Reader, keys int) float64 {
 	units := Read(0) * float64(keys-len(records))
 	for _, r := range records {
@@ -33,41 +34,42 @@ func Batch(records []model.Reader, keys int) float64 {
 	return units
 }
 
-// writeSize is how many bytes a write unit covers. In a transaction each record costs twice as
-// much, as it is prepared and committed; its entry in an index, which follows later, does not.
+// writeSize is the number of bytes per write unit. In a transaction each record costs twice as
+// much, because it is prepared and committed. The asynchronous write to an index costs the normal
+// price.
 const writeSize = 1024
 
-// kilobytes is what a plain write of so many bytes costs: at least 1.
+// kilobytes returns the units of a write of this number of bytes outside a transaction: at least 1.
 func kilobytes(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/writeSize))
 }
 
-// Write is what it costs, in a transaction, to make after of before, either of which may be nil:
-// the larger of the two counts. An index entry costs one write where it comes, goes or changes, and
-// two where its key changes. Source, beside those above:
+// Write returns the units of changing before to after in a transaction. Either record may be nil,
+// and the larger one counts. An index entry costs one write if it is added, removed or changed, and
+// two writes if its key changes. Further sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
 func Write(before, after model.Record) float64 {
-	was, is := model.SizeOf(before), model.SizeOf(after)
-	units := 2 * kilobytes(max(was, is))
-	_, wasListed := before[model.AttrIndexPK]
-	_, isListed := after[model.AttrIndexPK]
+	oldSize, newSize := model.SizeOf(before), model.SizeOf(after)
+	units := 2 * kilobytes(max(oldSize, newSize))
+	_, wasIndexed := before[model.AttrIndexPK]
+	_, isIndexed := after[model.AttrIndexPK]
 	switch {
-	case wasListed && isListed && model.SameValue(before[model.AttrIndexPK], after[model.AttrIndexPK]) && model.SameValue(before[model.AttrIndexSK], after[model.AttrIndexSK]):
-		units += kilobytes(max(was, is))
-	case wasListed && isListed:
-		units += kilobytes(was) + kilobytes(is)
-	case wasListed:
-		units += kilobytes(was)
-	case isListed:
-		units += kilobytes(is)
+	case wasIndexed && isIndexed && model.SameValue(before[model.AttrIndexPK], after[model.AttrIndexPK]) && model.SameValue(before[model.AttrIndexSK], after[model.AttrIndexSK]):
+		units += kilobytes(max(oldSize, newSize))
+	case wasIndexed && isIndexed:
+		units += kilobytes(oldSize) + kilobytes(newSize)
+	case wasIndexed:
+		units += kilobytes(oldSize)
+	case isIndexed:
+		units += kilobytes(newSize)
 	}
 	return units
 }
 
-// MostWrite is the most that any action of a transaction costs on a record of at most so many
-// bytes: one that is in the index can get another key there.
+// MostWrite returns the maximum units of a transaction's action on a record of at most this size.
+// The key of an indexed record can change.
 func MostWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * kilobytes(bytes)
@@ -75,9 +77,10 @@ func MostWrite(bytes int, indexed bool) float64 {
 	return 2 * kilobytes(bytes)
 }
 
-// Adjust is what it costs, in a transaction, to change a number of a record that is in the index;
-// nil is a small one.
+// Adjust returns the units of changing a number of an indexed record in a transaction. A nil record
+// counts as small.
 func Adjust(r model.Record) float64 { return 3 * kilobytes(model.SizeOf(r)) }
 
-// Check is what it costs, in a transaction, to check a condition on a record; nil is a small one.
+// Check returns the units of a condition check on a record in a transaction. A nil record counts as
+// small.
 func Check(r model.Record) float64 { return 2 * kilobytes(model.SizeOf(r)) }

@@ -13,39 +13,38 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// BenchmarkHandler measures one request after the other: from the HTTP request to the written
-// answer.
+// BenchmarkHandler measures sequential requests, from the HTTP request to the written response.
 func BenchmarkHandler(b *testing.B) {
-	shop := open(b)
+	api := newTestServer(b)
 	for _, o := range operations() {
 		b.Run(o.name, func(b *testing.B) {
-			bodies, c := o.bodies(b), shop.client()
-			for _, body := range bodies { // so that everything is kept that can be
+			bodies, c := o.bodies(b), api.client()
+			for _, body := range bodies { // fill all caches
 				if err := o.check(c.do(b.Context(), body)); err != nil {
 					b.Fatal(err)
 				}
 			}
-			before, n := shop.table.Requests(), 0
+			before, n := api.table.Requests(), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				c.do(b.Context(), bodies[n%len(bodies)])
 				n++
 			}
-			b.ReportMetric(float64(shop.table.Requests()-before)/float64(n), "dynamodb-requests/op")
-			if err := o.check(c.answer.status, c.answer.body.Bytes()); err != nil {
+			b.ReportMetric(float64(api.table.Requests()-before)/float64(n), "dynamodb-requests/op")
+			if err := o.check(c.response.status, c.response.body.Bytes()); err != nil {
 				b.Fatal(err)
 			}
 		})
 	}
 }
 
-// BenchmarkHandlerParallel is the same with as many clients at once as keep a server busy: what
-// waits for others shows here.
+// BenchmarkHandlerParallel measures concurrent requests with enough clients to keep a server busy.
+// It shows waiting for locks.
 func BenchmarkHandlerParallel(b *testing.B) {
-	shop := open(b)
+	api := newTestServer(b)
 	for _, o := range operations() {
 		b.Run(o.name, func(b *testing.B) {
-			bodies, first := o.bodies(b), shop.client()
+			bodies, first := o.bodies(b), api.client()
 			for _, body := range bodies {
 				if err := o.check(first.do(b.Context(), body)); err != nil {
 					b.Fatal(err)
@@ -55,14 +54,14 @@ func BenchmarkHandlerParallel(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			b.RunParallel(func(pb *testing.PB) {
-				c, n := shop.client(), 0
+				c, n := api.client(), 0
 				for ; pb.Next(); n++ {
 					c.do(b.Context(), bodies[n%len(bodies)])
 				}
 				if n == 0 {
 					return
 				}
-				if err := o.check(c.answer.status, c.answer.body.Bytes()); err != nil {
+				if err := o.check(c.response.status, c.response.body.Bytes()); err != nil {
 					b.Error(err)
 				}
 			})
@@ -70,45 +69,45 @@ func BenchmarkHandlerParallel(b *testing.B) {
 	}
 }
 
-// What one request allocates does not creep up. Times are no matter of tests; counts hardly change
-// from machine to machine.
+// The number of allocations per request stays below its limit. Tests do not measure times, but
+// allocation counts hardly differ between machines.
 func TestAllocations(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
-		t.Skip("more is allocated under the race detector, and where coverage is counted")
+		t.Skip("skipped: the race detector and coverage allocate more")
 	}
-	shop := open(t)
+	api := newTestServer(t)
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
-			bodies, c := o.bodies(t), shop.client()
+			bodies, c := o.bodies(t), api.client()
 			for _, body := range bodies {
 				if err := o.check(c.do(t.Context(), body)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			n := 0
-			made := testing.AllocsPerRun(100, func() {
+			allocations := testing.AllocsPerRun(100, func() {
 				c.do(t.Context(), bodies[n%len(bodies)])
 				n++
 			})
-			t.Logf("%.0f allocations, %.0f are allowed", made, o.allocations)
-			if made > o.allocations {
-				t.Errorf("a request makes %.0f allocations, at most %.0f are allowed", made, o.allocations)
+			t.Logf("%.0f allocations, at most %.0f allowed", allocations, o.allocations)
+			if allocations > o.allocations {
+				t.Errorf("a request makes %.0f allocations, want at most %.0f", allocations, o.allocations)
 			}
 		})
 	}
 }
 
-// Every one of many operations at once makes the requests of its budget, and no more; explain says
-// the same, with the units.
-func TestBudgetsUnderLoad(t *testing.T) {
-	shop := open(t)
+// Each of many concurrent operations makes the requests of its budget. explain reports the same
+// requests and read units.
+func TestRequestBudgetsUnderLoad(t *testing.T) {
+	api := newTestServer(t)
 	const clients = 32
 	each := longtest.Size(3, 15)
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
 			bodies := o.bodies(t)
-			// Whatever is read once is replayed from then on, however many ask at once.
-			first := shop.client()
+			// The first client reads everything once. From then on, responses are replayed.
+			first := api.client()
 			for _, explained := range []string{"false", "true"} {
 				first.template.Header.Set(server.ExplainHeader, explained)
 				for _, body := range bodies {
@@ -117,12 +116,12 @@ func TestBudgetsUnderLoad(t *testing.T) {
 					}
 				}
 			}
-			before := shop.table.Requests()
+			before := api.table.Requests()
 			var running sync.WaitGroup
 			for i := range clients {
 				running.Go(func() {
-					c := shop.client()
-					// Every second client wants to know what its requests cost.
+					c := api.client()
+					// Every second client requests explain.
 					explained := i%2 == 0
 					if explained {
 						c.template.Header.Set(server.ExplainHeader, "true")
@@ -145,17 +144,17 @@ func TestBudgetsUnderLoad(t *testing.T) {
 				})
 			}
 			running.Wait()
-			if made := shop.table.Requests() - before; made != clients*each*o.requests {
+			if made := api.table.Requests() - before; made != clients*each*o.requests {
 				t.Errorf("%d operations made %d requests to DynamoDB, want %d", clients*each, made, clients*each*o.requests)
 			}
 		})
 	}
 }
 
-// checkExplained compares what an answer says of its cost with the budget.
+// checkExplained compares the explain output of a response with the budget.
 func (o operation) checkExplained(t *testing.T, answer []byte) {
 	t.Helper()
-	var said struct {
+	var response struct {
 		Extensions struct {
 			Explain struct {
 				Totals struct {
@@ -165,24 +164,24 @@ func (o operation) checkExplained(t *testing.T, answer []byte) {
 			}
 		}
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &response); err != nil {
 		t.Error(err)
 		return
 	}
-	if totals := said.Extensions.Explain.Totals; totals.Requests != o.requests || totals.ReadUnits != o.units {
-		t.Errorf("explain tells of %+v, want %d requests and %v units", totals, o.requests, o.units)
+	if totals := response.Extensions.Explain.Totals; totals.Requests != o.requests || totals.ReadUnits != o.readUnits {
+		t.Errorf("explain reports %+v, want %d requests and %v read units", totals, o.requests, o.readUnits)
 	}
 }
 
-// A client that goes away in the middle leaves nothing behind that the next one could trip over.
+// A cancelled request does not affect the next request.
 func TestCancelledRequests(t *testing.T) {
-	shop := open(t)
+	api := newTestServer(t)
 	for _, o := range operations() {
-		bodies, c := o.bodies(t), shop.client()
-		gone, leave := context.WithCancel(t.Context())
-		leave()
-		if status, answer := c.do(gone, bodies[0]); o.check(status, answer) == nil {
-			t.Errorf("%s was answered for nobody", o.name)
+		bodies, c := o.bodies(t), api.client()
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		if status, answer := c.do(cancelled, bodies[0]); o.check(status, answer) == nil {
+			t.Errorf("%s: a cancelled request succeeded", o.name)
 		}
 		if err := o.check(c.do(t.Context(), bodies[0])); err != nil {
 			t.Error(err)

@@ -20,30 +20,28 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// partOfCounts finds the key of a part of the counts of orders in a request, and partOfRep that of a
-// part of the orders of an account rep.
+// orderCountKey and repOrderKey match the key of a counter record in a request.
 var (
-	partOfCounts = regexp.MustCompile(`"PART#[0-9]+"`)
-	partOfRep    = regexp.MustCompile(`"ORDERS#[0-9]+"`)
+	orderCountKey = regexp.MustCompile(`"PART#[0-9]+"`)
+	repOrderKey   = regexp.MustCompile(`"ORDERS#[0-9]+"`)
 )
 
-// BenchmarkConflictsOfCounts places 50 orders a second, each of which is then confirmed, shipped
-// and delivered, and reports how many transactions a second DynamoDB would turn away because they
-// write the same part of the counts as another one at that time. With one part, all orders are
-// counted in one record.
-func BenchmarkConflictsOfCounts(b *testing.B) {
-	conflicts(b, model.OrderCountParts, partOfCounts, 1, true)
+// BenchmarkOrderCountConflicts places 50 orders a second, then confirms, ships and delivers each
+// order. It reports the number of conflicts per second between transactions that write the same
+// order count record. With one part, all orders are counted in one record.
+func BenchmarkOrderCountConflicts(b *testing.B) {
+	conflicts(b, model.OrderCountParts, orderCountKey, 1, true)
 }
 
-// BenchmarkConflictsOfAccountReps places 50 orders a second, ten at once, all of one account rep, and
-// reports how many transactions a second DynamoDB would turn away because they write the same part of the rep's
-// orders.
-func BenchmarkConflictsOfAccountReps(b *testing.B) {
-	conflicts(b, model.RepOrderParts, partOfRep, 10, false)
+// BenchmarkAccountRepConflicts places 50 orders a second, ten at once, all of one account rep. It
+// reports the number of conflicts per second between transactions that write the same counter
+// record.
+func BenchmarkAccountRepConflicts(b *testing.B) {
+	conflicts(b, model.RepOrderParts, repOrderKey, 10, false)
 }
 
-// conflicts places 50 orders a second, some at once, and moves them on if all is true. A transaction is taken to
-// hold its records for 10 ms. An order fails whose transaction is turned away 50 times.
+// conflicts places 50 orders a second, atOnce at the same time, and delivers them if all is true.
+// Each transaction locks its records for 10 ms. An order fails after 50 conflicts.
 func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all bool) {
 	const hold, every = 10 * time.Millisecond, 20 * time.Millisecond
 	for _, parts := range []int{parts, 1} {

@@ -1,6 +1,6 @@
-// Package bench_test measures the whole HTTP handler, with the options of `ordergraph serve` on
-// DynamoDB, while DynamoDB's answers are replayed from memory: what is measured is what this
-// product adds to the table. docs/performance.md tells how to read it.
+// Package bench_test measures the whole HTTP handler with the options of `ordergraph serve` on
+// DynamoDB. DynamoDB's responses are replayed from memory, so the results show only the cost of
+// this product. docs/performance.md explains the results.
 package bench_test
 
 import (
@@ -26,16 +26,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// api is the handler, and the table below it.
-type api struct {
+// testServer is the handler with its table.
+type testServer struct {
 	handler http.Handler
 	table   *replay.Client
 }
 
-// open returns the handler over a table with the book.
-func open(t testing.TB) *api {
+// newTestServer returns the handler with a table that contains the dataset.
+func newTestServer(t testing.TB) *testServer {
 	t.Helper()
-	// What `serve` reads of an environment that says no more than it has to.
+	// These are the required settings of `serve`; all other settings have their defaults.
 	cfg, err := config.Read(func(name string) string {
 		return map[string]string{"ORDERGRAPH_STORE": "dynamodb", "ORDERGRAPH_AUTH": "none"}[name]
 	})
@@ -45,7 +45,7 @@ func open(t testing.TB) *api {
 	engine := embedded.New()
 	db, table := replay.Between(engine.Client())
 	store := storetest.NewTable(t, db, cfg.Table)
-	storetest.Load(t, store, book(t))
+	storetest.Load(t, store, newDataset(t))
 	table.ReplayTransactions()
 	log := slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: cfg.LogLevel}))
 	feed := store.OpenFeed(feed.Observed(engine), feed.Options{Log: log})
@@ -59,27 +59,27 @@ func open(t testing.TB) *api {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &api{handler, table}
+	return &testServer{handler, table}
 }
 
-// operation is one of those that are measured.
+// operation is an operation to measure.
 type operation struct {
 	name, document string
-	// variables are those of the n-th request.
+	// variables returns the variables of the n-th request.
 	variables func(n int) map[string]any
-	// requests is how many requests to DynamoDB it makes, and units how many read units they cost:
-	// its budget.
-	requests int
-	units    float64
-	// orders and items are how many every answer has.
+	// requests is the number of requests to DynamoDB, and units the number of read units: the budget
+	// of the operation.
+	requests  int
+	readUnits float64
+	// orders and items are the numbers of orders and line items in each response.
 	orders, items int
-	// allocations is how many one may make at most: today's count, and a fifth for another release
-	// of Go or of a library. Whoever makes it cheaper lowers it.
+	// allocations is the maximum number of allocations: the current number plus a fifth, for new
+	// releases of Go or of a library. Lower it after an optimization.
 	allocations float64
 }
 
-// distinct is how many different requests there are of each operation.
-const distinct = 12
+// distinctRequests is the number of different requests of each operation.
+const distinctRequests = 12
 
 func operations() []operation {
 	const order = `id status total { amount } placedAt items { nodes { productId name quantity unitPrice { amount } } }`
@@ -87,14 +87,14 @@ func operations() []operation {
 		{
 			name:      "CustomerWithOrders",
 			document:  `query Customer($id: ID!, $first: Int) { customer(id: $id) { id name email orders(first: $first) { nodes { ` + order + ` } } } }`,
-			variables: func(n int) map[string]any { return map[string]any{"id": customerID(n), "first": ordersOfEach} },
-			requests:  2, units: 1.5, orders: ordersOfEach, items: ordersOfEach * itemsOfEach, allocations: 370,
+			variables: func(n int) map[string]any { return map[string]any{"id": customerID(n), "first": ordersPerCustomer} },
+			requests:  2, readUnits: 1.5, orders: ordersPerCustomer, items: ordersPerCustomer * itemsPerOrder, allocations: 370,
 		},
 		{
 			name:      "OrderWithCustomer",
 			document:  `query Order($id: ID!) { order(id: $id) { ` + order + ` customer { id name email } } }`,
 			variables: func(n int) map[string]any { return map[string]any{"id": orderID(n * 7)} },
-			requests:  2, units: 1, orders: 1, items: itemsOfEach, allocations: 290,
+			requests:  2, readUnits: 1, orders: 1, items: itemsPerOrder, allocations: 290,
 		},
 		{
 			name:     "OrdersOfAStatus",
@@ -102,7 +102,7 @@ func operations() []operation {
 			variables: func(int) map[string]any {
 				return map[string]any{"status": "PENDING", "first": pendingOrders}
 			},
-			requests: 2, units: 28.5, orders: pendingOrders, items: pendingOrders * itemsOfEach, allocations: 920,
+			requests: 2, readUnits: 28.5, orders: pendingOrders, items: pendingOrders * itemsPerOrder, allocations: 920,
 		},
 		{
 			name:     "EntitiesOf100Orders",
@@ -114,7 +114,7 @@ func operations() []operation {
 				}
 				return map[string]any{"of": of}
 			},
-			requests: 1, units: 50, orders: 100, items: 100 * itemsOfEach, allocations: 3360,
+			requests: 1, readUnits: 50, orders: 100, items: 100 * itemsPerOrder, allocations: 3360,
 		},
 		{
 			name:     "PlaceOrder",
@@ -126,7 +126,7 @@ func operations() []operation {
 					"idempotencyKey": fmt.Sprintf("4dcb8ec3-5b3c-4b3c-8a6c-%012d", n),
 				}}
 			},
-			requests: 2, units: 3, orders: 1, items: 2, allocations: 1390,
+			requests: 2, readUnits: 3, orders: 1, items: 2, allocations: 1390,
 		},
 		{
 			name:     "ConfirmOrder",
@@ -134,15 +134,15 @@ func operations() []operation {
 			variables: func(n int) map[string]any {
 				return map[string]any{"input": map[string]any{"orderId": pendingOrderID(n), "idempotencyKey": fmt.Sprintf("9c7f3ad1-54c4-4d57-a3a2-%012d", n)}}
 			},
-			requests: 2, units: 1, orders: 1, items: itemsOfEach, allocations: 1270,
+			requests: 2, readUnits: 1, orders: 1, items: itemsPerOrder, allocations: 1270,
 		},
 	}
 }
 
-// bodies are the operation's requests.
+// bodies returns the request bodies of the operation.
 func (o operation) bodies(t testing.TB) [][]byte {
 	t.Helper()
-	bodies := make([][]byte, distinct)
+	bodies := make([][]byte, distinctRequests)
 	for n := range bodies {
 		var err error
 		if bodies[n], err = json.Marshal(map[string]any{"query": o.document, "variables": o.variables(n)}); err != nil {
@@ -152,60 +152,61 @@ func (o operation) bodies(t testing.TB) [][]byte {
 	return bodies
 }
 
-// check reports whether an answer is the operation's, and complete.
+// check verifies that a response is complete and belongs to the operation.
 func (o operation) check(status int, answer []byte) error {
 	text := string(answer)
 	if status != http.StatusOK || strings.Contains(text, `"errors"`) || strings.Count(text, `"placedAt":`) != o.orders || strings.Count(text, `"productId":`) != o.items {
-		return fmt.Errorf("status %d: %d orders and %d items instead of %d and %d: %.300s", status, strings.Count(text, `"placedAt":`), strings.Count(text, `"productId":`), o.orders, o.items, text)
+		return fmt.Errorf("status %d with %d orders and %d items, want %d and %d: %.300s", status, strings.Count(text, `"placedAt":`), strings.Count(text, `"productId":`), o.orders, o.items, text)
 	}
 	return nil
 }
 
-// client makes requests one after the other, with as little effort as it can, so that what is
-// measured is the handler. It is for one goroutine.
+// client sends requests one after the other with little overhead, so that the benchmark measures
+// the handler. It is not safe for concurrent use.
 type client struct {
 	handler  http.Handler
 	template *http.Request
 	body     bytes.Reader
-	answer   writer
+	response responseRecorder
 }
 
-func (a *api) client() *client {
+func (a *testServer) client() *client {
 	c := &client{handler: a.handler, template: httptest.NewRequest(http.MethodPost, "http://localhost"+server.PathGraphQL, http.NoBody)}
 	c.template.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"*/*"}, "User-Agent": {"bench"}}
-	c.answer.header = http.Header{}
+	c.response.header = http.Header{}
 	return c
 }
 
-// do has one request answered, with a context that is cancelled behind it, as net/http does.
+// do sends one request. As in net/http, its context is cancelled at the end.
 func (c *client) do(ctx context.Context, body []byte) (int, []byte) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.body.Reset(body)
 	r := c.template.WithContext(ctx)
 	r.Body, r.ContentLength = io.NopCloser(&c.body), int64(len(body))
-	clear(c.answer.header)
-	c.answer.status = http.StatusOK
-	c.answer.body.Reset()
-	c.handler.ServeHTTP(&c.answer, r)
-	return c.answer.status, c.answer.body.Bytes()
+	clear(c.response.header)
+	c.response.status = http.StatusOK
+	c.response.body.Reset()
+	c.handler.ServeHTTP(&c.response, r)
+	return c.response.status, c.response.body.Bytes()
 }
 
-// writer keeps an answer until the next one. It has deadlines, as a connection has.
-type writer struct {
+// responseRecorder keeps a response until the next one. It has deadlines like the writer of a
+// connection.
+type responseRecorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (w *writer) Header() http.Header { return w.header }
+func (w *responseRecorder) Header() http.Header { return w.header }
 
-func (w *writer) WriteHeader(status int) { w.status = status }
+func (w *responseRecorder) WriteHeader(status int) { w.status = status }
 
-func (w *writer) Write(b []byte) (int, error) { return w.body.Write(b) }
+func (w *responseRecorder) Write(b []byte) (int, error) { return w.body.Write(b) }
 
-func (w *writer) SetReadDeadline(time.Time) error { return nil }
+func (w *responseRecorder) SetReadDeadline(time.Time) error { return nil }
 
-func (w *writer) SetWriteDeadline(time.Time) error { return nil }
+func (w *responseRecorder) SetWriteDeadline(time.Time) error { return nil }
 
-func (w *writer) Flush() {}
+func (w *responseRecorder) Flush() {}

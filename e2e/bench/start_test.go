@@ -16,25 +16,25 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// BenchmarkStart measures how long the built program takes from nothing to its first answer, with
-// the sample data in the built-in store.
+// BenchmarkStart measures the time from the start of the built program to its first response, with
+// sample data in the built-in store.
 func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "ordergraph")
 	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", program, "../..")
-	if said, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("build: %v\n%s", err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("build: %v\n%s", err, output)
 	}
 	for b.Loop() {
-		startAndAsk(b, program)
+		startAndQuery(b, program)
 	}
 }
 
-// startAndAsk starts the program, asks it once, and ends it.
-func startAndAsk(b *testing.B, program string) {
+// startAndQuery starts the program, sends one request and ends the program.
+func startAndQuery(b *testing.B, program string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
-	process := serving(ctx, program)
-	welcome, err := process.StdoutPipe()
+	process := serverCommand(ctx, program)
+	pipe, err := process.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,23 +43,23 @@ func startAndAsk(b *testing.B, program string) {
 	}
 	defer func() {
 		cancel()
-		_ = process.Wait() // it was killed
+		_ = process.Wait() // the error is the kill signal
 	}()
-	said := bufio.NewReader(welcome)
+	stdout := bufio.NewReader(pipe)
 	var url []string
 	for url == nil {
-		line, err := said.ReadString('\n')
+		line, err := stdout.ReadString('\n')
 		if err != nil {
-			b.Fatalf("the server says nothing of where it is: %v", err)
+			b.Fatalf("the server prints no URL: %v", err)
 		}
-		url = address.FindStringSubmatch(line)
+		url = addressPattern.FindStringSubmatch(line)
 	}
-	ask(b, url[1])
+	query(b, url[1])
 }
 
-func serving(ctx context.Context, program string) *exec.Cmd {
+func serverCommand(ctx context.Context, program string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, "-addr", "127.0.0.1:0")
-	// Whoever measures may have set up a table of theirs.
+	// Ignore the settings of the developer's own table.
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "ORDERGRAPH_") && !strings.HasPrefix(variable, "AUTH=") {
 			c.Env = append(c.Env, variable)
@@ -68,10 +68,10 @@ func serving(ctx context.Context, program string) *exec.Cmd {
 	return c
 }
 
-var address = regexp.MustCompile(`GraphQL +(http://\S+)` + server.PathGraphQL)
+var addressPattern = regexp.MustCompile(`GraphQL +(http://\S+)` + server.PathGraphQL)
 
-// ask makes one request over a connection of its own.
-func ask(b *testing.B, url string) {
+// query sends one request on a new connection.
+func query(b *testing.B, url string) {
 	b.Helper()
 	const query = `{"query":"{ customer(id: \"cust_01\") { name } }"}`
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -81,6 +81,6 @@ func ask(b *testing.B, url string) {
 	}
 	defer answer.Body.Close()
 	if text, err := io.ReadAll(answer.Body); err != nil || !bytes.Contains(text, []byte("Alice Chen")) {
-		b.Fatalf("the answer is %.300s: %v", text, err)
+		b.Fatalf("unexpected response %.300s: %v", text, err)
 	}
 }

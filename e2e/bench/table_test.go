@@ -19,14 +19,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// tableRead is one way of reading the table, without GraphQL above it.
+// tableRead is a read of the table without GraphQL.
 type tableRead struct {
 	name string
-	// read reads, and returns how many records it was given.
+	// read executes the read and returns the number of records.
 	read func(ctx context.Context, store *dynamo.Store) (int, error)
-	// want is how many records there are, requests how many requests it takes.
+	// want is the number of records, and requests the number of requests to DynamoDB.
 	want, requests int
-	// allocations is as an operation's.
+	// allocations is the maximum number of allocations, as in operation.
 	allocations float64
 }
 
@@ -48,7 +48,7 @@ func tableReads() []tableRead {
 			found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, batch)
 			return len(found), err
 		}},
-		// Five statuses, which are equally full, are merged into one list.
+		// Five statuses with the same number of orders are merged into one list.
 		{name: "MergeOf50", want: 50, requests: 5, allocations: 613, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
 			page, err := dynamo.ReadPage(ctx, store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 50}})
 			return len(page.Items), err
@@ -56,12 +56,13 @@ func tableReads() []tableRead {
 	}
 }
 
-// table returns the book in a table whose answers are replayed, each once read.
+// table returns a Store of a table that contains the dataset. Responses are replayed after the
+// first read.
 func table(t testing.TB) (*dynamo.Store, *replay.Client) {
 	t.Helper()
 	db, table := replay.Between(embedded.New().Client())
 	store := storetest.NewTable(t, db, dynamo.Options{})
-	storetest.Load(t, store, book(t))
+	storetest.Load(t, store, newDataset(t))
 	return store, table
 }
 
@@ -88,7 +89,7 @@ func BenchmarkTable(b *testing.B) {
 
 func TestTableAllocations(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
-		t.Skip("more is allocated under the race detector, and where coverage is counted")
+		t.Skip("skipped: the race detector and coverage allocate more")
 	}
 	store, table := table(t)
 	for _, r := range tableReads() {
@@ -98,10 +99,10 @@ func TestTableAllocations(t *testing.T) {
 			}
 			const runs = 100
 			before := table.Requests()
-			made := testing.AllocsPerRun(runs, func() { _, _ = r.read(t.Context(), store) })
-			t.Logf("%.0f allocations, %.0f are allowed", made, r.allocations)
-			if made > r.allocations {
-				t.Errorf("a read makes %.0f allocations, at most %.0f are allowed", made, r.allocations)
+			allocations := testing.AllocsPerRun(runs, func() { _, _ = r.read(t.Context(), store) })
+			t.Logf("%.0f allocations, at most %.0f allowed", allocations, r.allocations)
+			if allocations > r.allocations {
+				t.Errorf("a read makes %.0f allocations, want at most %.0f", allocations, r.allocations)
 			}
 			if requests := table.Requests() - before; requests != (runs+1)*r.requests { // AllocsPerRun warms up with one more
 				t.Errorf("%d reads made %d requests, want %d", runs+1, requests, (runs+1)*r.requests)
@@ -110,28 +111,28 @@ func TestTableAllocations(t *testing.T) {
 	}
 }
 
-// swallowing is an engine that takes every batch, and keeps nothing.
-type swallowing struct{}
+// discardingEngine is an engine that accepts every batch and stores nothing.
+type discardingEngine struct{}
 
-func (swallowing) Do(r *http.Request) (*http.Response, error) {
+func (discardingEngine) Do(r *http.Request) (*http.Response, error) {
 	_, err := io.Copy(io.Discard, r.Body)
 	r.Body.Close()
 	const empty = `{"UnprocessedItems":{}}`
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(empty)), ContentLength: int64(len(empty)), Request: r}, err
 }
 
-// BenchmarkEncode measures how orders become the records and the requests of a table: each
-// operation is of 600 orders with 3 items.
+// BenchmarkEncode measures the encoding of orders as records and requests. Each iteration encodes
+// 600 orders with 3 items.
 func BenchmarkEncode(b *testing.B) {
-	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = swallowing{} })
+	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = discardingEngine{} })
 	store, err := dynamo.New(db, dynamo.Options{Table: "none"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	orders := commerce.Book{Orders: book(b).Orders}
+	orders := commerce.Book{Orders: newDataset(b).Orders}
 	b.ReportAllocs()
 	for b.Loop() {
-		if n, err := store.Load(b.Context(), orders); err != nil || n != len(orders.Orders)*(2+itemsOfEach) {
+		if n, err := store.Load(b.Context(), orders); err != nil || n != len(orders.Orders)*(2+itemsPerOrder) {
 			b.Fatal(fmt.Errorf("%d records: %w", n, err))
 		}
 	}

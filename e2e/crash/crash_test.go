@@ -1,5 +1,5 @@
-// Package crash_test kills the server, again and again, while it works. Clients that repeat their
-// requests with their idempotency keys must not notice more than a pause.
+// Package crash_test repeatedly kills the server under load. Clients repeat their requests with
+// their idempotency keys, so they see only a pause.
 package crash_test
 
 import (
@@ -23,51 +23,52 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// request is a mutation with the first answer to it.
-type request struct {
+// answeredMutation is a mutation with its first response.
+type answeredMutation struct {
 	shoptest.Mutation
-	answer shoptest.Answer
+	response shoptest.Response
 }
 
-// load are clients that order, confirm, ship, cancel and adjust, each with a key of its own, until
-// they are closed.
-type load struct {
-	gate   *shoptest.Gate
-	client *shoptest.Client
-	// closed tells clients to begin nothing new.
+// clientLoad simulates clients that place, confirm, ship and cancel orders and adjust stock. Each
+// request has its own idempotency key. The clients run until closed is set.
+type clientLoad struct {
+	address *shoptest.ServerAddress
+	client  *shoptest.Client
+	// closed makes clients start no new mutation.
 	closed atomic.Bool
-	// answered is told of every answer.
-	answered atomic.Int64
-	sent     atomic.Int64
-	// repeated are requests that had to be sent more than once.
+	// responses counts the responses.
+	responses atomic.Int64
+	sent      atomic.Int64
+	// repeated counts the requests that were sent more than once.
 	repeated atomic.Int64
 }
 
-// attempts is how often a client sends a request: every kill costs each client one or a few.
+// attempts is the maximum number of attempts per request. Every kill costs each client one or a
+// few.
 const attempts = 10_000
 
-func (l *load) send(t *testing.T, m shoptest.Mutation) shoptest.Answer {
-	a, n, err := l.client.Insist(context.Background(), l.gate.Where, m, attempts)
+func (l *clientLoad) send(t *testing.T, m shoptest.Mutation) shoptest.Response {
+	a, n, err := l.client.SendWithRetries(context.Background(), l.address.WaitURL, m, attempts)
 	if err != nil {
 		t.Errorf("%s %v: %v", m.Field, m.Input, err)
 	}
 	l.sent.Add(int64(n))
-	l.answered.Add(1)
+	l.responses.Add(1)
 	if n > 1 {
 		l.repeated.Add(1)
 	}
 	return a
 }
 
-// run is one client.
-func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
-	var log []request
+// run simulates one client.
+func (l *clientLoad) run(t *testing.T, number int, w shoptest.World) []answeredMutation {
+	var log []answeredMutation
 	source := rand.New(rand.NewPCG(23, uint64(number)))
-	do := func(field string, input map[string]any) shoptest.Answer {
+	do := func(field string, input map[string]any) shoptest.Response {
 		input["idempotencyKey"] = fmt.Sprintf("client-%d-request-%d", number, len(log))
 		m := shoptest.Mutation{Field: field, Input: input}
 		a := l.send(t, m)
-		log = append(log, request{m, a})
+		log = append(log, answeredMutation{m, a})
 		return a
 	}
 	for !l.closed.Load() {
@@ -76,25 +77,25 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 			items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", source.IntN(w.Products)), "quantity": 1 + source.IntN(3)})
 		}
 		placed := do("placeOrder", map[string]any{"customerId": fmt.Sprintf("c%d", source.IntN(w.Customers)), "items": items})
-		if !placed.Done() {
-			t.Errorf("an order was refused: %v", placed)
+		if !placed.Succeeded() {
+			t.Errorf("placeOrder returned user errors: %v", placed)
 			return log
 		}
 		order := map[string]any{"orderId": placed.Record().ID}
-		with := func(name string, value any) map[string]any {
+		input := func(name string, value any) map[string]any {
 			return map[string]any{"orderId": order["orderId"], name: value}
 		}
 		switch source.IntN(4) {
 		case 0:
-			do("cancelOrder", with("note", "no longer wanted"))
+			do("cancelOrder", input("note", "no longer wanted"))
 		case 1:
-			do("confirmOrder", with("expectedVersion", 1))
-			ship := with("warehouseId", fmt.Sprintf("w%d", source.IntN(w.Warehouses)))
+			do("confirmOrder", input("expectedVersion", 1))
+			ship := input("warehouseId", fmt.Sprintf("w%d", source.IntN(w.Warehouses)))
 			ship["withoutAddress"] = true
 			do("shipOrder", ship)
 		case 2:
 			do("confirmOrder", order)
-			do("cancelOrder", with("expectedVersion", 2))
+			do("cancelOrder", input("expectedVersion", 2))
 		default:
 			do("adjustInventory", map[string]any{"sku": fmt.Sprintf("p%d", source.IntN(w.Products)), "warehouseId": fmt.Sprintf("w%d", source.IntN(w.Warehouses)), "delta": 1 + source.IntN(3)})
 		}
@@ -102,12 +103,12 @@ func (l *load) run(t *testing.T, number int, w shoptest.World) []request {
 	return log
 }
 
-// Kill the server again and again under load: there is one order for each key, and every key gives
-// its first answer.
-func TestKill(t *testing.T) {
+// The server is killed again and again under load. Each idempotency key creates one order, and
+// always returns its first response.
+func TestServerKilledUnderLoad(t *testing.T) {
 	kills := longtest.Size(6, 100)
 	instance := dynamolocal.Shared(t)
-	binary := shoptest.Build(t, "../..")
+	binary := shoptest.BuildServer(t, "../..")
 	db, table := instance.Client(), "crash"
 	w := shoptest.World{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
 	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Book(t))
@@ -117,9 +118,9 @@ func TestKill(t *testing.T) {
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
 	)
 
-	l := &load{gate: shoptest.NewGate(), client: shoptest.NewClient()}
+	l := &clientLoad{address: shoptest.NewServerAddress(), client: shoptest.NewClient()}
 	const clients = 8
-	logs := make([][]request, clients)
+	logs := make([][]answeredMutation, clients)
 	var wg sync.WaitGroup
 	for i := range clients {
 		wg.Go(func() { logs[i] = l.run(t, i, w) })
@@ -128,43 +129,42 @@ func TestKill(t *testing.T) {
 	var starting time.Duration
 	for range kills {
 		before := time.Now()
-		p := shoptest.Start(t, binary, environment)
+		p := shoptest.StartServer(t, binary, environment)
 		starting += time.Since(before)
-		until := l.answered.Load() + source.Int64N(30)
-		l.gate.Set(p.URL)
-		for l.answered.Load() < until && !t.Failed() {
+		until := l.responses.Load() + source.Int64N(30)
+		l.address.Set(p.URL)
+		for l.responses.Load() < until && !t.Failed() {
 			runtime.Gosched()
 		}
 		for range source.IntN(2000) {
 			runtime.Gosched()
 		}
-		// First the gate, so that nobody knocks at a door behind which there is nobody.
-		l.gate.Set("")
+		// Clear the URL first, so that clients do not connect to a dead server.
+		l.address.Set("")
 		p.Kill(t)
 	}
-	last := shoptest.Start(t, binary, environment)
+	last := shoptest.StartServer(t, binary, environment)
 	defer last.Kill(t)
 	l.closed.Store(true)
-	l.gate.Set(last.URL)
+	l.address.Set(last.URL)
 	wg.Wait()
-	t.Logf("%d kills, %d requests answered, %d of them sent more than once, %d requests sent; a start takes %v",
-		kills, l.answered.Load(), l.repeated.Load(), l.sent.Load(), starting/time.Duration(kills))
+	t.Logf("%d kills, %d responses, %d requests sent more than once, %d attempts; a start takes %v",
+		kills, l.responses.Load(), l.repeated.Load(), l.sent.Load(), starting/time.Duration(kills))
 	if l.repeated.Load() < int64(kills)/2 {
-		t.Errorf("%d requests met a kill: the test is weaker than it says", l.repeated.Load())
+		t.Errorf("only %d requests were interrupted by %d kills: the test does not cover kills", l.repeated.Load(), kills)
 	}
 
 	orders, done := map[string]string{}, 0
 	for _, log := range logs {
 		for _, r := range log {
-			if !r.answer.Done() {
-				// Everything here can be done: the warehouses are full, and every order is its
-				// client's own.
-				t.Errorf("%s %v was refused: %v", r.Field, r.Input, r.answer)
+			if !r.response.Succeeded() {
+				// No mutation may fail: the warehouses are full, and only one client changes an order.
+				t.Errorf("%s %v returned user errors: %v", r.Field, r.Input, r.response)
 			}
 			done++
-			if id := r.answer.Record().ID; r.Field == "placeOrder" {
+			if id := r.response.Record().ID; r.Field == "placeOrder" {
 				if other := orders[id]; other != "" {
-					t.Errorf("order %s is the answer to %s and to %s", id, other, r.Key())
+					t.Errorf("order %s is the result of the keys %s and %s", id, other, r.Key())
 				}
 				orders[id] = r.Key()
 			}
@@ -172,11 +172,11 @@ func TestKill(t *testing.T) {
 	}
 	audited := storetest.Clean(t, db, table, 1)
 	if len(audited.Orders) != len(orders) || len(audited.Answers) != done {
-		t.Errorf("%d orders in the table and %d keys, want %d and %d", len(audited.Orders), len(audited.Answers), len(orders), done)
+		t.Errorf("the table has %d orders and %d idempotency keys, want %d and %d", len(audited.Orders), len(audited.Answers), len(orders), done)
 	}
 	for _, id := range audited.Orders {
 		if orders[id] == "" {
-			t.Errorf("order %s is in the table, and no answer told of it", id)
+			t.Errorf("order %s is in the table, but no response returned it", id)
 		}
 	}
 
@@ -184,8 +184,8 @@ func TestKill(t *testing.T) {
 		wg.Go(func() {
 			for _, r := range logs[i] {
 				again, err := l.client.Send(context.Background(), last.URL, r.Mutation)
-				if err != nil || again.String() != r.answer.String() {
-					t.Errorf("%s %s: the first answer was %v, now it is %v, %v", r.Field, r.Key(), r.answer, again, err)
+				if err != nil || again.String() != r.response.String() {
+					t.Errorf("%s %s: the first response was %v, the repeated response is %v, %v", r.Field, r.Key(), r.response, again, err)
 				}
 			}
 		})
@@ -193,7 +193,7 @@ func TestKill(t *testing.T) {
 	wg.Wait()
 	after := storetest.Clean(t, db, table, 1)
 	if len(after.Records) != len(audited.Records) {
-		t.Errorf("sending everything again made %d records of %d", len(after.Records), len(audited.Records))
+		t.Errorf("after repeating all requests, the table has %d records, want %d", len(after.Records), len(audited.Records))
 	}
 	t.Logf("%d orders, %d keys", len(orders), done)
 }

@@ -19,47 +19,47 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// attackers is the number of connections that an attacker uses.
-const attackers = 400
+// attackerConnections is the number of connections of an attacker.
+const attackerConnections = 400
 
-// attack is what a hostile or broken client does to a pool.
+// attack is an attack of a hostile or faulty client on a pool.
 type attack struct {
-	// sizes make the pool small enough for an attacker to reach its share.
+	// sizes makes the pool small enough for an attacker to exhaust its share.
 	sizes admission.Sizes
-	// run is what each connection of the attacker does again and again.
+	// run is called repeatedly by each connection of the attacker.
 	run func(ctx context.Context, a *attacker)
-	// strangers reports whether somebody without a token can do it.
-	strangers bool
+	// anonymous reports whether an anonymous caller can attack the pool.
+	anonymous bool
 }
 
 // attacks has an attack on each pool.
 var attacks = map[admission.ID]attack{
-	admission.Connections:        {sizes: admission.Sizes{admission.Connections: attackers}, run: keepOpen, strangers: true},
-	admission.Sockets:            {sizes: admission.Sizes{admission.Connections: attackers}, run: keepSocket, strangers: true},
-	admission.Verifications:      {run: forgeTokens, strangers: true},
-	admission.Bodies:             {sizes: admission.Sizes{admission.Bodies: 4 << 20}, run: sendSlowly, strangers: true},
-	admission.Requests:           {sizes: admission.Sizes{admission.Requests: 32}, run: askForMuch, strangers: true},
-	admission.Preparations:       {run: sendExpensiveDocuments, strangers: true},
-	admission.Cost:               {sizes: admission.Sizes{admission.Cost: 30_000}, run: askForMuch, strangers: true},
-	admission.Answers:            {sizes: admission.Sizes{admission.Bodies: 1 << 20}, run: readSlowly, strangers: true},
+	admission.Connections:        {sizes: admission.Sizes{admission.Connections: attackerConnections}, run: keepOpen, anonymous: true},
+	admission.Sockets:            {sizes: admission.Sizes{admission.Connections: attackerConnections}, run: keepSocket, anonymous: true},
+	admission.Verifications:      {run: forgeTokens, anonymous: true},
+	admission.Bodies:             {sizes: admission.Sizes{admission.Bodies: 4 << 20}, run: sendSlowly, anonymous: true},
+	admission.Requests:           {sizes: admission.Sizes{admission.Requests: 32}, run: sendExpensiveQueries, anonymous: true},
+	admission.Preparations:       {run: sendExpensiveDocuments, anonymous: true},
+	admission.Cost:               {sizes: admission.Sizes{admission.Cost: 30_000}, run: sendExpensiveQueries, anonymous: true},
+	admission.Answers:            {sizes: admission.Sizes{admission.Bodies: 1 << 20}, run: readSlowly, anonymous: true},
 	admission.Subscriptions:      {sizes: admission.Sizes{admission.Subscriptions: 200}, run: subscribe("")},
-	admission.SubscriptionMemory: {sizes: admission.Sizes{admission.SubscriptionMemory: 2 << 20}, run: subscribe("bulky")},
+	admission.SubscriptionMemory: {sizes: admission.Sizes{admission.SubscriptionMemory: 2 << 20}, run: subscribe("long")},
 	admission.CatchUps:           {sizes: admission.Sizes{admission.CatchUps: 4}, run: subscribe("behind")},
 	admission.Events:             {sizes: admission.Sizes{admission.Cost: 40_000}, run: subscribe("busy")},
 }
 
-// attacker is one connection of a client that attacks.
+// attacker is one connection of an attacking client.
 type attacker struct {
 	n                           int
 	address, token, first, from string
 	client                      *http.Client
 }
 
-// runAttack attacks a server until it is ended. It runs in a process of its own.
+// runAttack attacks a server until the process is killed. It runs in a separate process.
 func runAttack(id admission.ID) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(os.Getenv("ATTACK_FROM"))}}
 	var all sync.WaitGroup
-	for n := range attackers {
+	for n := range attackerConnections {
 		a := &attacker{n: n, address: os.Getenv("ATTACK_ADDRESS"), token: os.Getenv("ATTACK_TOKEN"), first: os.Getenv("ATTACK_FIRST_EVENT"), from: os.Getenv("ATTACK_FROM")}
 		a.client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: dialer.DialContext}}
 		all.Go(func() {
@@ -71,8 +71,8 @@ func runAttack(id admission.ID) {
 	all.Wait()
 }
 
-// post sends a body and drops the response.
-func (a *attacker) post(ctx context.Context, body io.Reader, header ...string) {
+// send sends a body and drops the response.
+func (a *attacker) send(ctx context.Context, body io.Reader, header ...string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.address+"/graphql", body)
 	if err != nil {
 		panic(err)
@@ -86,17 +86,17 @@ func (a *attacker) post(ctx context.Context, body io.Reader, header ...string) {
 	}
 	response, err := a.client.Do(r)
 	if err != nil {
-		pause() // cut, or refused
+		waitBeforeRetry() // the server closed or refused the connection
 		return
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
 }
 
-// pause is how soon an attacker tries again where it found no connection.
-func pause() { <-time.After(10 * time.Millisecond) }
+// waitBeforeRetry waits before the next attempt to connect.
+func waitBeforeRetry() { <-time.After(10 * time.Millisecond) }
 
-func request(query string) io.Reader {
+func queryBody(query string) io.Reader {
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
 		panic(err)
@@ -104,11 +104,11 @@ func request(query string) io.Reader {
 	return strings.NewReader(string(body))
 }
 
-// keepOpen keeps a connection open on which it has asked once, and opens another when it is closed.
+// keepOpen sends one request and keeps the connection open until the server closes it.
 func keepOpen(ctx context.Context, a *attacker) {
 	conn, err := a.dial(ctx)
 	if err != nil {
-		pause()
+		waitBeforeRetry()
 		return
 	}
 	defer func() { _ = conn.Close() }()
@@ -129,14 +129,14 @@ func (a *attacker) dial(ctx context.Context) (net.Conn, error) {
 	return a.client.Transport.(*http.Transport).DialContext(ctx, "tcp", a.address)
 }
 
-// socket opens a WebSocket, nil if that fails.
+// socket opens a WebSocket. It returns nil if that fails.
 func (a *attacker) socket(ctx context.Context) *websocket.Conn {
 	conn, response, err := websocket.Dial(ctx, "ws://"+a.address+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: &http.Client{Transport: a.client.Transport}})
 	if err != nil {
 		if response != nil && response.Body != nil {
 			_ = response.Body.Close()
 		}
-		pause()
+		waitBeforeRetry()
 		return nil
 	}
 	if a.token != "" {
@@ -146,21 +146,21 @@ func (a *attacker) socket(ctx context.Context) *websocket.Conn {
 		}
 		if _, _, err := conn.Read(ctx); err != nil {
 			_ = conn.CloseNow()
-			pause()
+			waitBeforeRetry()
 			return nil
 		}
 	}
 	return conn
 }
 
-// keepSocket keeps a socket open until it is closed.
+// keepSocket keeps a WebSocket open until the server closes it.
 func keepSocket(ctx context.Context, a *attacker) {
 	if conn := a.socket(ctx); conn != nil {
 		drain(ctx, conn)
 	}
 }
 
-// drain answers pings until a socket ends.
+// drain responds to pings until the WebSocket ends.
 func drain(ctx context.Context, conn *websocket.Conn) {
 	defer func() { _ = conn.CloseNow() }()
 	for {
@@ -174,14 +174,14 @@ func drain(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// forgeTokens sends tokens with a signature that nobody has made.
+// forgeTokens sends tokens with invalid signatures.
 func forgeTokens(ctx context.Context, a *attacker) {
 	forged := os.Getenv("ATTACK_FORGED")
 	end := len(forged) - 20
-	a.post(ctx, request(`{ __typename }`), "Authorization", fmt.Sprintf("Bearer %s%020d", forged[:end], rand.Uint64()))
+	a.send(ctx, queryBody(`{ __typename }`), "Authorization", fmt.Sprintf("Bearer %s%020d", forged[:end], rand.Uint64()))
 }
 
-// sendSlowly sends a part of a long body and waits until it is cut.
+// sendSlowly sends a part of a long body and waits until the server closes the connection.
 func sendSlowly(ctx context.Context, a *attacker) {
 	body, slow := io.Pipe()
 	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
@@ -191,27 +191,27 @@ func sendSlowly(ctx context.Context, a *attacker) {
 		<-ctx.Done()
 		_ = slow.Close()
 	}()
-	a.post(ctx, body)
+	a.send(ctx, body)
 }
 
-// askForMuch sends a query that costs some thousand points.
-func askForMuch(ctx context.Context, a *attacker) {
+// sendExpensiveQueries sends a query that costs some thousand points.
+func sendExpensiveQueries(ctx context.Context, a *attacker) {
 	var fields strings.Builder
 	for i := range 60 {
 		fmt.Fprintf(&fields, "a%d: __typename ", i)
 	}
 	if a.token == "" {
-		a.post(ctx, request(`{ products(first: 100) { nodes { `+fields.String()+` } } }`))
+		a.send(ctx, queryBody(`{ products(first: 100) { nodes { `+fields.String()+` } } }`))
 		return
 	}
-	a.post(ctx, request(`{ customer(id: "c1") { orders(first: 100) { nodes { `+fields.String()+` } } } }`))
+	a.send(ctx, queryBody(`{ customer(id: "c1") { orders(first: 100) { nodes { `+fields.String()+` } } } }`))
 }
 
-// sendExpensiveDocuments sends documents that take long to refuse, each of them new, and bodies
-// that are no JSON.
+// sendExpensiveDocuments sends new documents that are invalid and expensive to validate, and bodies
+// that are not JSON.
 func sendExpensiveDocuments(ctx context.Context, a *attacker) {
 	if a.n%4 == 0 {
-		a.post(ctx, strings.NewReader(`{"query":"`+strings.Repeat("x", 100<<10)))
+		a.send(ctx, strings.NewReader(`{"query":"`+strings.Repeat("x", 100<<10)))
 		return
 	}
 	var b strings.Builder
@@ -221,14 +221,14 @@ func sendExpensiveDocuments(ctx context.Context, a *attacker) {
 		fmt.Fprintf(&b, "fragment F%d on Query { ...F%d ...F%d } ", i, i+1, i+1)
 	}
 	fmt.Fprintf(&b, "fragment F%d on Query { a: nothing b: nothing }", depth)
-	a.post(ctx, request(b.String()))
+	a.send(ctx, queryBody(b.String()))
 }
 
-// readSlowly asks for a long response and reads none of it.
+// readSlowly requests a long response and reads only its first byte.
 func readSlowly(ctx context.Context, a *attacker) {
 	conn, err := a.dial(ctx)
 	if err != nil {
-		pause()
+		waitBeforeRetry()
 		return
 	}
 	defer func() { _ = conn.Close() }()
@@ -238,7 +238,7 @@ func readSlowly(ctx context.Context, a *attacker) {
 		fmt.Fprintf(&fields, "%s%02d: name ", strings.Repeat("a", 190), i)
 	}
 	query := `{ products(first: 10) { nodes { ` + fields.String() + ` } } }`
-	body, err := io.ReadAll(request(query))
+	body, err := io.ReadAll(queryBody(query))
 	if err != nil {
 		panic(err)
 	}
@@ -248,18 +248,19 @@ func readSlowly(ctx context.Context, a *attacker) {
 	}
 	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", authorization, len(body), body)
 	if _, err := bufio.NewReaderSize(conn, 16).ReadByte(); err != nil {
-		pause()
+		waitBeforeRetry()
 		return
 	}
 	<-time.After(3 * time.Second)
 }
 
-// subscribe keeps subscriptions of a kind: as many as one can have, bulky ones, ones that have much
-// to catch up on, or ones to orders that the attacker places all the time.
+// subscribe keeps subscriptions of a kind open. The kind "" opens many. "long" subscriptions have
+// long documents, "behind" ones have many events to catch up on, and "busy" ones are for orders
+// that the attacker places continuously.
 func subscribe(kind string) func(context.Context, *attacker) {
 	return func(ctx context.Context, a *attacker) {
 		if kind == "busy" && a.n%40 == 0 {
-			a.post(ctx, request(`mutation { placeOrder(input: {customerId: "c1", items: [{sku: "p1", quantity: 1}]}) { order { id } userErrors { message } } }`))
+			a.send(ctx, queryBody(`mutation { placeOrder(input: {customerId: "c1", items: [{sku: "p1", quantity: 1}]}) { order { id } userErrors { message } } }`))
 			return
 		}
 		conn := a.socket(ctx)
@@ -269,7 +270,7 @@ func subscribe(kind string) func(context.Context, *attacker) {
 		for i := range 5 {
 			selection, after := "id", ""
 			switch kind {
-			case "bulky":
+			case "long":
 				for j := range 90 {
 					selection += fmt.Sprintf(" %s%d_%d_%d: orderId", strings.Repeat("a", 180), a.n, i, j)
 				}

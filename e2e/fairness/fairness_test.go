@@ -1,6 +1,6 @@
-// Package fairness_test attacks each pool that callers share, and measures how another caller fares
-// meanwhile. The attacker is a process of its own on the same processors. It has an address of its
-// own, as callers are told apart by their addresses before their tokens are verified.
+// Package fairness_test attacks each pool that callers share and measures the effect on another
+// caller. The attacker is a separate process on the same processors. It has its own IP address,
+// because the server distinguishes callers by address before it verifies their tokens.
 package fairness_test
 
 import (
@@ -41,8 +41,8 @@ import (
 )
 
 var (
-	requests = flag.Int("requests", longtest.Size(3, 10), "how many requests the victim sends during each attack")
-	interval = flag.Duration("interval", 200*time.Millisecond, "how long the victim waits between its requests")
+	requests = flag.Int("requests", longtest.Size(3, 10), "number of requests that the victim sends during each attack")
+	interval = flag.Duration("interval", 200*time.Millisecond, "time between the victim's requests")
 )
 
 func TestMain(m *testing.M) {
@@ -56,24 +56,24 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// usual are the pools that are attacked in the default rounds.
-var usual = []admission.ID{admission.Connections, admission.Requests}
+// defaultPools has the pools that the default run attacks.
+var defaultPools = []admission.ID{admission.Connections, admission.Requests}
 
-// Whatever pool a caller attacks, with a token or without one, requests of others are answered,
-// their subscriptions stay, and so do health checks.
+// While a caller with or without a token attacks a pool, other callers' requests succeed. Their
+// subscriptions stay open, and health checks succeed.
 func TestAttacksOnPools(t *testing.T) {
 	for id, pool := range admission.New(admission.Sizes{}) {
 		a, known := attacks[admission.ID(id)]
 		if !known {
-			t.Errorf("there is no attack on the pool %s", pool.Name)
+			t.Errorf("the pool %s has no attack", pool.Name)
 			continue
 		}
-		if !longtest.Enabled() && !slices.Contains(usual, admission.ID(id)) {
+		if !longtest.Enabled() && !slices.Contains(defaultPools, admission.ID(id)) {
 			continue
 		}
-		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).suffer(t, admission.ID(id), false) })
-		if a.strangers {
-			t.Run(pool.Name+" by strangers", func(t *testing.T) { newVictim(t, a.sizes).suffer(t, admission.ID(id), true) })
+		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.ID(id), false) })
+		if a.anonymous {
+			t.Run(pool.Name+" by anonymous callers", func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.ID(id), true) })
 		}
 	}
 }
@@ -87,7 +87,7 @@ type victim struct {
 	serial  int
 }
 
-// newVictim starts a server with pools of these sizes.
+// newVictim starts a server with pools of the given sizes.
 func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 	t.Helper()
 	v := &victim{pools: admission.New(sizes), key: authtest.NewKey(t, "key", "ES512"), client: &http.Client{Timeout: 20 * time.Second}}
@@ -134,7 +134,7 @@ func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 	return v
 }
 
-// smallBuffers makes the kernel hold little of a response that a client does not read.
+// smallBuffers makes the kernel buffer little of a response that a client does not read.
 type smallBuffers struct{ net.Listener }
 
 func (l smallBuffers) Accept() (net.Conn, error) {
@@ -152,8 +152,8 @@ func (v *victim) token(t *testing.T, customer string) string {
 	return v.key.Token(t, authtest.Claims(time.Now(), authtest.Object{"role": "CUSTOMER", "sub": customer, "customer_id": customer, "jti": fmt.Sprint(v.serial)}), nil)
 }
 
-// ask sends a request and returns how long it took.
-func (v *victim) ask(t *testing.T, token, query string, to any) time.Duration {
+// query sends a request, decodes the data into to, and returns the response time.
+func (v *victim) query(t *testing.T, token, query string, to any) time.Duration {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -180,16 +180,16 @@ func (v *victim) ask(t *testing.T, token, query string, to any) time.Duration {
 	if err != nil || json.Unmarshal(text, &got) != nil || response.StatusCode != http.StatusOK || len(got.Errors) > 0 {
 		t.Errorf("a request of the victim: status %d, %.300s, %v", response.StatusCode, text, err)
 	} else if to != nil && json.Unmarshal(got.Data, to) != nil {
-		t.Fatalf("answered %s", text)
+		t.Fatalf("unexpected data: %s", text)
 	}
 	return took
 }
 
-// honest is what the victim asks for.
-const honest = `{ customer(id: "c0") { name orders(first: 5) { nodes { id items(first: 5) { nodes { name } } } } } }`
+// victimQuery is the victim's query.
+const victimQuery = `{ customer(id: "c0") { name orders(first: 5) { nodes { id items(first: 5) { nodes { name } } } } } }`
 
-// requests sends requests one after the other and returns their median.
-func (v *victim) requests(t *testing.T, n int, pause time.Duration, newToken bool) time.Duration {
+// medianTime sends requests one after the other and returns their median time.
+func (v *victim) medianTime(t *testing.T, n int, pause time.Duration, newToken bool) time.Duration {
 	t.Helper()
 	token := v.token(t, "c0")
 	var took []time.Duration
@@ -198,9 +198,9 @@ func (v *victim) requests(t *testing.T, n int, pause time.Duration, newToken boo
 			token = v.token(t, "c0")
 		}
 		if i%3 == 0 {
-			v.client.CloseIdleConnections() // the next one comes on a new connection
+			v.client.CloseIdleConnections() // the next request uses a new connection
 		}
-		took = append(took, v.ask(t, token, honest, nil))
+		took = append(took, v.query(t, token, victimQuery, nil))
 		health, err := v.client.Get("http://" + v.address + server.PathHealth)
 		if err != nil {
 			t.Errorf("a health check: %v", err)
@@ -213,13 +213,13 @@ func (v *victim) requests(t *testing.T, n int, pause time.Duration, newToken boo
 	return took[len(took)/2]
 }
 
-// place places an order of a customer and returns its ID.
-func (v *victim) place(t *testing.T, customer string) string {
+// placeOrder places an order of a customer and returns the order's ID.
+func (v *victim) placeOrder(t *testing.T, customer string) string {
 	t.Helper()
 	var data struct {
 		PlaceOrder struct{ Order struct{ ID string } }
 	}
-	v.ask(t, v.token(t, customer), fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "p0", quantity: 1}]}) { order { id } } }`, customer), &data)
+	v.query(t, v.token(t, customer), fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "p0", quantity: 1}]}) { order { id } } }`, customer), &data)
 	return data.PlaceOrder.Order.ID
 }
 
@@ -231,13 +231,13 @@ func (v *victim) firstEvent(t *testing.T, customer, order string) string {
 			Timeline struct{ Nodes []struct{ ID string } }
 		}
 	}
-	v.ask(t, v.token(t, customer), fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { id } } } }`, order), &data)
+	v.query(t, v.token(t, customer), fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { id } } } }`, order), &data)
 	return data.Order.Timeline.Nodes[0].ID
 }
 
-// subscribe subscribes to the victim's orders over a WebSocket and as an event stream, from an event
-// on: a subscription is not acknowledged, so without it an order could be placed too early. It
-// returns a function that waits until both have delivered an order.
+// subscribe subscribes to the victim's orders over a WebSocket and as an event stream. The
+// subscriptions begin after an event: a subscription is not acknowledged, so otherwise an order
+// could be placed too early. It returns a function that waits until both have delivered an order.
 func (v *victim) subscribe(t *testing.T, after string) (delivered func(order string)) {
 	t.Helper()
 	query := fmt.Sprintf(`subscription { customerOrders(customerId: "c0", after: %q) { orderId } }`, after)
@@ -281,7 +281,7 @@ func (v *victim) subscribe(t *testing.T, after string) (delivered func(order str
 		for {
 			_, text, err := conn.Read(ctx)
 			if err != nil {
-				events <- "the socket ends: " + err.Error()
+				events <- "the socket has ended: " + err.Error()
 				return
 			}
 			if strings.HasPrefix(string(text), `{"type":"ping"`) {
@@ -294,7 +294,7 @@ func (v *victim) subscribe(t *testing.T, after string) (delivered func(order str
 		for lines := bufio.NewScanner(stream.Body); lines.Scan(); {
 			events <- "stream " + lines.Text()
 		}
-		events <- "the stream ends"
+		events <- "the stream has ended"
 	}()
 	return func(order string) {
 		t.Helper()
@@ -302,13 +302,13 @@ func (v *victim) subscribe(t *testing.T, after string) (delivered func(order str
 		for guard := time.After(30 * time.Second); len(missing) > 0; {
 			select {
 			case event := <-events:
-				by, _, _ := strings.Cut(event, " ")
-				if by == "the" || strings.Contains(event, `"type":"error"`) || strings.Contains(event, `"errors"`) {
+				source, _, _ := strings.Cut(event, " ")
+				if source == "the" || strings.Contains(event, `"type":"error"`) || strings.Contains(event, `"errors"`) {
 					t.Errorf("%s", event)
 					return
 				}
 				if strings.Contains(event, order) {
-					missing = slices.DeleteFunc(missing, func(name string) bool { return name == by })
+					missing = slices.DeleteFunc(missing, func(name string) bool { return name == source })
 				}
 			case <-guard:
 				t.Errorf("%v have not delivered the order", missing)
@@ -318,20 +318,20 @@ func (v *victim) subscribe(t *testing.T, after string) (delivered func(order str
 	}
 }
 
-// suffer measures the victim on an idle server and during an attack on a pool.
-func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
+// measureAttack measures the victim on an idle server and during an attack on a pool.
+func (v *victim) measureAttack(t *testing.T, id admission.ID, byStrangers bool) {
 	t.Helper()
 	for range 4 {
-		v.place(t, "c0")
+		v.placeOrder(t, "c0")
 	}
-	delivered := v.subscribe(t, v.firstEvent(t, "c0", v.place(t, "c0")))
-	delivered(v.place(t, "c0"))
+	delivered := v.subscribe(t, v.firstEvent(t, "c0", v.placeOrder(t, "c0")))
+	delivered(v.placeOrder(t, "c0"))
 	newTokens := id == admission.Verifications
-	idle := v.requests(t, 15, 0, newTokens)
+	idle := v.medianTime(t, 15, 0, newTokens)
 
-	firstEvent := v.firstEvent(t, "c1", v.place(t, "c1"))
+	firstEvent := v.firstEvent(t, "c1", v.placeOrder(t, "c1"))
 	for range 10 {
-		v.place(t, "c1")
+		v.placeOrder(t, "c1")
 	}
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	token, forged := v.token(t, "c1"), authtest.NewKey(t, "key", "ES512").Token(t, authtest.Claims(time.Now(), nil), nil)
@@ -348,7 +348,7 @@ func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	}()
-	// The attack has begun when the attacker has a good part of what it can have.
+	// The attack has begun when the attacker uses half of its maximum.
 	pool := v.pools[id]
 	most := pool.Size
 	if byStrangers {
@@ -357,15 +357,15 @@ func (v *victim) suffer(t *testing.T, id admission.ID, byStrangers bool) {
 	for guard := time.After(30 * time.Second); pool.Used() < most/2+most%2; {
 		select {
 		case <-guard:
-			t.Fatalf("the attack takes %d of %d", pool.Used(), pool.Size)
+			t.Fatalf("the attack uses only %d of %d", pool.Used(), pool.Size)
 		case <-time.After(time.Millisecond):
 		}
 	}
-	attacked := v.requests(t, *requests, *interval, newTokens)
-	delivered(v.place(t, "c0"))
+	attacked := v.medianTime(t, *requests, *interval, newTokens)
+	delivered(v.placeOrder(t, "c0"))
 	connections := v.pools[admission.Connections].Used()
 	_ = command.Process.Kill()
-	after := v.requests(t, 15, 0, newTokens)
-	t.Logf("%d connections of %d; median of %d requests: %v, on an idle server %v: %.1f times; %v after the attack", connections, attackers,
+	after := v.medianTime(t, 15, 0, newTokens)
+	t.Logf("%d connections of %d; median time of %d requests: %v, on an idle server: %v (factor %.1f), after the attack: %v", connections, attackerConnections,
 		*requests, attacked.Round(10*time.Microsecond), idle.Round(10*time.Microsecond), float64(attacked)/float64(idle), after.Round(10*time.Microsecond))
 }

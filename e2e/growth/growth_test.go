@@ -1,6 +1,6 @@
-// Package growth_test walks long lists from one end to the other, and shows that a page deep in
-// them costs what the first one does: as many requests to DynamoDB, as many read units. How long
-// pages take it tells, and does not judge.
+// Package growth_test reads long lists from the first page to the last. It verifies that all pages
+// cost the same requests and read units, however deep they are in the list. It reports response
+// times but sets no limit for them.
 package growth_test
 
 import (
@@ -31,31 +31,31 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// orders is how many the larger of two books has; the smaller one has a hundredth. How long a
-// million takes, and how much memory, docs/performance.md tells.
-var orders = flag.Int("orders", longtest.Size(2000, 3000), "how many orders the larger book has; the smaller one has a hundredth")
+// orders is the number of orders of the larger dataset. The smaller dataset has a hundredth of it.
+// docs/performance.md has time and memory for a million orders.
+var orders = flag.Int("orders", longtest.Size(2000, 3000), "number of orders of the larger dataset; the smaller one has a hundredth")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(dynamolocal.Main(m))
 }
 
-// pageSize is that of all pages: the largest there is.
+// pageSize is the size of all pages: the maximum.
 const pageSize = 100
 
-// list is one that is walked.
+// list is a list to read.
 type list struct {
 	name string
-	// document asks for a page behind $after, and path leads to it. Variables are the others that
-	// it has. end asks where the last 100 records begin.
+	// document queries the page after $after. path is the path of the page in the response, and
+	// variables has the other variables. end queries the cursor of the first of the last 100 records.
 	document, end string
 	path          []string
 	variables     map[string]any
-	// requests is how many requests a page takes at most.
+	// requests is the maximum number of requests to DynamoDB per page.
 	requests int
 }
 
-func lists(book *sampledata.Generator) []list {
+func lists(dataset *sampledata.Generator) []list {
 	const page = `{ nodes { id status total { amount } items { nodes { productId quantity } } } pageInfo { endCursor hasNextPage } }`
 	const end = `(last: 100) { pageInfo { startCursor } }`
 	return []list{
@@ -65,144 +65,144 @@ func lists(book *sampledata.Generator) []list {
 			end:      `{ ordersByStatus(status: PENDING, last: 100) { pageInfo { startCursor } } }`,
 		},
 		{
-			// A round over five statuses, of which two have orders, and up to two rounds over
-			// those.
+			// One round over five statuses, two of them with orders, and up to two rounds over these two.
 			name: "orders", path: []string{"orders"}, requests: 5 + 2 + 2,
 			document: `query ($n: Int, $after: String) { orders(first: $n, after: $after) ` + page + ` }`,
 			end:      `{ orders` + end + ` }`,
 		},
 		{
-			name: "customer.orders", path: []string{"customer", "orders"}, requests: 2, variables: map[string]any{"id": book.Customer(0)},
+			name: "customer.orders", path: []string{"customer", "orders"}, requests: 2, variables: map[string]any{"id": dataset.Customer(0)},
 			document: `query ($n: Int, $after: String, $id: ID!) { customer(id: $id) { name orders(first: $n, after: $after) ` + page + ` } }`,
 			end:      `query ($id: ID!) { customer(id: $id) { orders` + end + ` } }`,
 		},
 	}
 }
 
-// walked is what the full pages of a list cost.
-type walked struct {
-	pages, found int
-	// middle is the cursor behind which the middle page stands.
-	middle   string
-	requests []int
-	units    []float64
+// pageCosts has the costs of the full pages of a list.
+type pageCosts struct {
+	pages, orders int
+	// middleCursor is the cursor before the middle page.
+	middleCursor string
+	requests     []int
+	units        []float64
 }
 
-func TestPagesCostTheSameHoweverDeep(t *testing.T) {
-	smaller, larger := fill(t, *orders/100), fill(t, *orders)
-	for i, inLarger := range lists(larger.book) {
-		inSmaller := lists(smaller.book)[i]
-		small, large := smaller.walk(t, inSmaller), larger.walk(t, inLarger)
+func TestPageCostIsIndependentOfDepth(t *testing.T) {
+	smaller, larger := newDatasetServer(t, *orders/100), newDatasetServer(t, *orders)
+	for i, inLarger := range lists(larger.dataset) {
+		inSmaller := lists(smaller.dataset)[i]
+		small, large := smaller.readAll(t, inSmaller), larger.readAll(t, inLarger)
 		t.Logf("%-15s of %7d orders: %s", inSmaller.name, smaller.orders, small)
 		t.Logf("%-15s of %7d orders: %s", inLarger.name, larger.orders, large)
-		if inLarger.name == "orders" && (small.found != smaller.orders || large.found != larger.orders) {
-			t.Errorf("the lists of %d and %d orders have %d and %d", smaller.orders, larger.orders, small.found, large.found)
+		if inLarger.name == "orders" && (small.orders != smaller.orders || large.orders != larger.orders) {
+			t.Errorf("the tables have %d and %d orders, but the lists have %d and %d", smaller.orders, larger.orders, small.orders, large.orders)
 		}
 		if most := max(slices.Max(small.requests), slices.Max(large.requests)); most > inLarger.requests {
-			t.Errorf("%s: a page took %d requests, at most %d are allowed", inLarger.name, most, inLarger.requests)
+			t.Errorf("%s: a page took %d requests, want at most %d", inLarger.name, most, inLarger.requests)
 		}
-		// A page's records are of slightly different sizes, and half a unit is for each 4 KB.
-		if a, b := median(small.units), median(large.units); small.found >= pageSize && (a-b > 1 || b-a > 1) {
-			t.Errorf("%s: a page takes %v read units in the smaller book, %v in the larger one", inLarger.name, a, b)
+		// The records of pages differ slightly in size. A read of 4 KB costs half a unit.
+		if a, b := median(small.units), median(large.units); small.orders >= pageSize && (a-b > 1 || b-a > 1) {
+			t.Errorf("%s: a page takes %v read units in the smaller dataset, but %v in the larger one", inLarger.name, a, b)
 		}
-		first, last := large.ends()
+		first, last := large.firstAndLastTenth()
 		if a, b := median(large.units[:first]), median(large.units[last:]); a-b > 1 || b-a > 1 {
-			t.Errorf("%s: a page takes %v read units at the beginning, %v at the end", inLarger.name, a, b)
+			t.Errorf("%s: a page takes %v read units at the beginning, but %v at the end", inLarger.name, a, b)
 		}
-		compareTimes(t, inLarger.name, []*timed{
-			{shop: smaller, list: inSmaller, what: fmt.Sprintf("first page of %d orders", smaller.orders)},
-			{shop: larger, list: inLarger, what: fmt.Sprintf("first page of %d", larger.orders)},
-			{shop: larger, list: inLarger, what: "middle page", after: large.middle},
-			{shop: larger, list: inLarger, what: "last page", after: larger.lastPage(t, inLarger)},
+		compareTimes(t, inLarger.name, []*timedPage{
+			{server: smaller, list: inSmaller, name: fmt.Sprintf("first page of %d orders", smaller.orders)},
+			{server: larger, list: inLarger, name: fmt.Sprintf("first page of %d", larger.orders)},
+			{server: larger, list: inLarger, name: "middle page", after: large.middleCursor},
+			{server: larger, list: inLarger, name: "last page", after: larger.lastPage(t, inLarger)},
 		})
 	}
 }
 
-// timed is a page whose time is taken.
-type timed struct {
-	what  string
-	shop  *shop
-	list  list
-	after string
-	took  []time.Duration
+// timedPage is a page whose response time is measured.
+type timedPage struct {
+	name   string
+	server *datasetServer
+	list   list
+	after  string
+	took   []time.Duration
 }
 
-// compareTimes asks for pages in turn, so that whatever else the machine does is the same for all,
-// and tells how long they take, as ratios to the first of them.
-func compareTimes(t *testing.T, list string, pages []*timed) {
+// compareTimes reads pages in turn, so that other load on the machine affects all pages equally. It
+// logs their response times as ratios to the first page.
+func compareTimes(t *testing.T, list string, pages []*timedPage) {
 	t.Helper()
 	rounds := longtest.Size(3, 60)
 	for range rounds {
 		for _, p := range pages {
-			_, _, took := p.shop.ask(t, p.list, p.list.document, pageSize-1, p.after)
+			_, _, took := p.server.readPage(t, p.list, p.list.document, pageSize-1, p.after)
 			p.took = append(p.took, took)
 		}
 	}
 	base := median(pages[0].took)
-	said := fmt.Sprintf("%s %v", pages[0].what, base.Round(10*time.Microsecond))
+	summary := fmt.Sprintf("%s %v", pages[0].name, base.Round(10*time.Microsecond))
 	for _, p := range pages[1:] {
-		said += fmt.Sprintf(", %s %.2f times that", p.what, float64(median(p.took))/float64(base))
+		summary += fmt.Sprintf(", %s %.2f times that", p.name, float64(median(p.took))/float64(base))
 	}
-	t.Logf("%-15s median time of %d: %s", list, rounds, said)
+	t.Logf("%-15s median time of %d: %s", list, rounds, summary)
 }
 
-// lastPage is the cursor behind which the last page of a list stands, but one record; empty where
-// there is only one page.
-func (s *shop) lastPage(t *testing.T, l list) string {
+// lastPage returns the cursor before the last page without its first record. It returns "" if the
+// list has only one page.
+func (s *datasetServer) lastPage(t *testing.T, l list) string {
 	t.Helper()
-	_, p, _ := s.ask(t, l, l.end, 0, "")
+	_, p, _ := s.readPage(t, l, l.end, 0, "")
 	return p.PageInfo.StartCursor
 }
 
-// ends are where the first tenth of the pages ends, and where the last one begins.
-func (w walked) ends() (int, int) {
+// firstAndLastTenth returns the end of the first tenth of the pages and the start of the last
+// tenth.
+func (w pageCosts) firstAndLastTenth() (int, int) {
 	tenth := max(1, len(w.units)/10)
 	return tenth, len(w.units) - tenth
 }
 
-func (w walked) String() string {
+func (w pageCosts) String() string {
 	return fmt.Sprintf("%d orders on %d pages; requests for each %d to %d; read units %v to %v, median %v",
-		w.found, w.pages, slices.Min(w.requests), slices.Max(w.requests), slices.Min(w.units), slices.Max(w.units), median(w.units))
+		w.orders, w.pages, slices.Min(w.requests), slices.Max(w.requests), slices.Min(w.units), slices.Max(w.units), median(w.units))
 }
 
-func median[T int | float64 | time.Duration](of []T) T {
-	sorted := slices.Sorted(slices.Values(of))
+func median[T int | float64 | time.Duration](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 
-// shop is a book of so many orders in a table, and the handler over it.
-type shop struct {
-	book    *sampledata.Generator
+// datasetServer is a handler with a table of a given number of orders.
+type datasetServer struct {
+	dataset *sampledata.Generator
 	orders  int
 	handler http.Handler
 }
 
-// fill loads a book into a new table.
-func fill(t *testing.T, orders int) *shop {
+// newDatasetServer loads a dataset into a new table.
+func newDatasetServer(t *testing.T, orders int) *datasetServer {
 	t.Helper()
 	shape := sampledata.DefaultShape()
-	// One item and few events make few records. Few customers, so that each has long lists.
+	// One item and few events per order keep the number of records low. Few customers have long lists.
 	shape.Orders, shape.Customers, shape.FewestItems, shape.MostItems = orders, 10, 1, 1
 	shape.Statuses = sampledata.Weights{commerce.Pending: 1, commerce.Cancelled: 1}
-	book, err := sampledata.NewGenerator(t.Context(), shape)
+	dataset, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := storetest.NewTable(t, dynamolocal.Shared(t).Client(), dynamo.Options{})
-	began, told := time.Now(), time.Now()
-	if _, err := store.LoadAll(t.Context(), book.Stock(), nil); err != nil {
+	began, lastLog := time.Now(), time.Now()
+	if _, err := store.LoadAll(t.Context(), dataset.Stock(), nil); err != nil {
 		t.Fatal(err)
 	}
-	done, err := store.LoadAll(t.Context(), book.Orders(0), func(l bulk.Loaded) {
-		if time.Since(told) > 15*time.Second {
-			told = time.Now()
+	loaded, err := store.LoadAll(t.Context(), dataset.Orders(0), func(l bulk.Loaded) {
+		if time.Since(lastLog) > 15*time.Second {
+			lastLog = time.Now()
 			t.Logf("%d of %d orders, %d records", l.Orders, orders, l.Records)
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d orders, %d records loaded in %v", done.Orders, done.Records, time.Since(began).Round(time.Second))
+	t.Logf("%d orders, %d records loaded in %v", loaded.Orders, loaded.Records, time.Since(began).Round(time.Second))
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key of sixteen bytes or more"))},
 		Log:   slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -210,11 +210,11 @@ func fill(t *testing.T, orders int) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shop{book, orders, handler}
+	return &datasetServer{dataset, orders, handler}
 }
 
-// answered is an answer with what it cost.
-type answered struct {
+// response is a response with its cost.
+type response struct {
 	Data       map[string]json.RawMessage
 	Errors     []json.RawMessage
 	Extensions struct {
@@ -240,19 +240,19 @@ type page struct {
 	}
 }
 
-// walk reads a list from its beginning to its end. The last page, which may be short, does not
-// count for the cost unless it is the only one.
-func (s *shop) walk(t *testing.T, l list) walked {
+// readAll reads a list from start to end. The cost excludes the last page, which may be short,
+// unless it is the only page.
+func (s *datasetServer) readAll(t *testing.T, l list) pageCosts {
 	t.Helper()
-	var w walked
-	last, after := "~", "" // behind all ids
+	var w pageCosts
+	last, after := "~", "" // sorts after all IDs
 	var cursors []string
 	for {
-		a, p, _ := s.ask(t, l, l.document, pageSize, after)
-		w.pages, w.found = w.pages+1, w.found+len(p.Nodes)
+		a, p, _ := s.readPage(t, l, l.document, pageSize, after)
+		w.pages, w.orders = w.pages+1, w.orders+len(p.Nodes)
 		for _, node := range p.Nodes {
 			if node.ID >= last || len(node.Items.Nodes) != 1 {
-				t.Fatalf("%s: order %s with %d items stands behind order %s", l.name, node.ID, len(node.Items.Nodes), last)
+				t.Fatalf("%s: order %s with %d items follows order %s", l.name, node.ID, len(node.Items.Nodes), last)
 			}
 			last = node.ID
 		}
@@ -262,15 +262,15 @@ func (s *shop) walk(t *testing.T, l list) walked {
 		}
 		cursors = append(cursors, after)
 		if !p.PageInfo.HasNextPage {
-			w.middle = cursors[len(cursors)/2]
+			w.middleCursor = cursors[len(cursors)/2]
 			return w
 		}
 		after = p.PageInfo.EndCursor
 	}
 }
 
-// ask asks for a page of n records behind a cursor, and tells how long that took.
-func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (answered, page, time.Duration) {
+// readPage reads a page of n records after a cursor and measures the response time.
+func (s *datasetServer) readPage(t *testing.T, l list, document string, n int, after string) (response, page, time.Duration) {
 	t.Helper()
 	variables := maps.Clone(l.variables)
 	if variables == nil {
@@ -293,15 +293,15 @@ func (s *shop) ask(t *testing.T, l list, document string, n int, after string) (
 	began := time.Now()
 	s.handler.ServeHTTP(recorder, r)
 	took := time.Since(began)
-	var a answered
+	var a response
 	if err := json.Unmarshal(recorder.Body.Bytes(), &a); err != nil || len(a.Errors) > 0 {
 		t.Fatalf("%s: %v, %.300s", l.name, err, recorder.Body)
 	}
 	return a, a.page(t, l.path), took
 }
 
-// page is the page that path leads to.
-func (a answered) page(t *testing.T, path []string) page {
+// page returns the page at path.
+func (a response) page(t *testing.T, path []string) page {
 	t.Helper()
 	level := a.Data
 	for _, name := range path[:len(path)-1] {

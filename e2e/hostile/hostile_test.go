@@ -1,6 +1,6 @@
-// Package hostile_test sends a running server what is meant to slow, bloat or stop it. Whatever
-// comes, it must answer soon with what is wrong or cut the connection, grow by less than 100 MB,
-// and answer the next honest query at once.
+// Package hostile_test sends a running server requests that try to slow, bloat or stop it. For each
+// request, the server must return an error or close the connection within 10 s. It must grow by
+// less than 100 MB and respond to the next honest query.
 package hostile_test
 
 import (
@@ -25,33 +25,33 @@ import (
 )
 
 const (
-	// soon is when a request must have been answered or cut. The server takes milliseconds; this
-	// tells a hang.
-	soon = 10 * time.Second
-	// growth is by how much the server may grow in all, in bytes.
-	growth = 100 << 20
+	// timeLimit is the time limit for a response or a closed connection. The server needs
+	// milliseconds; the limit detects a hang.
+	timeLimit = 10 * time.Second
+	// maxGrowth is the maximum growth of the server's memory, in bytes.
+	maxGrowth = 100 << 20
 )
 
 func TestMain(m *testing.M) {
-	// Many tests wait for the server to cut a connection, so more of them run at once than there
-	// are processors.
+	// Many tests only wait until the server closes a connection, so more of them run in parallel than
+	// there are processors.
 	if err := flag.Set("test.parallel", "32"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// Each part has a server of its own. They are subtests so that the server is built once. Parts that
-// mostly wait are parallel: they run together behind the others.
+// Each part starts its own server. The parts are subtests, so the binary is built once. Parts that
+// mostly wait are parallel: they run after the others.
 func TestHostile(t *testing.T) {
-	binary := shoptest.Build(t, "../..")
+	binary := shoptest.BuildServer(t, "../..")
 	for _, part := range []struct {
 		name string
 		run  func(t *testing.T, binary string)
 	}{
-		{"documents", documents}, {"persisted queries", floodOfPersistedQueries}, {"requests", requests}, {"slow senders", slowSenders},
+		{"documents", invalidDocuments}, {"persisted queries", floodOfPersistedQueries}, {"requests", malformedRequests}, {"slow senders", slowSenders},
 		{"many sockets", manySockets}, {"malformed HTTP", malformedHTTP}, {"overload", overload}, {"broken frames", brokenFrames}, {"silent sockets", silentSockets},
-		{"bulky subscriptions", bulkySubscriptions},
+		{"large subscriptions", largeSubscriptions},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.run(t, binary) })
 	}
@@ -61,8 +61,9 @@ func TestHostile(t *testing.T) {
 type victim struct {
 	*shoptest.Process
 	client *http.Client
-	// calm is what the server held before the first attack, in bytes; 0 where that cannot be known.
-	calm int
+	// initialMemory is the server's memory before the first attack, in bytes. It is 0 if the system
+	// does not report it.
+	initialMemory int
 }
 
 // newVictim starts a server with the embedded store.
@@ -70,27 +71,27 @@ func newVictim(t *testing.T, binary string, environment ...string) *victim {
 	t.Helper()
 	environment = append([]string{"ORDERGRAPH_STORE=embedded", "ORDERGRAPH_HEADER_TIMEOUT=1s", "ORDERGRAPH_BODY_TIMEOUT=1s"}, environment...)
 	v := &victim{
-		Process: shoptest.Start(t, binary, environment),
-		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, Timeout: soon},
+		Process: shoptest.StartServer(t, binary, environment),
+		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, Timeout: timeLimit},
 	}
 	t.Cleanup(func() {
-		if v.calm > 0 {
-			t.Logf("the server has grown by %d MB", (v.peak(t)-v.calm)>>20)
+		if v.initialMemory > 0 {
+			t.Logf("the server has grown by %d MB", (v.peak(t)-v.initialMemory)>>20)
 		}
 		for line := range strings.Lines(v.Kill(t)) {
-			// A fatal error of the runtime, or a panic that nobody recovered, writes what is no
-			// line of the log.
+			// A fatal error or an unrecovered panic writes lines that are not JSON.
 			if !strings.HasPrefix(line, "{") {
-				t.Errorf("the server says: %s", line)
+				t.Errorf("the server printed: %s", line)
 			}
 		}
 	})
-	v.well(t)
-	v.calm = v.peak(t)
+	v.checkHealthy(t)
+	v.initialMemory = v.peak(t)
 	return v
 }
 
-// memory reads a field of the server's status, in bytes; 0 where the system does not tell.
+// memory returns a field of the server's status in bytes. It returns 0 if the system does not
+// report it.
 func (v *victim) memory(t *testing.T, field string) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -98,7 +99,7 @@ func (v *victim) memory(t *testing.T, field string) int {
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.PID()))
 	if err != nil {
-		t.Fatalf("the server is gone: %v", err)
+		t.Fatalf("the server has ended: %v", err)
 	}
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, field+":"); ok {
@@ -113,55 +114,55 @@ func (v *victim) memory(t *testing.T, field string) int {
 	return 0
 }
 
-// peak is the most memory that the server has held.
+// peak returns the server's maximum memory.
 func (v *victim) peak(t *testing.T) int { return v.memory(t, "VmHWM") }
 
 const (
-	honest       = `{"query":"{ customer(id: \"cust_01\") { name orders { nodes { status } } } }"}`
+	honestQuery  = `{"query":"{ customer(id: \"cust_01\") { name orders { nodes { status } } } }"}`
 	honestAnswer = `"name":"Alice Chen"`
 )
 
-// well checks that the server answers an honest query, and has not grown too much.
-func (v *victim) well(t *testing.T) {
+// checkHealthy verifies that the server responds to an honest query and has not grown too much.
+func (v *victim) checkHealthy(t *testing.T) {
 	t.Helper()
-	// A connection of its own, as a new client has.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: soon}
-	response, err := client.Post(v.URL, "application/json", strings.NewReader(honest))
+	// Use a new connection, as a new client does.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: timeLimit}
+	response, err := client.Post(v.URL, "application/json", strings.NewReader(honestQuery))
 	if err != nil {
-		t.Fatalf("an honest query afterwards: %v", err)
+		t.Fatalf("the next honest query failed: %v", err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(answer), honestAnswer) {
-		t.Errorf("an honest query afterwards: status %d, %s, %v", response.StatusCode, answer, err)
+		t.Errorf("the next honest query returned status %d, %s, %v", response.StatusCode, answer, err)
 	}
-	if v.calm > 0 {
-		if grown := v.peak(t) - v.calm; grown > growth {
-			t.Errorf("the server has grown by %d MB", grown>>20)
+	if v.initialMemory > 0 {
+		if grown := v.peak(t) - v.initialMemory; grown > maxGrowth {
+			t.Errorf("the server has grown by %d MB, want at most %d", grown>>20, maxGrowth>>20)
 		}
 	}
 }
 
-// attack is a request; it is a POST of JSON where it does not say otherwise.
+// attack is a request. The default is a POST of JSON.
 type attack struct {
 	method, target string
 	header         http.Header
 	body           io.Reader
-	// want is the status; 0 for any that refuses, or 200 with errors.
-	want int
-	// code is what extensions.code must be; empty for any.
-	code string
-	// fine is whether an answer without errors will do.
-	fine bool
+	// wantStatus is the expected status. If it is 0, any error status or a 200 with errors is correct.
+	wantStatus int
+	// wantCode is the expected extensions.code. If it is empty, any code is correct.
+	wantCode string
+	// maySucceed reports whether a response without errors is correct, too.
+	maySucceed bool
 }
 
-// check sends an attack and looks at the answer.
+// check sends an attack and verifies the response.
 func (v *victim) check(t *testing.T, a attack) {
 	t.Helper()
 	if a.method == "" {
 		a.method = http.MethodPost
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	ctx, cancel := context.WithTimeout(t.Context(), timeLimit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, a.method, v.URL+a.target, a.body)
 	if err != nil {
@@ -173,24 +174,24 @@ func (v *victim) check(t *testing.T, a attack) {
 	}
 	response, err := v.client.Do(request)
 	if err != nil {
-		// A server may close the connection before it has read all of a body that it refuses.
-		if ctx.Err() != nil || !isCut(err) {
-			t.Errorf("neither answered nor cut: %v", err)
+		// The server may close the connection before it has read a rejected body.
+		if ctx.Err() != nil || !isConnectionClosed(err) {
+			t.Errorf("no response, and the connection is not closed: %v", err)
 		}
-		v.well(t)
+		v.checkHealthy(t)
 		return
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 32<<20))
-	if err != nil && !isCut(err) {
-		t.Errorf("the answer does not end: %v", err)
+	if err != nil && !isConnectionClosed(err) {
+		t.Errorf("the response does not end: %v", err)
 	}
-	v.judge(t, a, response, answer)
-	v.well(t)
+	v.checkResponse(t, a, response, answer)
+	v.checkHealthy(t)
 }
 
-// isCut reports whether an error means that the server closed the connection.
-func isCut(err error) bool {
+// isConnectionClosed reports whether an error means that the server closed the connection.
+func isConnectionClosed(err error) bool {
 	var network *net.OpError
 	switch text := err.Error(); {
 	case strings.Contains(text, "EOF"), strings.Contains(text, "connection reset"), strings.Contains(text, "broken pipe"):
@@ -200,65 +201,65 @@ func isCut(err error) bool {
 	}
 }
 
-func (v *victim) judge(t *testing.T, a attack, response *http.Response, answer []byte) {
+func (v *victim) checkResponse(t *testing.T, a attack, response *http.Response, answer []byte) {
 	t.Helper()
 	status := response.StatusCode
-	if a.want != 0 && status != a.want {
-		t.Errorf("status %d, want %d: %.300s", status, a.want, answer)
+	if a.wantStatus != 0 && status != a.wantStatus {
+		t.Errorf("status %d, want %d: %.300s", status, a.wantStatus, answer)
 	}
 	if status >= 500 && status != http.StatusServiceUnavailable {
 		t.Errorf("status %d: %.300s", status, answer)
 	}
-	if response.Header.Get("X-Request-Id") == "" && !byNetHTTP(status) {
-		t.Errorf("status %d has no request id", status)
+	if response.Header.Get("X-Request-Id") == "" && !answeredByNetHTTP(status) {
+		t.Errorf("the response with status %d has no request ID", status)
 	}
 	if len(answer) > 4<<20 {
-		t.Errorf("the answer has %d bytes", len(answer))
+		t.Errorf("the response has %d bytes", len(answer))
 	}
-	if byNetHTTP(status) || a.method == http.MethodHead {
+	if answeredByNetHTTP(status) || a.method == http.MethodHead {
 		return
 	}
-	var told struct {
+	var parsed struct {
 		Data   json.RawMessage
 		Errors []struct {
 			Message    string
 			Extensions struct{ Code string }
 		}
 	}
-	if err := json.Unmarshal(answer, &told); err != nil {
+	if err := json.Unmarshal(answer, &parsed); err != nil {
 		t.Errorf("status %d, %v: %.300s", status, err, answer)
 		return
 	}
-	if len(told.Errors) == 0 {
-		if !a.fine {
-			t.Errorf("status %d and no error: %.300s", status, answer)
+	if len(parsed.Errors) == 0 {
+		if !a.maySucceed {
+			t.Errorf("status %d without an error: %.300s", status, answer)
 		}
 		return
 	}
-	for _, e := range told.Errors {
+	for _, e := range parsed.Errors {
 		switch {
 		case e.Message == "" || e.Extensions.Code == "" || e.Extensions.Code == "INTERNAL":
 			t.Errorf("status %d: %.300s", status, answer)
-		case a.code != "" && e.Extensions.Code != a.code:
-			t.Errorf("code %s, want %s: %.300s", e.Extensions.Code, a.code, answer)
+		case a.wantCode != "" && e.Extensions.Code != a.wantCode:
+			t.Errorf("code %s, want %s: %.300s", e.Extensions.Code, a.wantCode, answer)
 		case len(e.Message) > 2000:
-			t.Errorf("a message of %d bytes: %.300s", len(e.Message), e.Message)
+			t.Errorf("an error message has %d bytes: %.300s", len(e.Message), e.Message)
 		}
 	}
 }
 
-// byNetHTTP tells of statuses that net/http gives before any handler is asked: it answers what is
-// no HTTP in plain text.
-func byNetHTTP(status int) bool { return status == http.StatusRequestHeaderFieldsTooLarge }
+// answeredByNetHTTP reports whether net/http responds with a status before it calls a handler. Such
+// responses are plain text.
+func answeredByNetHTTP(status int) bool { return status == http.StatusRequestHeaderFieldsTooLarge }
 
-// query is a body with a query and variables.
-func query(text string, variables map[string]any) io.Reader {
+// queryBody returns a request body with a query and variables.
+func queryBody(text string, variables map[string]any) io.Reader {
 	body, err := json.Marshal(map[string]any{"query": text, "variables": variables})
 	if err != nil {
-		panic(err) // texts and numbers can be written
+		panic(err) // strings and numbers always encode
 	}
 	return bytes.NewReader(body)
 }
 
-// get is the part of a URL behind the path that asks a query.
-func get(text string) string { return "?" + url.Values{"query": {text}}.Encode() }
+// queryParameter returns the query part of a URL for a GraphQL query.
+func queryParameter(text string) string { return "?" + url.Values{"query": {text}}.Encode() }

@@ -10,38 +10,38 @@ import (
 	"testing"
 )
 
-// unsized hides how long a body is, so that it goes in chunks.
-type unsized struct{ io.Reader }
+// chunkedBody hides the length of a body, so that it is sent in chunks.
+type chunkedBody struct{ io.Reader }
 
-// endless is a body of one byte, repeated.
-func endless(b byte, n int) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, n)) }
+// repeatedByte returns a body of n equal bytes.
+func repeatedByte(b byte, n int) io.Reader { return bytes.NewReader(bytes.Repeat([]byte{b}, n)) }
 
-// What is hardly a GraphQL request, or hardly HTTP.
-func requests(t *testing.T, binary string) {
+// malformedRequests sends malformed GraphQL requests and unusual HTTP requests.
+func malformedRequests(t *testing.T, binary string) {
 	v := newVictim(t, binary)
 	run := func(name string, a attack) {
 		t.Run(name, func(t *testing.T) { v.check(t, a) })
 	}
 	const large = 10 << 20
 	for name, fill := range map[string]byte{"spaces": ' ', "line breaks": '\n', "letters": 'a', "NUL": 0, "open lists": '[', "quotes": '"', "digits": '1'} {
-		run("10 MB of "+name, attack{body: endless(fill, large), want: http.StatusRequestEntityTooLarge, code: "BODY_TOO_LARGE"})
-		run("10 MB of "+name+" in chunks", attack{body: unsized{endless(fill, large)}, want: http.StatusRequestEntityTooLarge, code: "BODY_TOO_LARGE"})
-		run("100 kB of "+name, attack{body: endless(fill, 100_000)})
+		run("10 MB of "+name, attack{body: repeatedByte(fill, large), wantStatus: http.StatusRequestEntityTooLarge, wantCode: "BODY_TOO_LARGE"})
+		run("10 MB of "+name+" in chunks", attack{body: chunkedBody{repeatedByte(fill, large)}, wantStatus: http.StatusRequestEntityTooLarge, wantCode: "BODY_TOO_LARGE"})
+		run("100 kB of "+name, attack{body: repeatedByte(fill, 100_000)})
 	}
-	run("a NUL in an id", attack{body: query("query ($i: ID!) { customer(id: $i) { name } }", map[string]any{"i": "\x00"}), fine: true})
-	run("10 MB behind a query", attack{body: io.MultiReader(strings.NewReader(honest), endless(' ', large)), want: http.StatusRequestEntityTooLarge})
-	run("10 MB of query", attack{body: query(strings.Repeat(" ", large)+"{ __typename }", nil), want: http.StatusRequestEntityTooLarge})
+	run("a NUL in an id", attack{body: queryBody("query ($i: ID!) { customer(id: $i) { name } }", map[string]any{"i": "\x00"}), maySucceed: true})
+	run("10 MB behind a query", attack{body: io.MultiReader(strings.NewReader(honestQuery), repeatedByte(' ', large)), wantStatus: http.StatusRequestEntityTooLarge})
+	run("10 MB of query", attack{body: queryBody(strings.Repeat(" ", large)+"{ __typename }", nil), wantStatus: http.StatusRequestEntityTooLarge})
 	for name, body := range map[string]string{
 		"nothing":                    "",
 		"blanks":                     "  \n ",
 		"null":                       "null",
 		"a number":                   "1",
 		"a text":                     `"{ __typename }"`,
-		"a batch":                    "[" + honest + "," + honest + "]",
+		"a batch":                    "[" + honestQuery + "," + honestQuery + "]",
 		"an empty batch":             "[]",
-		"two requests":               honest + honest,
-		"something behind":           honest + "x",
-		"half of it":                 honest[:len(honest)/2],
+		"two requests":               honestQuery + honestQuery,
+		"something behind":           honestQuery + "x",
+		"half of it":                 honestQuery[:len(honestQuery)/2],
 		"invalid UTF-8":              "{\"query\":\"{ customer(id: \\\"\xff\xfe\\\") { name } }\"}",
 		"overlong UTF-8":             "{\"query\":\"{ customer(id: \\\"\xc0\xaf\\\") { name } }\"}",
 		"UTF-16":                     "\xff\xfe{\x00\"\x00q\x00",
@@ -69,39 +69,39 @@ func requests(t *testing.T, binary string) {
 	}
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/graphql", "text/html",
 		"application/xml", "application/jsonp", "application/json; charset=utf-16", "application/json; charset=iso-8859-1", "json", ";", strings.Repeat("a/", 1000)} {
-		run("the type "+kind, attack{header: http.Header{"Content-Type": {kind}}, body: strings.NewReader(honest), want: http.StatusUnsupportedMediaType, code: "UNSUPPORTED_MEDIA_TYPE"})
+		run("the type "+kind, attack{header: http.Header{"Content-Type": {kind}}, body: strings.NewReader(honestQuery), wantStatus: http.StatusUnsupportedMediaType, wantCode: "UNSUPPORTED_MEDIA_TYPE"})
 	}
-	run("no type", attack{header: http.Header{"Content-Type": nil}, body: strings.NewReader(honest), want: http.StatusUnsupportedMediaType})
+	run("no type", attack{header: http.Header{"Content-Type": nil}, body: strings.NewReader(honestQuery), wantStatus: http.StatusUnsupportedMediaType})
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
-	if _, err := io.Copy(z, endless(' ', 50<<20)); err != nil {
+	if _, err := io.Copy(z, repeatedByte(' ', 50<<20)); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, coding := range []string{"gzip", "deflate", "br", "nonsense"} {
-		run("a body in "+coding, attack{header: http.Header{"Content-Encoding": {coding}}, body: bytes.NewReader(bomb.Bytes()), want: http.StatusUnsupportedMediaType})
+		run("a body in "+coding, attack{header: http.Header{"Content-Encoding": {coding}}, body: bytes.NewReader(bomb.Bytes()), wantStatus: http.StatusUnsupportedMediaType})
 	}
-	run("a type that nobody has", attack{header: http.Header{"Accept": {"text/html"}}, body: strings.NewReader(honest), want: http.StatusNotAcceptable})
-	run("10,000 types", attack{header: http.Header{"Accept": {strings.Repeat("a/b;q=0.1,", 3_000) + "application/json"}}, body: strings.NewReader(honest), fine: true})
-	run("1 MB of headers", attack{header: http.Header{"X-Large": {strings.Repeat("a", 1<<20)}}, body: strings.NewReader(honest), want: http.StatusRequestHeaderFieldsTooLarge})
-	run("100,000 headers", attack{header: many(100_000), body: strings.NewReader(honest), want: http.StatusRequestHeaderFieldsTooLarge})
+	run("a type that nobody has", attack{header: http.Header{"Accept": {"text/html"}}, body: strings.NewReader(honestQuery), wantStatus: http.StatusNotAcceptable})
+	run("10,000 types", attack{header: http.Header{"Accept": {strings.Repeat("a/b;q=0.1,", 3_000) + "application/json"}}, body: strings.NewReader(honestQuery), maySucceed: true})
+	run("1 MB of headers", attack{header: http.Header{"X-Large": {strings.Repeat("a", 1<<20)}}, body: strings.NewReader(honestQuery), wantStatus: http.StatusRequestHeaderFieldsTooLarge})
+	run("100,000 headers", attack{header: manyHeaders(100_000), body: strings.NewReader(honestQuery), wantStatus: http.StatusRequestHeaderFieldsTooLarge})
 	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodTrace, "BREW"} {
-		run("the method "+method, attack{method: method, body: strings.NewReader(honest), want: http.StatusMethodNotAllowed, code: "METHOD_NOT_ALLOWED"})
+		run("the method "+method, attack{method: method, body: strings.NewReader(honestQuery), wantStatus: http.StatusMethodNotAllowed, wantCode: "METHOD_NOT_ALLOWED"})
 	}
 	for name, target := range map[string]string{
 		"nothing":                "",
-		"a mutation":             get(`mutation { createWarehouse(input: {id: "w", name: "n"}) { userErrors { code } } }`),
-		"a subscription":         get("subscription { orderUpdated { id } }"),
+		"a mutation":             queryParameter(`mutation { createWarehouse(input: {id: "w", name: "n"}) { userErrors { code } } }`),
+		"a subscription":         queryParameter("subscription { orderUpdated { id } }"),
 		"invalid UTF-8":          "?query=%7B__typename%7D%ff",
 		"a NUL":                  "?query=%7B__typename%7D%00",
 		"half an escape":         "?query=%7B__typename%7D%",
-		"variables that are not": get("{ __typename }") + "&variables=%5B",
-		"variables as a list":    get("{ __typename }") + "&variables=[]",
-		"extensions as a text":   get("{ __typename }") + "&extensions=%22x%22",
-		"20 kB":                  get("{ __typename } #" + strings.Repeat("x", 20_000) + "\n x"),
-		"200 kB":                 get("{ __typename } #" + strings.Repeat("x", 200_000)),
+		"variables that are not": queryParameter("{ __typename }") + "&variables=%5B",
+		"variables as a list":    queryParameter("{ __typename }") + "&variables=[]",
+		"extensions as a text":   queryParameter("{ __typename }") + "&extensions=%22x%22",
+		"20 kB":                  queryParameter("{ __typename } #" + strings.Repeat("x", 20_000) + "\n x"),
+		"200 kB":                 queryParameter("{ __typename } #" + strings.Repeat("x", 200_000)),
 		"semicolons":             "?query={__typename};x=1",
 	} {
 		run("GET of "+name, attack{method: http.MethodGet, target: target, header: http.Header{"Content-Type": nil}})
@@ -119,7 +119,7 @@ func requests(t *testing.T, binary string) {
 		if header["Content-Type"] == nil {
 			header["Content-Type"] = nil
 		}
-		run("GET from "+name, attack{method: http.MethodGet, target: get(`{ customer(id: "cust_01") { name } }`), header: header, code: "CSRF_PREVENTED"})
+		run("GET from "+name, attack{method: http.MethodGet, target: queryParameter(`{ customer(id: "cust_01") { name } }`), header: header, wantCode: "CSRF_PREVENTED"})
 	}
 	for name, header := range map[string]http.Header{
 		"a form":          {"Content-Type": {"application/x-www-form-urlencoded"}, "Origin": {"https://elsewhere.example"}},
@@ -127,12 +127,12 @@ func requests(t *testing.T, binary string) {
 		"a type in doubt": {"Content-Type": {"text/plain", "application/json"}, "Origin": {"https://elsewhere.example"}},
 		"a beacon":        {"Content-Type": nil, "Origin": {"https://elsewhere.example"}},
 	} {
-		run("POST from "+name, attack{header: header, body: strings.NewReader(honest), want: http.StatusUnsupportedMediaType})
+		run("POST from "+name, attack{header: header, body: strings.NewReader(honestQuery), wantStatus: http.StatusUnsupportedMediaType})
 	}
 }
 
-// many are that many headers.
-func many(n int) http.Header {
+// manyHeaders returns n headers.
+func manyHeaders(n int) http.Header {
 	h := http.Header{}
 	for i := range n {
 		h[fmt.Sprintf("X-%d", i)] = []string{"1"}

@@ -18,8 +18,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
-// cutBy is when the server has cut a slow sender, at the latest: its time-outs are a second each.
-const cutBy = 10 * time.Second
+// closeLimit is the time limit for closing the connection of a slow sender. The server's timeouts
+// are one second each.
+const closeLimit = 10 * time.Second
 
 func (v *victim) dial(t *testing.T) net.Conn {
 	t.Helper()
@@ -35,11 +36,11 @@ func (v *victim) dial(t *testing.T) net.Conn {
 	return conn
 }
 
-// drip sends a text byte by byte, too slowly, until the server cuts it or has answered, and returns
-// the answer.
-func drip(t *testing.T, conn net.Conn, begin, rest string) string {
+// sendBytewise sends a text slowly, byte by byte, until the server responds or closes the
+// connection. It returns the response.
+func sendBytewise(t *testing.T, conn net.Conn, begin, rest string) string {
 	t.Helper()
-	if err := conn.SetDeadline(time.Now().Add(cutBy)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(closeLimit)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,14 +60,14 @@ func drip(t *testing.T, conn net.Conn, begin, rest string) string {
 	}()
 	answer, err := io.ReadAll(conn)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("not cut after %v; it said %q", cutBy, answer)
+		t.Errorf("the connection is open after %v; the response is %q", closeLimit, answer)
 	}
 	return string(answer)
 }
 
 const requestHead = "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
-// Senders who take their time are cut.
+// slowSenders verifies that the server closes connections of slow senders.
 func slowSenders(t *testing.T, binary string) {
 	t.Parallel()
 	v := newVictim(t, binary)
@@ -82,17 +83,17 @@ func slowSenders(t *testing.T, binary string) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer := drip(t, v.dial(t), c.begin, c.rest)
+			answer := sendBytewise(t, v.dial(t), c.begin, c.rest)
 			if answer != "" && !strings.HasPrefix(answer, "HTTP/1.1 4") && !strings.HasPrefix(answer, "HTTP/1.0 4") {
-				t.Errorf("it says %.200q", answer)
+				t.Errorf("unexpected response: %.200q", answer)
 			}
 		})
 	}
-	t.Cleanup(func() { v.well(t) })
+	t.Cleanup(func() { v.checkHealthy(t) })
 }
 
-// 500 sockets that hold still, and 500 that have begun a request: others are served meanwhile, and
-// all are cut in the end.
+// manySockets opens 500 connections that are idle or have begun a request. The server still
+// responds to other clients, and finally closes all connections.
 func manySockets(t *testing.T, binary string) {
 	t.Parallel()
 	v := newVictim(t, binary)
@@ -106,21 +107,22 @@ func manySockets(t *testing.T, binary string) {
 				}
 				conns = append(conns, conn)
 			}
-			v.well(t)
+			v.checkHealthy(t)
 			for _, conn := range conns {
-				if err := conn.SetReadDeadline(time.Now().Add(cutBy)); err != nil {
+				if err := conn.SetReadDeadline(time.Now().Add(closeLimit)); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Fatalf("not cut after %v", cutBy)
+					t.Fatalf("the connection is open after %v", closeLimit)
 				}
 			}
-			v.well(t)
+			v.checkHealthy(t)
 		})
 	}
 }
 
-// What is no HTTP is refused, and so is what two parsers would read differently.
+// malformedHTTP sends invalid HTTP, and requests that two parsers could interpret differently. The
+// server must reject them.
 func malformedHTTP(t *testing.T, binary string) {
 	v := newVictim(t, binary)
 	for name, request := range map[string]string{
@@ -140,14 +142,14 @@ func malformedHTTP(t *testing.T, binary string) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := v.dial(t)
-			if err := conn.SetDeadline(time.Now().Add(cutBy)); err != nil {
+			if err := conn.SetDeadline(time.Now().Add(closeLimit)); err != nil {
 				t.Fatal(err)
 			}
 			go func() { _, _ = io.WriteString(conn, request) }() // the server may stop reading
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				if errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Fatalf("neither answered nor cut: %v", err)
+					t.Fatalf("no response, and the connection is not closed: %v", err)
 				}
 			} else {
 				response.Body.Close()
@@ -155,12 +157,13 @@ func malformedHTTP(t *testing.T, binary string) {
 					t.Errorf("status %d", response.StatusCode)
 				}
 			}
-			v.well(t)
+			v.checkHealthy(t)
 		})
 	}
 }
 
-// Far more requests at once than the server takes on: each is answered, or told to come back.
+// overload sends many more concurrent requests than the server accepts. Each request succeeds or
+// returns OVERLOADED with Retry-After.
 func overload(t *testing.T, binary string) {
 	v := newVictim(t, binary, "ORDERGRAPH_MAX_CONCURRENT=4")
 	heavy := `{ orders(first: 100) { nodes { id customer { name orders { nodes { id } } } items { nodes { name product { name } } } } } }`
@@ -169,11 +172,11 @@ func overload(t *testing.T, binary string) {
 	statuses := map[int]int{}
 	for range 50 {
 		wg.Go(func() {
-			client := &http.Client{Timeout: cutBy}
+			client := &http.Client{Timeout: closeLimit}
 			for range 10 {
-				response, err := client.Post(v.URL, "application/json", query(heavy, nil))
+				response, err := client.Post(v.URL, "application/json", queryBody(heavy, nil))
 				if err != nil {
-					t.Errorf("no answer: %v", err)
+					t.Errorf("no response: %v", err)
 					return
 				}
 				answer, err := io.ReadAll(response.Body)
@@ -189,9 +192,9 @@ func overload(t *testing.T, binary string) {
 		})
 	}
 	wg.Wait()
-	t.Logf("answers by status: %v", statuses)
+	t.Logf("responses by status: %v", statuses)
 	if statuses[http.StatusOK] == 0 || statuses[http.StatusOK]+statuses[http.StatusServiceUnavailable] != 500 {
-		t.Errorf("answers by status: %v", statuses)
+		t.Errorf("responses by status: %v", statuses)
 	}
-	v.well(t)
+	v.checkHealthy(t)
 }

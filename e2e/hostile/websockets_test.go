@@ -18,17 +18,17 @@ import (
 const upgrade = "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
 	"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
 
-// upgraded is a connection that has become a socket.
-func (v *victim) upgraded(t *testing.T) net.Conn {
+// dialWebSocket returns a connection that was upgraded to a WebSocket.
+func (v *victim) dialWebSocket(t *testing.T) net.Conn {
 	t.Helper()
 	conn := v.dial(t)
-	if err := conn.SetDeadline(time.Now().Add(cutBy)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(closeLimit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, upgrade); err != nil {
 		t.Fatal(err)
 	}
-	// Nothing follows the head before the client has said something.
+	// The server sends nothing after the response headers until the client sends a message.
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatal(response, err)
@@ -36,9 +36,9 @@ func (v *victim) upgraded(t *testing.T) net.Conn {
 	return conn
 }
 
-// masked is a frame as clients send it, masked with zeros: first is its first byte, which says what
-// it is and whether more follow.
-func masked(first byte, text string) string {
+// maskedFrame returns a client's frame, masked with zeros. The first byte has the opcode and the
+// final bit.
+func maskedFrame(first byte, text string) string {
 	switch n := len(text); {
 	case n < 126:
 		return string([]byte{first, 0x80 | byte(n), 0, 0, 0, 0}) + text
@@ -51,12 +51,13 @@ func masked(first byte, text string) string {
 
 // First bytes of frames.
 const (
-	wholeText, firstText, between, ping = 0x81, 0x01, 0x00, 0x89
+	textFrame, textFrameStart, continuationFrame, pingFrame = 0x81, 0x01, 0x00, 0x89
 )
 
-var hello = masked(wholeText, `{"type":"connection_init"}`)
+var initMessage = maskedFrame(textFrame, `{"type":"connection_init"}`)
 
-// What is no WebSocket, or none of this protocol, is cut.
+// brokenFrames verifies that the server closes connections that violate WebSocket or
+// graphql-transport-ws.
 func brokenFrames(t *testing.T, binary string) {
 	t.Parallel()
 	v := newVictim(t, binary, "ORDERGRAPH_INIT_TIMEOUT=1s", "ORDERGRAPH_KEEP_ALIVE=1s")
@@ -65,99 +66,100 @@ func brokenFrames(t *testing.T, binary string) {
 		"nonsense":                    strings.Repeat("nonsense", 1000),
 		"HTTP":                        upgrade,
 		"no mask":                     "\x81\x1a" + `{"type":"connection_init"}`,
-		"reserved bits":               masked(0xF1, "{}"),
-		"an opcode that is none":      masked(0x83, "{}"),
+		"reserved bits":               maskedFrame(0xF1, "{}"),
+		"an opcode that is none":      maskedFrame(0x83, "{}"),
 		"a length of 2^63":            "\x81\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x00\x00\x00\x00",
 		"a length of 4 GB":            "\x81\xFF\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00" + strings.Repeat("a", 1<<20),
-		"a message of 10 MB":          hello + masked(wholeText, strings.Repeat(" ", 10<<20)),
-		"10 MB in fragments":          hello + masked(firstText, "{") + strings.Repeat(masked(between, strings.Repeat(" ", 1000)), 10_000),
-		"a million empty fragments":   hello + masked(firstText, "{") + strings.Repeat(masked(between, ""), 1_000_000),
-		"a fragment of nothing":       hello + masked(between, "{}"),
-		"a message inside another":    hello + masked(firstText, "{") + masked(wholeText, "{}"),
-		"a ping in fragments":         hello + masked(0x09, "a"),
-		"a long ping":                 hello + masked(ping, strings.Repeat("a", 126)),
-		"no UTF-8":                    hello + masked(wholeText, "\xff\xfe"),
-		"brackets":                    hello + masked(wholeText, deep),
-		"brackets in a payload":       hello + masked(wholeText, `{"type":"ping","payload":`+deep+`}`),
-		"many values":                 hello + masked(wholeText, `{"type":"ping","payload":[`+strings.Repeat("0,", 60_000)+`0]}`),
-		"half a frame":                hello + "\x81\xFE\x10",
-		"half a message":              hello + masked(firstText, `{"type":"pi`),
-		"a close of one byte":         hello + masked(0x88, "a"),
-		"a close with a code too low": hello + masked(0x88, "\x00\x01"),
-		"a hundred thousand pings":    hello + strings.Repeat(masked(ping, "a"), 100_000),
-		"as many, by the protocol":    hello + strings.Repeat(masked(wholeText, `{"type":"ping"}`), 100_000),
-		"a thousand queries at once":  hello + manyQueries(1000),
+		"a message of 10 MB":          initMessage + maskedFrame(textFrame, strings.Repeat(" ", 10<<20)),
+		"10 MB in fragments":          initMessage + maskedFrame(textFrameStart, "{") + strings.Repeat(maskedFrame(continuationFrame, strings.Repeat(" ", 1000)), 10_000),
+		"a million empty fragments":   initMessage + maskedFrame(textFrameStart, "{") + strings.Repeat(maskedFrame(continuationFrame, ""), 1_000_000),
+		"a fragment of nothing":       initMessage + maskedFrame(continuationFrame, "{}"),
+		"a message inside another":    initMessage + maskedFrame(textFrameStart, "{") + maskedFrame(textFrame, "{}"),
+		"a ping in fragments":         initMessage + maskedFrame(0x09, "a"),
+		"a long ping":                 initMessage + maskedFrame(pingFrame, strings.Repeat("a", 126)),
+		"no UTF-8":                    initMessage + maskedFrame(textFrame, "\xff\xfe"),
+		"brackets":                    initMessage + maskedFrame(textFrame, deep),
+		"brackets in a payload":       initMessage + maskedFrame(textFrame, `{"type":"ping","payload":`+deep+`}`),
+		"many values":                 initMessage + maskedFrame(textFrame, `{"type":"ping","payload":[`+strings.Repeat("0,", 60_000)+`0]}`),
+		"half a frame":                initMessage + "\x81\xFE\x10",
+		"half a message":              initMessage + maskedFrame(textFrameStart, `{"type":"pi`),
+		"a close of one byte":         initMessage + maskedFrame(0x88, "a"),
+		"a close with a code too low": initMessage + maskedFrame(0x88, "\x00\x01"),
+		"a hundred thousand pings":    initMessage + strings.Repeat(maskedFrame(pingFrame, "a"), 100_000),
+		"as many, by the protocol":    initMessage + strings.Repeat(maskedFrame(textFrame, `{"type":"ping"}`), 100_000),
+		"a thousand queries at once":  initMessage + manyQueries(1000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn := v.upgraded(t)
+			conn := v.dialWebSocket(t)
 			go func() { _, _ = io.WriteString(conn, sent) }() // the server may stop reading
-			// Who sends no pong is cut as well.
+			// The server also closes the connection of a client that sends no pong.
 			if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("not cut after %v", cutBy)
+				t.Errorf("the connection is open after %v", closeLimit)
 			}
 		})
 	}
-	t.Cleanup(func() { v.well(t) })
+	t.Cleanup(func() { v.checkHealthy(t) })
 }
 
 func manyQueries(n int) string {
 	var all strings.Builder
 	for i := range n {
-		all.WriteString(masked(wholeText, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":"{ orders(first: 100) { nodes { id items { nodes { name } } } } }"}}`, i)))
+		all.WriteString(maskedFrame(textFrame, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":"{ orders(first: 100) { nodes { id items { nodes { name } } } } }"}}`, i)))
 	}
 	return all.String()
 }
 
-// 500 sockets that never say who they are, 500 that have said half of it, and upgrades that take
-// their time: others are served meanwhile, and all are cut in the end.
+// silentSockets opens 500 WebSockets without connection_init, 500 with half of it, and slow
+// upgrades. The server still responds to other clients, and finally closes all connections.
 func silentSockets(t *testing.T, binary string) {
 	t.Parallel()
 	v := newVictim(t, binary, "ORDERGRAPH_INIT_TIMEOUT=1s")
 	conns := make([]net.Conn, longtest.Size(300, 1000))
 	for i := range conns {
-		conns[i] = v.upgraded(t)
-		if _, err := io.WriteString(conns[i], []string{"", hello[:10]}[i%2]); err != nil {
+		conns[i] = v.dialWebSocket(t)
+		if _, err := io.WriteString(conns[i], []string{"", initMessage[:10]}[i%2]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	v.well(t)
+	v.checkHealthy(t)
 	for _, conn := range conns {
-		if err := conn.SetDeadline(time.Now().Add(cutBy)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(closeLimit)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Fatalf("not cut after %v", cutBy)
+			t.Fatalf("the connection is open after %v", closeLimit)
 		}
 	}
-	v.well(t)
-	drip(t, v.dial(t), upgrade[:60], "X-Slow: a\r\n")
-	v.well(t)
+	v.checkHealthy(t)
+	sendBytewise(t, v.dial(t), upgrade[:60], "X-Slow: a\r\n")
+	v.checkHealthy(t)
 }
 
-// Documents and variables that subscriptions hold do not add up to gigabytes.
-func bulkySubscriptions(t *testing.T, binary string) {
+// largeSubscriptions opens many subscriptions with long documents. The documents and variables that
+// the server keeps must not add up to gigabytes.
+func largeSubscriptions(t *testing.T, binary string) {
 	v := newVictim(t, binary, "ORDERGRAPH_MAX_SOCKET_SUBSCRIPTIONS=1000")
-	conn := v.upgraded(t)
-	if err := conn.SetDeadline(time.Now().Add(3 * cutBy)); err != nil {
+	conn := v.dialWebSocket(t)
+	if err := conn.SetDeadline(time.Now().Add(3 * closeLimit)); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		_, err := io.WriteString(conn, hello)
+		_, err := io.WriteString(conn, initMessage)
 		for i := 0; i < 500 && err == nil; i++ {
 			document := fmt.Sprintf("subscription S%d { orderStatusChanged { %s } }", i, strings.Repeat("id ", 1900))
-			_, err = io.WriteString(conn, masked(wholeText, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":%q}}`, i, document)))
+			_, err = io.WriteString(conn, maskedFrame(textFrame, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":%q}}`, i, document)))
 		}
 	}()
-	// There is room for some 20 of them. What the server has grown by is known when it has looked
-	// at the others, too.
-	said, part := "", make([]byte, 64<<10)
-	for strings.Count(said, `"type":"error"`) < 450 {
+	// About 20 subscriptions fit. Read until the server has processed the rest, so that its memory
+	// growth is complete.
+	received, part := "", make([]byte, 64<<10)
+	for strings.Count(received, `"type":"error"`) < 450 {
 		n, err := conn.Read(part)
 		if err != nil {
-			t.Fatalf("%v, after %d refusals", err, strings.Count(said, `"type":"error"`))
+			t.Fatalf("the connection failed with %v after %d errors, want 450", err, strings.Count(received, `"type":"error"`))
 		}
-		said += string(part[:n])
+		received += string(part[:n])
 	}
-	v.well(t)
+	v.checkHealthy(t)
 }

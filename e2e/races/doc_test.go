@@ -1,6 +1,6 @@
-// Package races_test puts the server under what happens to it in production: faults of DynamoDB,
-// lost replies, impatient clients and many of them at once. Whatever happens, the table stays
-// consistent and each request is done once.
+// Package races_test runs the server under production conditions: faults of DynamoDB, lost
+// responses, impatient clients and many concurrent requests. The table must stay consistent, and
+// each request must be executed once.
 package races_test
 
 import (
@@ -12,6 +12,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(3, 30) // each history has a table of its own
+	longtest.Checks(3, 30) // each history creates a table
 	os.Exit(dynamolocal.Main(m))
 }

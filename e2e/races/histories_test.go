@@ -18,25 +18,25 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// answered is a mutation that was sent, and what came back.
-type answered struct {
+// sentMutation is a mutation with its response.
+type sentMutation struct {
 	shoptest.Mutation
-	answer shoptest.Answer
+	response shoptest.Response
 }
 
-// histories makes what 2 to 4 clients do, each up to 40 mutations. A list of lists is longer than a
-// list: rapid's are mostly short.
+// histories generates the steps of 2 to 4 clients, each with up to 40 mutations. It concatenates
+// short lists, because rapid rarely generates long ones.
 func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
 	step := rapid.Custom(func(t *rapid.T) shoptest.Step {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") }
-		return shoptest.Steps{World: w, Int: pick}.Next(mix(pick), "own")
+		return shoptest.StepGenerator{Fixture: w, IntN: pick}.Next(drawMutation(pick), "own")
 	})
 	steps := rapid.Map(rapid.SliceOfN(rapid.SliceOfN(step, 0, 10), 4, 4), func(parts [][]shoptest.Step) []shoptest.Step { return slices.Concat(parts...) })
 	return rapid.SliceOfN(steps, 2, 4)
 }
 
-// Whatever several clients do at once: every change that was confirmed is in the table, none is
-// there that was not confirmed, and none is there twice.
+// Several clients send random mutations concurrently. Then every confirmed change is in the table
+// exactly once, and no unconfirmed change is in the table.
 func TestHistories(t *testing.T) {
 	w := shoptest.World{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
@@ -51,7 +51,7 @@ func TestHistories(t *testing.T) {
 			}()
 			storetest.Load(t, store, book)
 			url := shoptest.Serve(t, store, io.Discard)
-			log := play(rt, url, clients)
+			log := runClients(rt, url, clients)
 			steps += len(log)
 			audited := storetest.Clean(rt, db, table, 1)
 			changes += checkVersions(rt, audited, log)
@@ -59,44 +59,44 @@ func TestHistories(t *testing.T) {
 			checkPrices(rt, audited, log, w)
 			orders += len(audited.Orders)
 		})
-		t.Logf("%d mutations were sent, %d changes were done, %d of them new orders", steps, changes, orders)
+		t.Logf("%d mutations sent, %d changes made, %d of them new orders", steps, changes, orders)
 	})
 }
 
-// play lets each client take its steps, all clients at once, and returns what was answered.
-func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
-	c, memory := shoptest.NewClient(), shoptest.NewMemory()
+// runClients executes the steps of all clients concurrently and returns the responses.
+func runClients(t *rapid.T, url string, clients [][]shoptest.Step) []sentMutation {
+	c, memory := shoptest.NewClient(), shoptest.NewClientState()
 	defer c.HTTP.CloseIdleConnections()
-	logs := make([][]answered, len(clients))
+	logs := make([][]sentMutation, len(clients))
 	var wg sync.WaitGroup
 	for i, steps := range clients {
 		wg.Go(func() {
 			for j, step := range steps {
-				m := memory.Now(step)
+				m := memory.Mutation(step)
 				if m.Key() == "own" {
 					m.Input["idempotencyKey"] = fmt.Sprintf("client-%d-step-%d", i, j)
 				}
 				times := 1
-				if step.Twice && m.Key() != "" {
+				if step.SendTwice && m.Key() != "" {
 					times = 2
 				}
-				// What is sent twice is sent twice at once.
-				answers := make([]answered, times)
-				var twins sync.WaitGroup
+				// The copies of a repeated mutation are sent concurrently.
+				answers := make([]sentMutation, times)
+				var copies sync.WaitGroup
 				for n := range answers {
-					twins.Go(func() {
+					copies.Go(func() {
 						a, err := c.Send(context.Background(), url, m)
 						if err != nil {
 							t.Errorf("%s %v: %v", m.Field, m.Input, err)
-							a.Refusals = []string{"FAULT"}
+							a.UserErrorCodes = []string{"FAULT"}
 						}
-						memory.Learn(m, a)
-						answers[n] = answered{m, a}
+						memory.Update(m, a)
+						answers[n] = sentMutation{m, a}
 					})
 				}
-				twins.Wait()
-				if last := answers[times-1].answer; answers[0].answer.Done() && last.Done() && answers[0].answer.String() != last.String() {
-					t.Errorf("%s %v has two answers: %v, %v", m.Field, m.Input, answers[0].answer, last)
+				copies.Wait()
+				if last := answers[times-1].response; answers[0].response.Succeeded() && last.Succeeded() && answers[0].response.String() != last.String() {
+					t.Errorf("%s %v has two different responses: %v, %v", m.Field, m.Input, answers[0].response, last)
 				}
 				logs[i] = append(logs[i], answers...)
 			}
@@ -106,7 +106,7 @@ func play(t *rapid.T, url string, clients [][]shoptest.Step) []answered {
 	return slices.Concat(logs...)
 }
 
-// recordOf finds the record that an answer told of.
+// recordOf returns the record of a subject: see shoptest.RecordName.
 func recordOf(a *storetest.Audited, subject string) storetest.Record {
 	words := strings.Fields(subject)
 	prefix := map[string]string{"customer": "CUSTOMER#", "order": "ORDER#", "product": "PRODUCT#", "warehouse": "WAREHOUSE#", "employee": "EMPLOYEE#", "inventoryLevel": "PRODUCT#"}[words[0]]
@@ -117,83 +117,83 @@ func recordOf(a *storetest.Audited, subject string) storetest.Record {
 	return a.Records[storetest.Key{PK: prefix + words[1], SK: sk}]
 }
 
-// checkVersions checks that the versions of each record are those that answers told of, one after
-// the other: each change that was confirmed has made one, and no other has been made. It tells how
-// many changes there were. Inventory levels go by checkStock, as shipping changes them as well.
-func checkVersions(t *rapid.T, a *storetest.Audited, log []answered) int {
-	told, n := map[string]map[int]bool{}, 0
+// checkVersions verifies that each version of a record was returned in a response. So each
+// confirmed change made one version, and there were no other changes. It returns the number of
+// changes. checkStock verifies inventory levels, because shipping changes them, too.
+func checkVersions(t *rapid.T, a *storetest.Audited, log []sentMutation) int {
+	returned, n := map[string]map[int]bool{}, 0
 	for _, e := range log {
-		if !e.answer.Done() {
+		if !e.response.Succeeded() {
 			continue
 		}
-		r := e.answer.Record()
-		subject := shoptest.Subject(e.Field, e.Input, r)
-		if told[subject] == nil {
-			told[subject] = map[int]bool{}
+		r := e.response.Record()
+		subject := shoptest.RecordName(e.Field, e.Input, r)
+		if returned[subject] == nil {
+			returned[subject] = map[int]bool{}
 		}
-		if !told[subject][r.Version] {
+		if !returned[subject][r.Version] {
 			n++
 		}
-		told[subject][r.Version] = true
+		returned[subject][r.Version] = true
 	}
-	for subject, versions := range told {
+	for subject, versions := range returned {
 		r := recordOf(a, subject)
 		if r == nil {
-			t.Errorf("%s was answered, and is not there", subject)
+			t.Errorf("a response returned %s, but it does not exist", subject)
 			continue
 		}
 		last := r.Int("version")
 		for v := range versions {
 			if v > last {
-				t.Errorf("%s: version %d was answered, it has %d", subject, v, last)
+				t.Errorf("%s: a response returned version %d, but the record has version %d", subject, v, last)
 			}
 		}
 		if strings.HasPrefix(subject, "inventoryLevel") {
 			continue
 		}
-		// Of the records that were there before, nobody was told version 1.
+		// No response returned version 1 of the records of the fixture.
 		for v := 2; v <= last; v++ {
 			if !versions[v] {
-				t.Errorf("%s has version %d, and nobody was told of version %d", subject, last, v)
+				t.Errorf("%s has version %d, but no response returned version %d", subject, last, v)
 			}
 		}
 	}
 	for _, id := range a.Orders {
-		if !told["order "+id][1] {
-			t.Errorf("order %s is there, and nobody was told that it was placed", id)
+		if !returned["order "+id][1] {
+			t.Errorf("order %s exists, but no response returned it as placed", id)
 		}
 	}
 	return n
 }
 
-// levelChange is what is known of one version of an inventory level.
+// levelChange is the known state of one version of an inventory level.
 type levelChange struct {
 	quantity, delta int
 	adjusted        bool
 }
 
-// checkStock plays back what was answered about each inventory level. Shipments leave gaps in its
-// versions, and what they took is what the orders say that were shipped from there.
-func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
+// checkStock replays the responses about each inventory level. Shipments make versions that no
+// response returns. The shipped orders determine their quantities.
+func checkStock(t *rapid.T, a *storetest.Audited, log []sentMutation, w shoptest.World) {
 	known, shipped := map[string]map[int]levelChange{}, map[string][]int{}
 	for i := range w.Products {
 		for j := range w.Warehouses {
 			known[fmt.Sprintf("inventoryLevel p%d w%d", i, j)] = map[int]levelChange{1: {quantity: w.Stock}}
 		}
 	}
-	gone, set := map[string]bool{}, map[string]bool{}
+	shippedOrders, set := map[string]bool{}, map[string]bool{}
 	for _, e := range log {
-		r := e.answer.Record()
+		r := e.response.Record()
 		switch {
-		case !e.answer.Done():
-		case e.Field == "shipOrder" && !gone[r.ID]:
-			gone[r.ID] = true
+		case !e.response.Succeeded():
+		case e.Field == "shipOrder" && !shippedOrders[r.ID]:
+			shippedOrders[r.ID] = true
 			for _, item := range r.Items.Nodes {
 				level := fmt.Sprintf("inventoryLevel %s %s", item.ProductID, e.Input["warehouseId"])
 				shipped[level] = append(shipped[level], item.Quantity)
 			}
 		case e.Field == "adjustInventory" || e.Field == "setInventoryLevel":
-			level := shoptest.Subject(e.Field, e.Input, r)
+			level := shoptest.RecordName(e.Field, e.Input, r)
 			if known[level] == nil {
 				known[level] = map[int]levelChange{0: {}}
 			}
@@ -205,7 +205,7 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 			}
 			before, twice := known[level][r.Version]
 			if twice && before.quantity != c.quantity {
-				t.Errorf("%s: version %d was answered with %d and with %d pieces", level, r.Version, before.quantity, c.quantity)
+				t.Errorf("%s: responses returned version %d with %d and with %d pieces", level, r.Version, before.quantity, c.quantity)
 			}
 			if !before.adjusted {
 				known[level][r.Version] = c
@@ -215,7 +215,7 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 	for level, versions := range known {
 		r := recordOf(a, level)
 		if r == nil {
-			t.Errorf("%s was answered, and is not there", level)
+			t.Errorf("a response returned %s, but it does not exist", level)
 			continue
 		}
 		var order []int
@@ -234,37 +234,38 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.Wor
 			sum += c.delta
 			before := versions[order[i-1]]
 			if c.adjusted && v == order[i-1]+1 && c.quantity != before.quantity+c.delta {
-				t.Errorf("%s: %d pieces and then %+d makes %d", level, before.quantity, c.delta, c.quantity)
+				t.Errorf("%s: %d pieces adjusted by %+d became %d", level, before.quantity, c.delta, c.quantity)
 			}
 		}
 		for _, n := range shipped[level] {
 			sum -= n
 			changes++
 		}
-		// Setting a level to what it has makes no version, so that what was set cannot be counted.
+		// Setting a level to its current quantity makes no version, so the number of versions is not
+		// known.
 		if !set[level] && (r.Int("quantity") != sum || r.Int("version") != order[0]+changes) {
-			t.Errorf("%s: %d pieces in version %d, what was answered makes %d in version %d", level, r.Int("quantity"), r.Int("version"), sum, order[0]+changes)
+			t.Errorf("%s has %d pieces in version %d, but the responses add up to %d in version %d", level, r.Int("quantity"), r.Int("version"), sum, order[0]+changes)
 		}
 		if set[level] && r.Int("version") > order[0]+changes {
-			t.Errorf("%s: version %d, what was answered makes %d at most", level, r.Int("version"), order[0]+changes)
+			t.Errorf("%s has version %d, but the responses allow at most %d", level, r.Int("version"), order[0]+changes)
 		}
 	}
 }
 
-// checkPrices checks that nobody pays a price that a product never had.
-func checkPrices(t *rapid.T, a *storetest.Audited, log []answered, w shoptest.World) {
+// checkPrices verifies that each line item has a price that its product once had.
+func checkPrices(t *rapid.T, a *storetest.Audited, log []sentMutation, w shoptest.World) {
 	had := map[string]bool{}
 	for i := range w.Products {
 		had[fmt.Sprintf("p%d %d.50", i, i+1)] = true
 	}
 	for _, e := range log {
-		if price, ok := e.Input["unitPrice"].(map[string]any); ok && e.answer.Done() {
+		if price, ok := e.Input["unitPrice"].(map[string]any); ok && e.response.Succeeded() {
 			had[fmt.Sprintf("%v %v", e.Input["sku"], price["amount"])] = true
 		}
 	}
 	for k, r := range a.Records {
 		if sku, ok := strings.CutPrefix(k.SK, "ITEM#"); ok && !had[sku+" "+r.Number("price").FloatString(2)] {
-			t.Errorf("%s %s costs %s, which the product never did", k.PK, k.SK, r.Number("price").FloatString(2))
+			t.Errorf("%s %s costs %s, but the product never had that price", k.PK, k.SK, r.Number("price").FloatString(2))
 		}
 	}
 }

@@ -27,25 +27,25 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// deed is a change of a shop, done with a caller's key.
-type deed struct {
+// namedMutation is a mutation that a caller makes with an idempotency key.
+type namedMutation struct {
 	name string
-	do   func(ctx context.Context, s *dynamo.Store, caller change.Caller) (any, error)
+	run  func(ctx context.Context, s *dynamo.Store, caller change.Caller) (any, error)
 }
 
-// as makes a deed of a method of the store.
-func as[C, V any](name string, method func(*dynamo.Store, context.Context, change.Caller, C) (V, error), command C) deed {
-	return deed{name, func(ctx context.Context, s *dynamo.Store, caller change.Caller) (any, error) {
+// newMutation returns a mutation that calls a method of the Store.
+func newMutation[C, V any](name string, method func(*dynamo.Store, context.Context, change.Caller, C) (V, error), command C) namedMutation {
+	return namedMutation{name, func(ctx context.Context, s *dynamo.Store, caller change.Caller) (any, error) {
 		return method(s, ctx, caller, command)
 	}}
 }
 
-// prepared are the ids of the orders of a shop before deeds are done: pending, confirmed and
+// initialOrders has the IDs of the orders that the fixture contains: pending, confirmed and
 // shipped.
-type prepared struct{ pending, confirmed, shipped commerce.OrderID }
+type initialOrders struct{ pending, confirmed, shipped commerce.OrderID }
 
-// deeds are mutations of every kind, most of which have to do with the same few records.
-func deeds(t *testing.T, o prepared) []deed {
+// namedMutations returns mutations of every kind. Most of them use the same few records.
+func namedMutations(t *testing.T, o initialOrders) []namedMutation {
 	price, err := commerce.ParsePrice("7.77", "USD")
 	if err != nil {
 		t.Fatal(err)
@@ -54,41 +54,41 @@ func deeds(t *testing.T, o prepared) []deed {
 	lines := func(c commerce.CustomerID, lines ...commerce.OrderLine) commerce.NewOrder {
 		return commerce.NewOrder{CustomerID: c, Lines: lines}
 	}
-	move := func(name string, id commerce.OrderID, to commerce.Status, from commerce.WarehouseID) deed {
-		return as(name, (*dynamo.Store).MoveOrder, commerce.OrderMove{OrderID: id, To: to, WarehouseID: from, WithoutAddress: true})
+	move := func(name string, id commerce.OrderID, to commerce.Status, from commerce.WarehouseID) namedMutation {
+		return newMutation(name, (*dynamo.Store).MoveOrder, commerce.OrderMove{OrderID: id, To: to, WarehouseID: from, WithoutAddress: true})
 	}
-	item := func(name string, sku commerce.SKU, n int) deed {
-		return as(name, (*dynamo.Store).SetOrderItem, commerce.OrderItemChange{OrderID: o.pending, SKU: sku, Quantity: n})
+	item := func(name string, sku commerce.SKU, n int) namedMutation {
+		return newMutation(name, (*dynamo.Store).SetOrderItem, commerce.OrderItemChange{OrderID: o.pending, SKU: sku, Quantity: n})
 	}
-	address := func(name string, id commerce.OrderID) deed {
-		return as(name, (*dynamo.Store).UpdateShippingAddress, commerce.ShippingAddressChange{OrderID: id, ShippingAddress: commerce.Address{Recipient: name, Line1: "1", City: "C", CountryCode: "US"}})
+	address := func(name string, id commerce.OrderID) namedMutation {
+		return newMutation(name, (*dynamo.Store).UpdateShippingAddress, commerce.ShippingAddressChange{OrderID: id, ShippingAddress: commerce.Address{Recipient: name, Line1: "1", City: "C", CountryCode: "US"}})
 	}
-	set := func(name string, sku commerce.SKU, at commerce.WarehouseID, n int) deed {
-		return as(name, (*dynamo.Store).SetInventoryLevel, commerce.InventoryCount{SKU: sku, WarehouseID: at, Quantity: n})
+	set := func(name string, sku commerce.SKU, at commerce.WarehouseID, n int) namedMutation {
+		return newMutation(name, (*dynamo.Store).SetInventoryLevel, commerce.InventoryCount{SKU: sku, WarehouseID: at, Quantity: n})
 	}
-	adjust := func(name string, sku commerce.SKU, at commerce.WarehouseID, by int) deed {
-		return as(name, (*dynamo.Store).AdjustInventory, commerce.InventoryAdjustment{SKU: sku, WarehouseID: at, Delta: by})
+	adjust := func(name string, sku commerce.SKU, at commerce.WarehouseID, by int) namedMutation {
+		return newMutation(name, (*dynamo.Store).AdjustInventory, commerce.InventoryAdjustment{SKU: sku, WarehouseID: at, Delta: by})
 	}
-	hire := func(name string, at commerce.WarehouseID) deed {
-		return as(name, (*dynamo.Store).HireEmployee, commerce.Employee{ID: "e9", Name: name, JobTitle: "Clerk", HireDate: "2025-01-02", WarehouseID: at})
+	hire := func(name string, at commerce.WarehouseID) namedMutation {
+		return newMutation(name, (*dynamo.Store).HireEmployee, commerce.Employee{ID: "e9", Name: name, JobTitle: "Clerk", HireDate: "2025-01-02", WarehouseID: at})
 	}
 	product := (*dynamo.Store).UpdateProduct
 	nowhere := commerce.WarehouseID("")
 	there := commerce.WarehouseID("w1")
-	return []deed{
-		as("createCustomer c9", (*dynamo.Store).CreateCustomer, commerce.Customer{ID: "c9", Name: "Nine", Email: "wanted@example.com", AccountRepID: "e0"}),
-		as("createCustomer", (*dynamo.Store).CreateCustomer, commerce.Customer{Name: "New", Email: "Wanted@example.com"}),
-		as("updateCustomer c1 name", customer, commerce.CustomerChange{ID: "c1", Name: new("One")}),
-		as("updateCustomer c1 email", customer, commerce.CustomerChange{ID: "c1", Email: new("wanted@example.com")}),
-		as("updateCustomer c1 other email", customer, commerce.CustomerChange{ID: "c1", Email: new("other@example.com")}),
-		as("updateCustomer c0 email", customer, commerce.CustomerChange{ID: "c0", Email: new("wanted@example.com")}),
-		as("updateCustomer c0 phones", customer, commerce.CustomerChange{ID: "c0", PhoneNumbers: &[]string{"1"}}),
-		as("assignAccountRep c1", (*dynamo.Store).AssignAccountRep, commerce.AccountRepChange{CustomerID: "c1", EmployeeID: "e0"}),
-		as("assignAccountRep c1 nobody", (*dynamo.Store).AssignAccountRep, commerce.AccountRepChange{CustomerID: "c1"}),
-		as("assignAccountRep c0", (*dynamo.Store).AssignAccountRep, commerce.AccountRepChange{CustomerID: "c0", EmployeeID: "e0"}),
-		as("placeOrder", order, lines("c1", commerce.OrderLine{SKU: "p0", Quantity: 2}, commerce.OrderLine{SKU: "p1", Quantity: 1})),
-		as("placeOrder all", order, lines("c0", commerce.OrderLine{SKU: "p0", Quantity: 14})),
-		as("placeOrder some", order, lines("c1", commerce.OrderLine{SKU: "p0", Quantity: 9}, commerce.OrderLine{SKU: "p2", Quantity: 1})),
+	return []namedMutation{
+		newMutation("createCustomer c9", (*dynamo.Store).CreateCustomer, commerce.Customer{ID: "c9", Name: "Nine", Email: "wanted@example.com", AccountRepID: "e0"}),
+		newMutation("createCustomer", (*dynamo.Store).CreateCustomer, commerce.Customer{Name: "New", Email: "Wanted@example.com"}),
+		newMutation("updateCustomer c1 name", customer, commerce.CustomerChange{ID: "c1", Name: new("One")}),
+		newMutation("updateCustomer c1 email", customer, commerce.CustomerChange{ID: "c1", Email: new("wanted@example.com")}),
+		newMutation("updateCustomer c1 other email", customer, commerce.CustomerChange{ID: "c1", Email: new("other@example.com")}),
+		newMutation("updateCustomer c0 email", customer, commerce.CustomerChange{ID: "c0", Email: new("wanted@example.com")}),
+		newMutation("updateCustomer c0 phones", customer, commerce.CustomerChange{ID: "c0", PhoneNumbers: &[]string{"1"}}),
+		newMutation("assignAccountRep c1", (*dynamo.Store).AssignAccountRep, commerce.AccountRepChange{CustomerID: "c1", EmployeeID: "e0"}),
+		newMutation("assignAccountRep c1 nobody", (*dynamo.Store).AssignAccountRep, commerce.AccountRepChange{CustomerID: "c1"}),
+		newMutation("assignAccountRep c0", (*dynamo.Store).AssignAccountRep, commerce.AccountRepChange{CustomerID: "c0", EmployeeID: "e0"}),
+		newMutation("placeOrder", order, lines("c1", commerce.OrderLine{SKU: "p0", Quantity: 2}, commerce.OrderLine{SKU: "p1", Quantity: 1})),
+		newMutation("placeOrder all", order, lines("c0", commerce.OrderLine{SKU: "p0", Quantity: 14})),
+		newMutation("placeOrder some", order, lines("c1", commerce.OrderLine{SKU: "p0", Quantity: 9}, commerce.OrderLine{SKU: "p2", Quantity: 1})),
 		move("confirmOrder", o.pending, commerce.Confirmed, ""),
 		move("cancelOrder pending", o.pending, commerce.Cancelled, ""),
 		move("cancelOrder confirmed", o.confirmed, commerce.Cancelled, ""),
@@ -98,35 +98,36 @@ func deeds(t *testing.T, o prepared) []deed {
 		item("setOrderItem p0 3", "p0", 3), item("setOrderItem p0 1", "p0", 1), item("setOrderItem p1 17", "p1", 17), item("setOrderItem p2 1", "p2", 1),
 		item("removeOrderItem p0", "p0", 0), item("removeOrderItem p1", "p1", 0),
 		address("updateShippingAddress pending", o.pending), address("updateShippingAddress confirmed", o.confirmed),
-		as("createProduct", (*dynamo.Store).CreateProduct, commerce.Product{SKU: "p9", Name: "Nine", Category: "Things", UnitPrice: price}),
-		as("updateProduct p0 price", product, commerce.ProductChange{SKU: "p0", UnitPrice: &commerce.Price{Amount: price.Decimal()}}),
-		as("updateProduct p0 name", product, commerce.ProductChange{SKU: "p0", Name: new("Other")}),
-		as("updateProduct p2 price", product, commerce.ProductChange{SKU: "p2", UnitPrice: &commerce.Price{Amount: price.Decimal()}}),
-		as("createWarehouse", (*dynamo.Store).CreateWarehouse, commerce.Warehouse{ID: "w9", Name: "Nine"}),
+		newMutation("createProduct", (*dynamo.Store).CreateProduct, commerce.Product{SKU: "p9", Name: "Nine", Category: "Things", UnitPrice: price}),
+		newMutation("updateProduct p0 price", product, commerce.ProductChange{SKU: "p0", UnitPrice: &commerce.Price{Amount: price.Decimal()}}),
+		newMutation("updateProduct p0 name", product, commerce.ProductChange{SKU: "p0", Name: new("Other")}),
+		newMutation("updateProduct p2 price", product, commerce.ProductChange{SKU: "p2", UnitPrice: &commerce.Price{Amount: price.Decimal()}}),
+		newMutation("createWarehouse", (*dynamo.Store).CreateWarehouse, commerce.Warehouse{ID: "w9", Name: "Nine"}),
 		set("setInventoryLevel p0 12", "p0", "w0", 12), set("setInventoryLevel p0 4", "p0", "w0", 4), set("setInventoryLevel p3", "p3", "w1", 3),
 		adjust("adjustInventory p0 -3", "p0", "w0", -3), adjust("adjustInventory p0 -8", "p0", "w0", -8), adjust("adjustInventory p0 +5", "p0", "w0", 5), adjust("adjustInventory p3", "p3", "w1", 2),
 		hire("hireEmployee w0", "w0"), hire("hireEmployee", ""),
-		as("updateEmployee name", employee, commerce.EmployeeChange{ID: "e1", Name: new("One")}),
-		as("updateEmployee no warehouse", employee, commerce.EmployeeChange{ID: "e1", WarehouseID: &nowhere}),
-		as("updateEmployee title", employee, commerce.EmployeeChange{ID: "e1", JobTitle: new("Driver")}),
-		as("updateEmployee w1", employee, commerce.EmployeeChange{ID: "e0", WarehouseID: &there}),
+		newMutation("updateEmployee name", employee, commerce.EmployeeChange{ID: "e1", Name: new("One")}),
+		newMutation("updateEmployee no warehouse", employee, commerce.EmployeeChange{ID: "e1", WarehouseID: &nowhere}),
+		newMutation("updateEmployee title", employee, commerce.EmployeeChange{ID: "e1", JobTitle: new("Driver")}),
+		newMutation("updateEmployee w1", employee, commerce.EmployeeChange{ID: "e0", WarehouseID: &there}),
 	}
 }
 
-// workshop makes shops that are all alike, to the last id.
-type workshop struct {
-	db      *dynamodb.Client
-	records []types.WriteRequest
-	orders  prepared
-	known   map[string]bool
-	now     time.Time
+// fixtureCopier creates tables with equal records, including all IDs.
+type fixtureCopier struct {
+	db       *dynamodb.Client
+	records  []types.WriteRequest
+	orders   initialOrders
+	knownIDs map[string]bool
+	now      time.Time
 }
 
-// newWorkshop makes shops whose pending order has 2 lines and so many more.
-func newWorkshop(t *testing.T, db *dynamodb.Client, more int) *workshop {
+// newFixtureCopier returns a fixtureCopier. The fixture's pending order has 2 line items plus the
+// given number.
+func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopier {
 	t.Helper()
 	db = storetest.Undated(db)
-	w := &workshop{db: db, known: map[string]bool{}, now: time.Now()}
+	w := &fixtureCopier{db: db, knownIDs: map[string]bool{}, now: time.Now()}
 	table := storetest.TableName()
 	entropy := rand.NewChaCha8([32]byte{1})
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Clock: func() time.Time { return w.now }, Entropy: entropy})
@@ -156,15 +157,16 @@ func newWorkshop(t *testing.T, db *dynamodb.Client, more int) *workshop {
 	}
 	for k, r := range storetest.Clean(t, db, table, 1).Records {
 		w.records = append(w.records, types.WriteRequest{PutRequest: &types.PutRequest{Item: r}})
-		for _, id := range ulids.FindAllString(k.PK+k.SK, -1) {
-			w.known[id] = true
+		for _, id := range ulidPattern.FindAllString(k.PK+k.SK, -1) {
+			w.knownIDs[id] = true
 		}
 	}
 	return w
 }
 
-// shop makes a new one. The requests of its store pass through choose.
-func (w *workshop) shop(t *testing.T, choose faults.Chooser) (failing, clean *dynamo.Store, table string) {
+// newCopy creates a table. The requests of the Store failing meet the faults of choose; clean
+// has no faults.
+func (w *fixtureCopier) newCopy(t *testing.T, choose faults.Chooser) (failing, clean *dynamo.Store, table string) {
 	t.Helper()
 	table = storetest.TableName()
 	clean = storetest.NewTable(t, w.db, w.options(table, 2))
@@ -173,26 +175,26 @@ func (w *workshop) shop(t *testing.T, choose faults.Chooser) (failing, clean *dy
 			t.Fatal(err)
 		}
 	}
-	between, _ := faults.Between(w.db, choose)
-	failing, err := dynamo.New(between, w.options(table, 3))
+	faulty, _ := faults.Between(w.db, choose)
+	failing, err := dynamo.New(faulty, w.options(table, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return failing, clean, table
 }
 
-// options are those of a store whose time stands still, and which makes other ids than those of
-// other seeds.
-func (w *workshop) options(table string, seed byte) dynamo.Options {
+// options returns the options of a Store with a fixed time. Stores with different seeds generate
+// different IDs.
+func (w *fixtureCopier) options(table string, seed byte) dynamo.Options {
 	return dynamo.Options{Table: table, Clock: func() time.Time { return w.now }, Entropy: rand.NewChaCha8([32]byte{seed})}
 }
 
-var ulids = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
+var ulidPattern = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
 
-// text is what a shop holds and what was answered, without the ids that were made meanwhile. These
-// decide where an order is counted, so the counts are left out. The audit has compared them with
-// the orders.
-func (w *workshop) text(a *storetest.Audited, answers ...string) string {
+// snapshot formats the responses and the records of a table. It replaces new IDs, and omits the
+// order counts, because the ID of an order determines its part of the counts. The audit has
+// compared the counts with the orders.
+func (w *fixtureCopier) snapshot(a *storetest.Audited, answers ...string) string {
 	lines := slices.Clone(answers)
 	for k, r := range a.Records {
 		if k.PK == string(model.OrderCounts.PK) || strings.HasPrefix(k.SK, string(model.EmployeeOrderCount.SK)) {
@@ -201,8 +203,8 @@ func (w *workshop) text(a *storetest.Audited, answers ...string) string {
 		lines = append(lines, k.PK+" "+k.SK+": "+r.String())
 	}
 	for i, line := range lines {
-		lines[i] = ulids.ReplaceAllStringFunc(line, func(id string) string {
-			if w.known[id] {
+		lines[i] = ulidPattern.ReplaceAllStringFunc(line, func(id string) string {
+			if w.knownIDs[id] {
 				return id
 			}
 			return "NEW"
@@ -212,8 +214,8 @@ func (w *workshop) text(a *storetest.Audited, answers ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// told is what a caller is told.
-func told(v any, err error) string {
+// resultText formats the result that a caller receives.
+func resultText(v any, err error) string {
 	if err != nil && !commerce.IsRefusal(err) {
 		return "FAULT " + err.Error()
 	}
@@ -227,33 +229,33 @@ func told(v any, err error) string {
 	return string(text)
 }
 
-// everyPair lets TestSomebodyIsFaster try all pairs on both engines.
-var everyPair = flag.Bool("every-pair", false, "let every mutation come between every other")
+// everyPair makes TestConcurrentMutationCommitsFirst run all pairs on both engines.
+var everyPair = flag.Bool("every-pair", false, "run every mutation between the reads and the writes of every other mutation")
 
-// touched are the records that a deed reads or writes when it is done alone.
-func (w *workshop) touched(t *testing.T, d deed) map[storetest.Key]bool {
+// recordsOf returns the records that a mutation reads or writes.
+func (w *fixtureCopier) recordsOf(t *testing.T, d namedMutation) map[storetest.Key]bool {
 	t.Helper()
 	touched := map[storetest.Key]bool{}
-	store, _, _ := w.shop(t, func(r faults.Request) faults.Kind {
+	store, _, _ := w.newCopy(t, func(r faults.Request) faults.Kind {
 		var body any
 		if err := json.Unmarshal(r.Body, &body); err != nil {
 			t.Error(err)
 		}
-		collect(body, touched)
+		collectKeys(body, touched)
 		return faults.None
 	})
-	if _, err := d.do(t.Context(), store, change.Caller{Name: d.name}); err != nil {
+	if _, err := d.run(t.Context(), store, change.Caller{Name: d.name}); err != nil {
 		t.Errorf("%s: %v", d.name, err)
 	}
 	return touched
 }
 
-// collect finds the keys in a request.
-func collect(v any, into map[storetest.Key]bool) {
+// collectKeys adds the keys in a request to into.
+func collectKeys(v any, into map[storetest.Key]bool) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			collect(e, into)
+			collectKeys(e, into)
 		}
 	case map[string]any:
 		text := func(name string) string {
@@ -265,21 +267,21 @@ func collect(v any, into map[storetest.Key]bool) {
 			into[k] = true
 		}
 		for _, e := range v {
-			collect(e, into)
+			collectKeys(e, into)
 		}
 	}
 }
 
-// Somebody else's change comes between what a change has read and what it writes: the answer and
-// every record are as if that other change had been made before.
-func TestSomebodyIsFaster(t *testing.T) {
+// A concurrent change commits between the reads and the writes of a mutation. The response and
+// every record are as if that change had committed before the mutation.
+func TestConcurrentMutationCommitsFirst(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		w := newWorkshop(t, db, 0)
-		all := deeds(t, w.orders)
+		w := newFixtureCopier(t, db, 0)
+		all := namedMutations(t, w.orders)
 		touched := make([]map[storetest.Key]bool, len(all))
 		for i, d := range all {
-			touched[i] = w.touched(t, d)
+			touched[i] = w.recordsOf(t, d)
 		}
 		source := rand.New(rand.NewPCG(3, 3))
 		pairs, oneOf := 0, longtest.Size(40, 20)
@@ -297,21 +299,21 @@ func TestSomebodyIsFaster(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d pairs of changes", pairs)
+		t.Logf("%d pairs of mutations", pairs)
 		if pairs < 400/oneOf {
-			t.Errorf("%d pairs of changes: the test is weaker than it says", pairs)
+			t.Errorf("only %d pairs of mutations interfered: the test covers too little", pairs)
 		}
 	})
 }
 
-// The same with an order that is a line too large to carry its items itself, with which its records
-// change their form.
-func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
+// The same as TestConcurrentMutationCommitsFirst, with an order that has one item too many to embed
+// its items. Adding or removing a line item changes the form of its records.
+func TestConcurrentMutationCommitsFirstWithLargeOrder(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		w := newWorkshop(t, db, 24)
-		var all []deed
-		for _, d := range deeds(t, w.orders) {
+		w := newFixtureCopier(t, db, 24)
+		var all []namedMutation
+		for _, d := range namedMutations(t, w.orders) {
 			if strings.Contains(d.name, "OrderItem") || strings.Contains(d.name, "pending") || d.name == "confirmOrder" || d.name == "placeOrder" {
 				all = append(all, d)
 			}
@@ -327,39 +329,40 @@ func TestSomebodyIsFasterWithALargeOrder(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%d pairs of changes", pairs)
+		t.Logf("%d pairs of mutations", pairs)
 		if pairs < len(all)/2 {
-			t.Errorf("%d pairs of changes: the test is weaker than it says", pairs)
+			t.Errorf("only %d pairs of mutations interfered: the test covers too little", pairs)
 		}
 	})
 }
 
-// interfere does mine with other in between, and checks that it is as if other had been done first.
-// It reports whether there was an in between: a change that is refused at once writes nothing.
-func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
+// interfere executes mine, with other between the reads and writes of mine. It verifies that the
+// result is the same as when other runs first. It returns false if mine writes nothing, because it
+// was refused after its reads.
+func (w *fixtureCopier) interfere(t *testing.T, mine, other namedMutation) bool {
 	t.Helper()
-	me, they := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, change.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
+	caller, otherCaller := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}, change.Caller{ID: "they", Name: "they", IdempotencyKey: "theirs"}
 	var clean *dynamo.Store
-	theirs := ""
-	failing, clean, shop := w.shop(t, func(r faults.Request) faults.Kind {
-		if r.Writes() && theirs == "" {
-			theirs = told(other.do(t.Context(), clean, they))
+	otherResult := ""
+	failing, clean, racedTable := w.newCopy(t, func(r faults.Request) faults.Kind {
+		if r.Writes() && otherResult == "" {
+			otherResult = resultText(other.run(t.Context(), clean, otherCaller))
 		}
 		return faults.None
 	})
-	got := told(mine.do(t.Context(), failing, me))
-	if theirs == "" {
+	got := resultText(mine.run(t.Context(), failing, caller))
+	if otherResult == "" {
 		return false
 	}
-	raced := w.text(storetest.Clean(t, w.db, shop, 1), "they: "+theirs, "I: "+got)
+	raced := w.snapshot(storetest.Clean(t, w.db, racedTable, 1), "they: "+otherResult, "I: "+got)
 
-	_, calm, second := w.shop(t, func(faults.Request) faults.Kind { return faults.None })
-	theirs = told(other.do(t.Context(), calm, they))
-	got = told(mine.do(t.Context(), calm, me))
-	if want := w.text(storetest.Clean(t, w.db, second, 1), "they: "+theirs, "I: "+got); raced != want {
-		t.Errorf("%s, with %s in between:\n%s", mine.name, other.name, difference(want, raced))
+	_, sequential, sequentialTable := w.newCopy(t, func(faults.Request) faults.Kind { return faults.None })
+	otherResult = resultText(other.run(t.Context(), sequential, otherCaller))
+	got = resultText(mine.run(t.Context(), sequential, caller))
+	if want := w.snapshot(storetest.Clean(t, w.db, sequentialTable, 1), "they: "+otherResult, "I: "+got); raced != want {
+		t.Errorf("%s, interrupted by %s:\n%s", mine.name, other.name, diffLines(want, raced))
 	}
-	for _, name := range []string{shop, second} {
+	for _, name := range []string{racedTable, sequentialTable} {
 		if _, err := w.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 			t.Error(err)
 		}
@@ -367,9 +370,9 @@ func (w *workshop) interfere(t *testing.T, mine, other deed) bool {
 	return true
 }
 
-// difference are the lines in which two texts differ.
-func difference(want, have string) string {
-	a, b := strings.Split(want, "\n"), strings.Split(have, "\n")
+// diffLines returns the lines in which two texts differ.
+func diffLines(want, got string) string {
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	var out []string
 	for _, line := range a {
 		if !slices.Contains(b, line) {
@@ -378,63 +381,64 @@ func difference(want, have string) string {
 	}
 	for _, line := range b {
 		if !slices.Contains(a, line) {
-			out = append(out, "  have "+line)
+			out = append(out, "  got  "+line)
 		}
 	}
 	return strings.Join(out, "\n")
 }
 
-// The same request under the same key comes in between: both callers get one answer, and it is done
-// once. By default DynamoDB Local gets every fourth mutation.
-func TestATwinIsFaster(t *testing.T) {
+// A copy of a request with the same idempotency key commits first. Both callers get the same
+// response, and the mutation is executed once. By default DynamoDB Local runs every fourth
+// mutation.
+func TestRepeatedRequestCommitsFirst(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		w := newWorkshop(t, db, 0)
-		for i, d := range deeds(t, w.orders) {
+		w := newFixtureCopier(t, db, 0)
+		for i, d := range namedMutations(t, w.orders) {
 			if i%longtest.Size(3, 1) > 0 || !storetest.Every(t, 4, i) {
 				continue
 			}
 			caller := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}
 			var clean *dynamo.Store
 			first := ""
-			failing, clean, table := w.shop(t, func(r faults.Request) faults.Kind {
+			failing, clean, table := w.newCopy(t, func(r faults.Request) faults.Kind {
 				if r.Writes() && first == "" {
-					first = told(d.do(t.Context(), clean, caller))
+					first = resultText(d.run(t.Context(), clean, caller))
 				}
 				return faults.None
 			})
-			if second := told(d.do(t.Context(), failing, caller)); second != first || first == "" {
-				t.Errorf("%s: the answers are\n%s\n%s", d.name, first, second)
+			if second := resultText(d.run(t.Context(), failing, caller)); second != first || first == "" {
+				t.Errorf("%s: the responses differ:\n%s\n%s", d.name, first, second)
 			}
-			if third := told(d.do(t.Context(), failing, caller)); third != first {
-				t.Errorf("%s: the answers are\n%s, and later\n%s", d.name, first, third)
+			if third := resultText(d.run(t.Context(), failing, caller)); third != first {
+				t.Errorf("%s: a later response differs:\n%s\n%s", d.name, first, third)
 			}
-			raced := w.text(storetest.Clean(t, db, table, 1))
-			_, calm, once := w.shop(t, func(faults.Request) faults.Kind { return faults.None })
-			if _, err := d.do(t.Context(), calm, caller); err != nil {
+			raced := w.snapshot(storetest.Clean(t, db, table, 1))
+			_, sequential, once := w.newCopy(t, func(faults.Request) faults.Kind { return faults.None })
+			if _, err := d.run(t.Context(), sequential, caller); err != nil {
 				t.Errorf("%s: %v", d.name, err)
 			}
-			if want := w.text(storetest.Clean(t, db, once, 1)); raced != want {
-				t.Errorf("%s twice:\n%s", d.name, difference(want, raced))
+			if want := w.snapshot(storetest.Clean(t, db, once, 1)); raced != want {
+				t.Errorf("%s twice:\n%s", d.name, diffLines(want, raced))
 			}
 		}
 	})
 }
 
-// Somebody else's changes keep coming between: when the request's time is over it is UNAVAILABLE,
-// and nothing of it is written.
-func TestSomebodyIsAlwaysFaster(t *testing.T) {
+// Other changes keep committing first. When the request's deadline passes, the request fails with
+// ErrUnavailable and writes nothing.
+func TestConcurrentMutationsAlwaysCommitFirst(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		w := newWorkshop(t, db, 0)
+		w := newFixtureCopier(t, db, 0)
 		var clean *dynamo.Store
 		n := 0
-		ctx := shoptest.NewDeadline(t.Context())
-		failing, clean, shop := w.shop(t, func(r faults.Request) faults.Kind {
+		ctx := shoptest.NewManualDeadline(t.Context())
+		failing, clean, tableName := w.newCopy(t, func(r faults.Request) faults.Kind {
 			if !r.Writes() {
 				return faults.None
 			}
 			if n++; n == 5 {
-				ctx.Pass()
+				ctx.Expire()
 			}
 			name := fmt.Sprintf("Name %d", n)
 			if _, err := clean.UpdateCustomer(t.Context(), change.Caller{Name: "they"}, commerce.CustomerChange{ID: "c0", Name: &name}); err != nil {
@@ -447,9 +451,9 @@ func TestSomebodyIsAlwaysFaster(t *testing.T) {
 		if !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("the error is %v, want ErrUnavailable", err)
 		}
-		a := storetest.Clean(t, db, shop, 1)
+		a := storetest.Clean(t, db, tableName, 1)
 		if c := a.Records[storetest.Key{PK: "CUSTOMER#c0", SK: "#METADATA"}]; c.Int("version") != 1+n || c.Text("name") != fmt.Sprintf("Name %d", n) || len(a.Answers) > 0 {
-			t.Errorf("the customer has version %d and the name %s after %d changes of others", c.Int("version"), c.Text("name"), n)
+			t.Errorf("the customer has version %d and the name %s after %d changes by another caller", c.Int("version"), c.Text("name"), n)
 		}
 	})
 }

@@ -18,29 +18,29 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// shop is a shop on a table whose engine can fail.
-type shop struct {
-	db    *dynamodb.Client
-	table string
-	url   string
-	fault *faults.Client
+// faultyServer is a server and a table whose engine can fail.
+type faultyServer struct {
+	db     *dynamodb.Client
+	table  string
+	url    string
+	faults *faults.Client
 }
 
-// open opens a shop in a new table.
-func open(t testing.TB, db *dynamodb.Client, w shoptest.World, choose faults.Chooser) shop {
+// newFaultyServer loads a fixture into a new table and starts a server.
+func newFaultyServer(t testing.TB, db *dynamodb.Client, w shoptest.World, choose faults.Chooser) faultyServer {
 	t.Helper()
-	s := shop{db: db, table: storetest.TableName()}
+	s := faultyServer{db: db, table: storetest.TableName()}
 	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: s.table}), w.Book(t))
-	s.url, s.fault = s.another(t, choose)
+	s.url, s.faults = s.startServer(t, choose)
 	return s
 }
 
-// another starts one more server on the shop's table.
-func (s shop) another(t testing.TB, choose faults.Chooser) (string, *faults.Client) {
+// startServer starts another server on the same table.
+func (s faultyServer) startServer(t testing.TB, choose faults.Chooser) (string, *faults.Client) {
 	t.Helper()
 	failing, between := faults.Between(s.db, choose)
-	// Reads that fail are the caller's to repeat: the SDK would wait for seconds. Writes are
-	// persistent all the same.
+	// Failed reads are repeated by the client, because the SDK would wait for seconds. Writes have
+	// their own retry options.
 	failing = dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = faults.OneAttempt() })
 	store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 	if err != nil {
@@ -49,20 +49,20 @@ func (s shop) another(t testing.TB, choose faults.Chooser) (string, *faults.Clie
 	return shoptest.Serve(t, store, io.Discard), between
 }
 
-// forgetful is a network between client and server that loses requests and replies.
-type forgetful struct {
+// lossyTransport is a network between client and server that loses requests and responses.
+type lossyTransport struct {
 	next   http.RoundTripper
 	mu     sync.Mutex
 	source *rand.Rand
 	lost   atomic.Int64
 }
 
-func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f *lossyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	at := f.source.Float64()
 	f.mu.Unlock()
 	if at < 0.03 {
-		return nil, fmt.Errorf("the request is lost")
+		return nil, fmt.Errorf("the request was lost")
 	}
 	response, err := f.next.RoundTrip(r)
 	if err == nil && at < 0.1 {
@@ -70,23 +70,24 @@ func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.Body.Close()
 		f.lost.Add(1)
 		if err == nil {
-			err = fmt.Errorf("the reply is lost")
+			err = fmt.Errorf("the response was lost")
 		}
 		return nil, err
 	}
 	return response, err
 }
 
-// client is a client behind such a network.
-func client(seed uint64) (*shoptest.Client, *forgetful) {
+// newLossyClient returns a client with a lossyTransport.
+func newLossyClient(seed uint64) (*shoptest.Client, *lossyTransport) {
 	c := shoptest.NewClient()
-	f := &forgetful{next: c.HTTP.Transport, source: rand.New(rand.NewPCG(seed, 1))}
+	f := &lossyTransport{next: c.HTTP.Transport, source: rand.New(rand.NewPCG(seed, 1))}
 	c.HTTP.Transport = f
 	return c, f
 }
 
-// writeFaults and readFaults are rates at which a request in five or so fails. The SDK waits longer
-// each time that a write fails in a row; at these rates few wait for longer than 20 ms.
+// writeFaults and readFaults make about a quarter of the writes and a tenth of the reads fail. The
+// SDK waits longer after each failure of a write. At these rates it rarely waits for more than 20
+// ms.
 func writeFaults() faults.Rates {
 	return faults.Rates{
 		faults.Throughput: 0.02, faults.Throttling: 0.02, faults.Internal: 0.02, faults.Conflict: 0.04, faults.InProgress: 0.02, faults.Refused: 0.02,
@@ -101,15 +102,15 @@ func readFaults() faults.Rates {
 	}
 }
 
-// randomFaults are faults at those rates.
+// randomFaults returns a Chooser with these rates.
 func randomFaults(seed uint64) faults.Chooser {
 	return faults.Random(seed, writeFaults(), readFaults())
 }
 
-// attempts is how often a client sends a request: more than any needs.
+// attempts is the maximum number of attempts per request, more than any request needs.
 const attempts = 200
 
-// inParallel runs n tasks, so many at a time.
+// inParallel runs n tasks on a number of concurrent clients.
 func inParallel(n, clients int, task func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -123,47 +124,48 @@ func inParallel(n, clients int, task func(i int)) {
 	wg.Wait()
 }
 
-// Every request is sent until it is answered, and some of them twice at once: each makes one order.
+// Each request is repeated until it gets a response, and some are sent twice concurrently. Each
+// idempotency key creates one order.
 func TestOneOrderForEachKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		orders := longtest.Size(100, 150)
-		if !storetest.Embedded(t) { // where a transaction takes as long as the table is large
+		if !storetest.Embedded(t) { // the embedded store's transactions get slower as the table grows
 			orders = longtest.Size(orders, 1000)
 		}
-		s := open(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
-		c, network := client(7)
-		answers := make([]shoptest.Answer, orders)
-		var sent, twins atomic.Int64
-		send := func(m shoptest.Mutation) shoptest.Answer {
-			a, n, err := c.Insist(t.Context(), func() string { return s.url }, m, attempts)
+		s := newFaultyServer(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
+		c, network := newLossyClient(7)
+		answers := make([]shoptest.Response, orders)
+		var sent, doubled atomic.Int64
+		send := func(m shoptest.Mutation) shoptest.Response {
+			a, n, err := c.SendWithRetries(t.Context(), func() string { return s.url }, m, attempts)
 			sent.Add(int64(n))
 			if err != nil {
 				t.Errorf("%s: %v", m.Key(), err)
-			} else if !a.Done() {
+			} else if !a.Succeeded() {
 				t.Errorf("%s: %v", m.Key(), a)
 			}
 			return a
 		}
 		inParallel(orders, 16, func(i int) {
-			m := order(i, 1+i%4)
+			m := placeOrderMutation(i, 1+i%4)
 			if i%10 != 0 {
 				answers[i] = send(m)
 				return
 			}
-			twin := make(chan shoptest.Answer)
-			twins.Add(1)
-			go func() { twin <- send(m) }()
+			second := make(chan shoptest.Response)
+			doubled.Add(1)
+			go func() { second <- send(m) }()
 			answers[i] = send(m)
-			if other := <-twin; other.String() != answers[i].String() {
-				t.Errorf("%s: two answers: %v, %v", m.Key(), answers[i], other)
+			if other := <-second; other.String() != answers[i].String() {
+				t.Errorf("%s: two different responses: %v, %v", m.Key(), answers[i], other)
 			}
 		})
-		t.Logf("%d orders, %d of them sent twice at once, %d requests, %d replies lost on the way to the client; %v; %d transactions committed without a reply",
-			orders, twins.Load(), sent.Load(), network.lost.Load(), s.fault.Counts(), s.fault.LostCommits())
+		t.Logf("%d orders, %d of them sent twice concurrently, %d attempts, %d responses to the client lost; faults: %v; %d responses to committed transactions lost",
+			orders, doubled.Load(), sent.Load(), network.lost.Load(), s.faults.Counts(), s.faults.LostCommits())
 		for kind := range writeFaults() {
-			if s.fault.Counts()[kind] == 0 {
-				t.Errorf("no request met %s: the test is weaker than it says", kind)
+			if s.faults.Counts()[kind] == 0 {
+				t.Errorf("no request met %s: the test covers too little", kind)
 			}
 		}
 
@@ -173,29 +175,29 @@ func TestOneOrderForEachKey(t *testing.T) {
 		}
 		audited := storetest.Clean(t, db, s.table, 1)
 		if len(audited.Orders) != orders || len(ids) != orders || len(audited.Answers) != orders {
-			t.Errorf("%d orders in the table, %d in the answers, %d keys in the table, want %d of each", len(audited.Orders), len(ids), len(audited.Answers), orders)
+			t.Errorf("%d orders in the table, %d in the responses, %d idempotency keys in the table, want %d of each", len(audited.Orders), len(ids), len(audited.Answers), orders)
 		}
 		for _, id := range audited.Orders {
 			if !ids[id] {
-				t.Errorf("order %s is in the table, and no answer told of it", id)
+				t.Errorf("order %s is in the table, but no response returned it", id)
 			}
 		}
 
-		s.fault.Heal()
+		s.faults.Heal()
 		inParallel(orders/4, 16, func(i int) {
 			i *= 4
-			if again := send(order(i, 1+i%4)); again.String() != answers[i].String() {
-				t.Errorf("key %d: the first answer was %v, now it is %v", i, answers[i], again)
+			if again := send(placeOrderMutation(i, 1+i%4)); again.String() != answers[i].String() {
+				t.Errorf("key %d: the first response was %v, the repeated response is %v", i, answers[i], again)
 			}
 		})
 		if after := storetest.Clean(t, db, s.table, 1); len(after.Records) != len(audited.Records) {
-			t.Errorf("sending requests again made %d records of %d", len(after.Records), len(audited.Records))
+			t.Errorf("after repeating requests, the table has %d records, want %d", len(after.Records), len(audited.Records))
 		}
 	})
 }
 
-// order is the request for order i, of so many lines.
-func order(i, lines int) shoptest.Mutation {
+// placeOrderMutation returns the request for order i with a number of line items.
+func placeOrderMutation(i, lines int) shoptest.Mutation {
 	var items []map[string]any
 	for j := range lines {
 		items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", (i+3*j)%10), "quantity": 1 + (i+j)%3})

@@ -12,16 +12,16 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// faultless is an engine without faults.
-func faultless(faults.Request) faults.Kind { return faults.None }
+// noFaults is a Chooser without faults.
+func noFaults(faults.Request) faults.Kind { return faults.None }
 
-// rush sends n orders at once, each with a client of its own, in turn to each of the servers. It
-// returns how many were placed.
-func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) int {
+// placeConcurrently sends n orders concurrently, distributed over the servers. It returns the
+// number of placed orders.
+func placeConcurrently(t *testing.T, n int, urls []string, input func(i int) map[string]any) int {
 	t.Helper()
 	c := shoptest.NewClient()
 	t.Cleanup(c.HTTP.CloseIdleConnections)
-	answers := make([]shoptest.Answer, n)
+	answers := make([]shoptest.Response, n)
 	inParallel(n, n, func(i int) {
 		var err error
 		answers[i], err = c.Send(t.Context(), urls[i%len(urls)], shoptest.Mutation{Field: "placeOrder", Input: input(i)})
@@ -31,11 +31,11 @@ func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) 
 	})
 	placed := 0
 	for i, a := range answers {
-		if a.Done() {
+		if a.Succeeded() {
 			placed++
 			continue
 		}
-		for _, code := range a.Refusals {
+		for _, code := range a.UserErrorCodes {
 			if code != "INSUFFICIENT_STOCK" {
 				t.Errorf("order %d: %v", i, a)
 			}
@@ -44,9 +44,9 @@ func rush(t *testing.T, n int, urls []string, input func(i int) map[string]any) 
 	return placed
 }
 
-// onServers runs a test on both engines, each through one server and through two on one table. By
-// default DynamoDB Local gets two only.
-func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, urls []string)) {
+// forEachServerCount runs a test on both engines, with one server and with two servers on one
+// table. By default DynamoDB Local runs only with two servers.
+func forEachServerCount(t *testing.T, w shoptest.World, test func(t *testing.T, s faultyServer, urls []string)) {
 	for _, servers := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d", servers), func(t *testing.T) {
 			each := storetest.Each
@@ -54,10 +54,10 @@ func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, u
 				each = storetest.EachLong
 			}
 			each(t, func(t *testing.T, db *dynamodb.Client) {
-				s := open(t, db, w, faultless)
+				s := newFaultyServer(t, db, w, noFaults)
 				urls := []string{s.url}
 				for len(urls) < servers {
-					url, _ := s.another(t, faultless)
+					url, _ := s.startServer(t, noFaults)
 					urls = append(urls, url)
 				}
 				test(t, s, urls)
@@ -66,63 +66,63 @@ func onServers(t *testing.T, w shoptest.World, test func(t *testing.T, s shop, u
 	}
 }
 
-// Of 80 who want one of 50 pieces, 50 get one.
-func TestMoreBuyersThanPieces(t *testing.T) {
+// 80 clients each order one of 50 pieces. 50 orders are placed.
+func TestOversoldProduct(t *testing.T) {
 	const buyers, pieces = 80, 50
-	onServers(t, shoptest.World{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
-		placed := rush(t, buyers, urls, func(i int) map[string]any {
+	forEachServerCount(t, shoptest.World{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {
+		placed := placeConcurrently(t, buyers, urls, func(i int) map[string]any {
 			return map[string]any{"customerId": fmt.Sprintf("c%d", i%5), "items": []map[string]any{{"sku": "p0", "quantity": 1}}}
 		})
 		a := storetest.Clean(t, s.db, s.table, 1)
 		left := a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "#METADATA"}].Int("available")
 		if placed != pieces || len(a.Orders) != pieces || left != 0 {
-			t.Errorf("%d orders were answered, %d are in the table, %d pieces are left, want %d, %d and 0", placed, len(a.Orders), left, pieces, pieces)
+			t.Errorf("%d orders were placed, %d are in the table, %d pieces are left, want %d, %d and 0", placed, len(a.Orders), left, pieces, pieces)
 		}
 	})
 }
 
-// The same with one to three pieces of each of several products in one order: each gets all or
-// nothing, and those who got nothing would not have found everything.
-func TestMoreBuyersThanPiecesOfSeveralProducts(t *testing.T) {
+// Each client orders one to three pieces of several products. Each order gets all pieces or none.
+// No order is refused if all its pieces are available.
+func TestOversoldProducts(t *testing.T) {
 	const buyers, products = 80, 4
 	lines := func(i int) []map[string]any {
 		var items []map[string]any
 		for j := range 1 + i%3 {
 			items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", (i+j)%products), "quantity": 1 + (i/3+j)%3})
 		}
-		// Orders that lock their products in different orders are in each other's way.
+		// Half of the orders list their products in reverse order, so that transactions conflict.
 		if i%2 == 0 {
 			slices.Reverse(items)
 		}
 		return items
 	}
-	onServers(t, shoptest.World{Customers: 5, Products: products, Warehouses: 1, Stock: 50}, func(t *testing.T, s shop, urls []string) {
-		placed := rush(t, buyers, urls, func(i int) map[string]any {
+	forEachServerCount(t, shoptest.World{Customers: 5, Products: products, Warehouses: 1, Stock: 50}, func(t *testing.T, s faultyServer, urls []string) {
+		placed := placeConcurrently(t, buyers, urls, func(i int) map[string]any {
 			return map[string]any{"customerId": fmt.Sprintf("c%d", i%5), "items": lines(i)}
 		})
 		a := storetest.Clean(t, s.db, s.table, 1)
 		if len(a.Orders) != placed || placed == buyers {
-			t.Errorf("%d orders are in the table, %d were answered", len(a.Orders), placed)
+			t.Errorf("%d orders are in the table, %d were placed, want equal numbers and fewer than %d", len(a.Orders), placed, buyers)
 		}
-		// What is wanted is more than there is, so little is left of at least one product.
+		// The clients order more than is available, so few pieces are left of at least one product.
 		least := 50
 		for j := range products {
 			least = min(least, a.Records[storetest.Key{PK: fmt.Sprintf("PRODUCT#p%d", j), SK: "#METADATA"}].Int("available"))
 		}
 		if least > 2 {
-			t.Errorf("%d orders were refused, and %d pieces and more of every product are left", buyers-placed, least)
+			t.Errorf("%d orders were refused, but at least %d pieces of every product are left", buyers-placed, least)
 		}
 	})
 }
 
-// Twelve confirmed orders are shipped at once from a warehouse that has pieces for five of them:
-// five leave, and the others can still leave from another warehouse.
-func TestMoreShipmentsThanPieces(t *testing.T) {
+// Twelve confirmed orders are shipped concurrently from a warehouse with pieces for five. Five
+// orders are shipped, and the others can be shipped from another warehouse.
+func TestOversoldWarehouse(t *testing.T) {
 	const orders, pieces = 12, 5
-	onServers(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s shop, urls []string) {
+	forEachServerCount(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {
 		c := shoptest.NewClient()
 		t.Cleanup(c.HTTP.CloseIdleConnections)
-		send := func(i int, m shoptest.Mutation) shoptest.Answer {
+		send := func(i int, m shoptest.Mutation) shoptest.Response {
 			a, err := c.Send(t.Context(), urls[i%len(urls)], m)
 			if err != nil {
 				t.Errorf("%s %v: %v", m.Field, m.Input, err)
@@ -134,18 +134,19 @@ func TestMoreShipmentsThanPieces(t *testing.T) {
 			placed := send(i, shoptest.Mutation{Field: "placeOrder", Input: map[string]any{"customerId": fmt.Sprintf("c%d", i%2),
 				"items": []map[string]any{{"sku": "p0", "quantity": 1}, {"sku": "p1", "quantity": 1}}}})
 			ids[i] = placed.Record().ID
-			if a := send(i, shoptest.Mutation{Field: "confirmOrder", Input: map[string]any{"orderId": ids[i]}}); !a.Done() {
+			if a := send(i, shoptest.Mutation{Field: "confirmOrder", Input: map[string]any{"orderId": ids[i]}}); !a.Succeeded() {
 				t.Errorf("confirm %s: %v", ids[i], a)
 			}
 		})
-		// Each is sent off twice at once, without a key: it leaves once all the same.
+		// Each order is shipped twice concurrently, without an idempotency key. Only one shipment
+		// succeeds.
 		ship := func(from string) (shipped int) {
-			answers := make([]shoptest.Answer, 2*orders)
+			answers := make([]shoptest.Response, 2*orders)
 			inParallel(len(answers), len(answers), func(i int) {
 				answers[i] = send(i, shoptest.Mutation{Field: "shipOrder", Input: map[string]any{"orderId": ids[i/2], "warehouseId": from, "withoutAddress": true}})
 			})
 			for _, a := range answers {
-				if a.Done() {
+				if a.Succeeded() {
 					shipped++
 				}
 			}
@@ -156,7 +157,7 @@ func TestMoreShipmentsThanPieces(t *testing.T) {
 			shipped int
 		}{{"w0", pieces}, {"w1", pieces}, {"w2", orders - 2*pieces}} {
 			if n := ship(step.from); n != step.shipped {
-				t.Errorf("%d orders left from %s, want %d", n, step.from, step.shipped)
+				t.Errorf("%d orders were shipped from %s, want %d", n, step.from, step.shipped)
 			}
 			a := storetest.Clean(t, s.db, s.table, 1)
 			if left := a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "WAREHOUSE#" + step.from}].Int("quantity"); left != pieces-step.shipped {

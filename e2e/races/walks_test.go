@@ -20,66 +20,67 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// walks is 1,000 for the real thing: go test ./e2e/races -run Walks -v -walks 1000 -timeout 2h
-var walks = flag.Int("walks", longtest.Size(8, 40), "how many walks through moving orders are made on each engine")
+// walks is the number of times the list is read. For a thorough run:
+//
+//	go test ./e2e/races -run Walks -v -walks 1000 -timeout 2h
+var walks = flag.Int("walks", longtest.Size(8, 40), "how many times each engine's list of changing orders is read completely")
 
 const (
-	// walkedOrders is how many orders a table has, and walksOfTable how many walks it is good for:
+	// walkedOrders is the number of orders in a table. walksOfTable is the number of walks per table:
 	// then most orders are final.
 	walkedOrders, walksOfTable = 40, 8
-	// movesBesidePage is how many orders are moved while a page is read.
-	movesBesidePage = 4
+	// changesPerPage is the number of orders that change their status while a page is read.
+	changesPerPage = 4
 )
 
-// movingOrders are the orders of a table, which move through their lifecycle.
-type movingOrders struct {
-	shop
+// changingOrders has the orders of a table while their statuses change.
+type changingOrders struct {
+	faultyServer
 	client *shoptest.Client
-	// ids are the orders' IDs, the newest first.
+	// ids are the IDs of the orders, newest first.
 	ids []string
 
 	mu sync.Mutex
-	// statuses are the orders' statuses. That of an order that is being moved is the one that it
-	// may have already.
+	// statuses are the statuses of the orders. If an order is busy, its status here is the new one,
+	// which the table may not have yet.
 	statuses []string
 	busy     []bool
-	moves    int
+	changes  int
 }
 
-// placeOrders opens a shop with orders that are all pending. No two of them share a product or a
-// customer.
-func placeOrders(t *testing.T, db *dynamodb.Client) *movingOrders {
+// placeOrders creates a table with pending orders. No two orders share a product or a customer.
+func placeOrders(t *testing.T, db *dynamodb.Client) *changingOrders {
 	t.Helper()
 	w := shoptest.World{Customers: walkedOrders, Products: walkedOrders, Warehouses: 1, Stock: 10}
-	m := &movingOrders{shop: open(t, db, w, faultless), client: shoptest.NewClient(), statuses: slices.Repeat([]string{"PENDING"}, walkedOrders), busy: make([]bool, walkedOrders)}
+	m := &changingOrders{faultyServer: newFaultyServer(t, db, w, noFaults), client: shoptest.NewClient(), statuses: slices.Repeat([]string{"PENDING"}, walkedOrders), busy: make([]bool, walkedOrders)}
 	t.Cleanup(m.client.HTTP.CloseIdleConnections)
-	placed := rush(t, walkedOrders, []string{m.url}, func(i int) map[string]any {
+	placed := placeConcurrently(t, walkedOrders, []string{m.url}, func(i int) map[string]any {
 		return map[string]any{"customerId": fmt.Sprintf("c%d", i), "items": []map[string]any{{"sku": fmt.Sprintf("p%d", i), "quantity": 1}}}
 	})
-	if m.ids = m.page(t, walk{first: 100}, "").ids(); placed != walkedOrders || len(m.ids) != walkedOrders {
+	if m.ids = m.readPage(t, listOptions{first: 100}, "").ids(); placed != walkedOrders || len(m.ids) != walkedOrders {
 		t.Fatalf("%d orders were placed and %d are listed, want %d", placed, len(m.ids), walkedOrders)
 	}
 	return m
 }
 
-// move moves one of the orders from one index to another, if one of them is not final.
-func (m *movingOrders) move(t *testing.T, from, to int) {
-	order, input, field := m.choose(from, to)
+// advance changes the status of an order with an index in [from, to), unless all of them are final.
+func (m *changingOrders) advance(t *testing.T, from, to int) {
+	order, input, field := m.chooseOrder(from, to)
 	if field == "" {
 		return
 	}
-	a, _, err := m.client.Insist(t.Context(), func() string { return m.url }, shoptest.Mutation{Field: field, Input: input}, attempts)
-	if err != nil || !a.Done() {
+	a, _, err := m.client.SendWithRetries(t.Context(), func() string { return m.url }, shoptest.Mutation{Field: field, Input: input}, attempts)
+	if err != nil || !a.Succeeded() {
 		t.Errorf("%s of order %d: %v %v", field, order, a, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.busy[order] = false
-	m.moves++
+	m.changes++
 }
 
-// choose draws an order to move, and the mutation; an empty one where there is none.
-func (m *movingOrders) choose(from, to int) (order int, input map[string]any, field string) {
+// chooseOrder draws an order and a mutation for it. field is empty if no order can change.
+func (m *changingOrders) chooseOrder(from, to int) (order int, input map[string]any, field string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, at := range rand.Perm(to - from) {
@@ -107,16 +108,16 @@ func (m *movingOrders) choose(from, to int) (order int, input map[string]any, fi
 	return 0, nil, ""
 }
 
-// walk is a way to read all orders page by page.
-type walk struct {
-	// first is how many orders a page has, from the end of the list where backward is set.
+// listOptions determines how readAll reads the list.
+type listOptions struct {
+	// first is the page size. If backward is set, pages begin at the end of the list.
 	first    int
 	backward bool
-	// statuses are those that are asked for, none for all.
+	// statuses is the argument of the list. If it is empty, the list has all orders.
 	statuses []string
 }
 
-// listedPage is a page of orders as the API gives it.
+// listedPage is a page of orders in a response.
 type listedPage struct {
 	Nodes    []struct{ ID, Status string }
 	PageInfo struct {
@@ -133,8 +134,8 @@ func (p listedPage) ids() []string {
 	return ids
 }
 
-// page reads the page of a walk that begins behind a cursor.
-func (m *movingOrders) page(t *testing.T, w walk, cursor string) listedPage {
+// readPage reads the page of a walk after a cursor.
+func (m *changingOrders) readPage(t *testing.T, w listOptions, cursor string) listedPage {
 	t.Helper()
 	query := `query($n: Int, $cursor: String, $statuses: [OrderStatus!]) { orders(first: $n, after: $cursor, statuses: $statuses) {
 		nodes { id status } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`
@@ -170,24 +171,24 @@ func (m *movingOrders) page(t *testing.T, w walk, cursor string) listedPage {
 	return got.Data.Orders
 }
 
-// walk walks once. While it reads a page, orders that can be on it are moved. It returns how many
-// pages it read.
-func (m *movingOrders) walk(t *testing.T, w walk) int {
+// readAll reads all pages once. While it reads a page, it changes orders that may be on the page.
+// It returns the number of pages.
+func (m *changingOrders) readAll(t *testing.T, w listOptions) int {
 	t.Helper()
 	var found []string
 	pages, cursor := 0, ""
 	for more := true; more; pages++ {
-		// Orders that have left the list shift the page to orders behind it.
+		// Orders that leave the list move later orders to this page.
 		from := min(len(found), walkedOrders-w.first)
 		to := min(from+2*w.first, walkedOrders)
 		if w.backward {
 			from, to = walkedOrders-to, walkedOrders-from
 		}
 		var moves sync.WaitGroup
-		for range movesBesidePage {
-			moves.Go(func() { m.move(t, from, to) })
+		for range changesPerPage {
+			moves.Go(func() { m.advance(t, from, to) })
 		}
-		p := m.page(t, w, cursor)
+		p := m.readPage(t, w, cursor)
 		moves.Wait()
 		ids := p.ids()
 		more, cursor = p.PageInfo.HasNextPage, p.PageInfo.EndCursor
@@ -196,7 +197,7 @@ func (m *movingOrders) walk(t *testing.T, w walk) int {
 			more, cursor = p.PageInfo.HasPreviousPage, p.PageInfo.StartCursor
 		}
 		if more && len(ids) != w.first {
-			t.Errorf("%+v: a page has %d orders, though there are more", w, len(ids))
+			t.Errorf("%+v: a page has %d orders, but it is not the last page", w, len(ids))
 		}
 		for _, o := range p.Nodes {
 			if w.statuses != nil && !slices.Contains(w.statuses, o.Status) {
@@ -211,26 +212,26 @@ func (m *movingOrders) walk(t *testing.T, w walk) int {
 		slices.Reverse(inOrder)
 	}
 	if !slices.Equal(found, inOrder) || len(slices.Compact(inOrder)) != len(found) {
-		t.Errorf("%+v: orders are out of order, or twice: %v", w, found)
+		t.Errorf("%+v: orders are not sorted or occur twice: %v", w, found)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, id := range m.ids {
-		// No order comes back to a status that it has left, so one that is in the list now was in
-		// it all the time.
+		// No order returns to an old status. So an order that is in the list now was in the list all the
+		// time.
 		if (w.statuses == nil || slices.Contains(w.statuses, m.statuses[i])) && !slices.Contains(found, id) {
-			t.Errorf("%+v: order %d, which is %s, was missed", w, i, m.statuses[i])
+			t.Errorf("%+v: order %d with status %s is missing", w, i, m.statuses[i])
 		}
 	}
 	return pages
 }
 
-// Walks through orders that move through their whole lifecycle find each order once, in both
-// directions, of all statuses and of some.
-func TestWalksBesideOrdersThatMove(t *testing.T) {
+// While orders change their status, reading all pages finds each order once. The test reads in both
+// directions, with all statuses and with some.
+func TestWalksThroughChangingOrders(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		ways := []walk{
+		ways := []listOptions{
 			{first: 7}, {first: 7, backward: true},
 			{first: 5, statuses: []string{"PENDING", "CONFIRMED", "SHIPPED"}},
 			{first: 5, backward: true, statuses: []string{"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED"}},
@@ -241,12 +242,12 @@ func TestWalksBesideOrdersThatMove(t *testing.T) {
 			t.Run(fmt.Sprintf("%d left", left), func(t *testing.T) {
 				m := placeOrders(t, db)
 				inParallel(min(left, walksOfTable), 2, func(i int) {
-					pages.Add(int64(m.walk(t, ways[i%len(ways)])))
+					pages.Add(int64(m.readAll(t, ways[i%len(ways)])))
 					done.Add(1)
 				})
-				moves += m.moves
+				moves += m.changes
 			})
 		}
-		t.Logf("%d walks through %d orders on %d pages, beside %d moves", done.Load(), walkedOrders, pages.Load(), moves)
+		t.Logf("%d walks through %d orders on %d pages, with %d concurrent status changes", done.Load(), walkedOrders, pages.Load(), moves)
 	})
 }

@@ -1,7 +1,7 @@
-// Package repair_test lets checks with repairs run beside ordinary traffic. The table is sound all
-// the time, so nothing may be found, and nothing repaired.
+// Package repair_test runs checks with repairs during ordinary traffic. The table is always
+// consistent, so a check must report nothing and repair nothing.
 //
-// By default it takes some seconds. The real thing is
+// By default the test takes some seconds. For a thorough run:
 //
 //	go test ./e2e/repair -v -run /dynamodb-local -for 5m -timeout 10m
 package repair_test
@@ -29,7 +29,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long checks run beside traffic")
+var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long checks run during traffic")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -39,20 +39,20 @@ func TestMain(m *testing.M) {
 const (
 	products = 20
 	stock    = 20
-	// longestPause is how long a client waits at most between two mutations: shorter than a recount
-	// takes, so that stock changes and changes back while it is counted.
+	// longestPause is the maximum pause of a client between two mutations. It is shorter than a
+	// recount, so stock changes and changes back during a recount.
 	longestPause = 400 * time.Millisecond
-	// attempts is how often a request is made that gets no answer.
+	// attempts is the maximum number of attempts per request.
 	attempts = 20
 )
 
-// world has a customer for each product, so that clients do not wait for each other.
-func world() shoptest.World {
+// newFixture returns a fixture with a customer for each product, so that clients do not conflict.
+func newFixture() shoptest.World {
 	return shoptest.World{Customers: products, Products: products, Warehouses: 1, Employees: 1, Stock: stock}
 }
 
-// client buys one product again and again, and leaves the stock as it was each time. Its counters
-// take few values, so they are often the same before and after a recount.
+// client repeatedly buys one product and then restores the stock. Its counters have few values, so
+// they are often equal before and after a recount.
 type client struct {
 	*shoptest.Client
 	url     string
@@ -62,7 +62,7 @@ type client struct {
 	changes *atomic.Int64
 }
 
-// send makes a mutation after a pause, and returns the ID of the record that it changed.
+// send sends a mutation after a pause and returns the ID of the changed record.
 func (c *client) send(ctx context.Context, field string, input map[string]any) (string, error) {
 	select {
 	case <-ctx.Done():
@@ -73,14 +73,13 @@ func (c *client) send(ctx context.Context, field string, input map[string]any) (
 	if keyed := !slices.Contains([]string{"setOrderItem", "removeOrderItem", "setInventoryLevel"}, field); keyed {
 		m.Input["idempotencyKey"] = fmt.Sprintf("client-%d-%d", c.n, c.random.Uint64())
 	}
-	// A request that has begun is made to its end, also on a machine that is too busy to answer in
-	// time.
-	a, times, err := c.Insist(context.WithoutCancel(ctx), func() string { return c.url }, m, attempts)
+	// A request is never cancelled, also if the machine is too busy to respond in time.
+	a, times, err := c.SendWithRetries(context.WithoutCancel(ctx), func() string { return c.url }, m, attempts)
 	if err != nil {
 		return "", fmt.Errorf("%s %v: %w", field, input, err)
 	}
-	if removed := field == "removeOrderItem" && times > 1; !a.Done() && !removed {
-		return "", fmt.Errorf("%s %v is refused: %v", field, input, a)
+	if removed := field == "removeOrderItem" && times > 1; !a.Succeeded() && !removed {
+		return "", fmt.Errorf("%s %v returned user errors: %v", field, input, a)
 	}
 	c.changes.Add(1)
 	return a.Record().ID, nil
@@ -92,10 +91,9 @@ type step struct {
 	input map[string]any
 }
 
-// trade makes one order, and brings it to its end in one of several ways.
-//
-// Errors: the first one of a mutation, a refusal included; the context's.
-func (c *client) trade(ctx context.Context) error {
+// completeOrder places one order and completes it in one of several ways. It returns the first
+// error of a mutation, including user errors, or the context's error.
+func (c *client) completeOrder(ctx context.Context) error {
 	sku, other := fmt.Sprintf("p%d", c.n), fmt.Sprintf("p%d", (c.n+1)%products)
 	id, err := c.send(ctx, "placeOrder", map[string]any{"customerId": fmt.Sprintf("c%d", c.n), "items": []map[string]any{{"sku": sku, "quantity": 1}}})
 	if err != nil {
@@ -132,13 +130,13 @@ func (c *client) trade(ctx context.Context) error {
 	return nil
 }
 
-// Checks with repairs find nothing in a sound table, however its stock moves meanwhile, and leave
-// it sound.
-func TestRepairsBesideTraffic(t *testing.T) {
+// Checks with repairs find nothing in a consistent table while its stock changes, and leave the
+// table consistent.
+func TestRepairsDuringTraffic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table})
-		storetest.Load(t, store, world().Book(t))
+		storetest.Load(t, store, newFixture().Book(t))
 		url := shoptest.Serve(t, store, io.Discard)
 		shared := shoptest.NewClient()
 		t.Cleanup(shared.HTTP.CloseIdleConnections)
@@ -150,23 +148,23 @@ func TestRepairsBesideTraffic(t *testing.T) {
 			c := &client{Client: shared, url: url, n: n, random: rand.New(rand.NewPCG(1, uint64(n))), pause: longestPause, changes: &changes}
 			clients.Go(func() {
 				for ctx.Err() == nil {
-					if err := c.trade(ctx); err != nil && ctx.Err() == nil {
+					if err := c.completeOrder(ctx); err != nil && ctx.Err() == nil {
 						t.Errorf("client %d: %v", n, err)
 						stop()
 					}
 				}
 			})
 		}
-		// Recounts of several lengths: the default one, and those of an index that lags little or
-		// not at all. The fewer products are verified at once, the longer ago were the sums made
-		// that the last ones are compared with.
+		// The recounts have several durations: the default, and shorter ones for an index with little or
+		// no lag. With lower parallelism, more time passes between making the sums and comparing the last
+		// of them.
 		lags := []time.Duration{0, 100 * time.Millisecond, check.NoIndexLag}
 		parallel := []int{8, 1, 2, 1}
 		checks, found, unsettled := 0, 0, 0
 		for began := time.Now(); ctx.Err() == nil && (checks < 2 || time.Since(began) < *duration); checks++ {
 			summary, err := store.CheckRecords(context.WithoutCancel(ctx), check.Options{
 				Repair: true, Segments: 4, Parallel: parallel[checks%len(parallel)], IndexLag: lags[checks%len(lags)],
-				Found: func(d check.Drift) { t.Errorf("check %d found %+v", checks, d); found++ },
+				Found: func(d check.Drift) { t.Errorf("check %d reports %+v", checks, d); found++ },
 			})
 			if err != nil {
 				t.Fatalf("check: %v", err)
@@ -176,10 +174,10 @@ func TestRepairsBesideTraffic(t *testing.T) {
 		stop()
 		clients.Wait()
 		a := storetest.Clean(t, db, table, 1)
-		t.Logf("%d checks beside %d mutations in %v: %d findings, %d times something was unsettled; %d orders, %d records",
+		t.Logf("%d checks during %d mutations in %v: %d findings, %d unsettled; %d orders, %d records",
 			checks, changes.Load(), *duration, found, unsettled, len(a.Orders), len(a.Records))
 		if changes.Load() < products {
-			t.Errorf("%d checks beside %d mutations: the test is weaker than it says", checks, changes.Load())
+			t.Errorf("%d checks during only %d mutations: the test covers too little", checks, changes.Load())
 		}
 	})
 }

@@ -1,5 +1,6 @@
-// Package resume_test kills a server, again and again, while clients follow orders through it. Each
-// goes on behind the last update that it got, and is told every event once, in order.
+// Package resume_test repeatedly kills a server while clients subscribe to orders through it. Each
+// client connects again and resumes after its last update. Each client must receive every event
+// once, in order.
 package resume_test
 
 import (
@@ -30,58 +31,60 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-var changes = flag.Int("changes", longtest.Size(150, 1500), "how many changes are made while a server is killed again and again")
+var changes = flag.Int("changes", longtest.Size(150, 1500), "number of changes while a server is repeatedly killed")
 
-// The shop.
+// The size of the fixture.
 const (
 	customers = 6
-	// ordersEach is how many orders each customer has at the beginning.
+	// ordersEach is the number of initial orders of each customer.
 	ordersEach = 8
-	// clients are those who change orders, every other one through the server that is killed.
+	// clients is the number of clients that change orders. Every other client uses the server that is
+	// killed.
 	clients = 8
-	// patience ends a test that hangs.
-	patience = 2 * time.Minute
-	// attempts is how often a client sends a request: every kill costs each client one or a few.
+	// timeLimit is the time limit of a test that hangs.
+	timeLimit = 2 * time.Minute
+	// attempts is the maximum number of attempts per request. Every kill costs each client one or a
+	// few.
 	attempts = 10_000
 )
 
-// shop is a table, and what the clients know of its orders.
-type shop struct {
+// fixture is a table with its known orders.
+type fixture struct {
 	db    *dynamodb.Client
 	table string
 	http  *shoptest.Client
 
 	mu     sync.Mutex
 	orders []string
-	// made counts the changes that were made, and named the requests that have a name of their own.
-	made, named atomic.Int64
+	// changes counts the changes. named counts the requests that contain a unique value.
+	changes, uniqueValues atomic.Int64
 }
 
-func (s *shop) pick(source *rand.Rand) string {
+func (s *fixture) randomOrder(source *rand.Rand) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.orders[source.IntN(len(s.orders))]
 }
 
-// send makes a change, however often it has to be sent. It is nil where the rules refuse it.
-func (s *shop) send(t *testing.T, where func() string, field string, input map[string]any) *shoptest.Result {
-	a, _, err := s.http.Insist(context.Background(), where, shoptest.Mutation{Field: field, Input: input}, attempts)
+// send sends a mutation until it gets a response. It returns nil for user errors.
+func (s *fixture) send(t *testing.T, serverURL func() string, field string, input map[string]any) *shoptest.Record {
+	a, _, err := s.http.SendWithRetries(context.Background(), serverURL, shoptest.Mutation{Field: field, Input: input}, attempts)
 	if err != nil {
 		t.Errorf("%s %v: %v", field, input, err)
 	}
-	if err != nil || !a.Done() {
+	if err != nil || !a.Succeeded() {
 		return nil
 	}
 	record := a.Record()
 	return &record
 }
 
-func (s *shop) place(t *testing.T, where func() string, customer string) *shoptest.Result {
-	o := s.send(t, where, "placeOrder", map[string]any{
-		"customerId": customer, "items": []map[string]any{{"sku": "p0", "quantity": 1}}, "idempotencyKey": fmt.Sprintf("order-%d", s.named.Add(1)),
+func (s *fixture) placeOrder(t *testing.T, serverURL func() string, customer string) *shoptest.Record {
+	o := s.send(t, serverURL, "placeOrder", map[string]any{
+		"customerId": customer, "items": []map[string]any{{"sku": "p0", "quantity": 1}}, "idempotencyKey": fmt.Sprintf("order-%d", s.uniqueValues.Add(1)),
 	})
 	if o == nil {
-		t.Errorf("no order for customer %s", customer)
+		t.Errorf("customer %s could not place an order", customer)
 		return nil
 	}
 	s.mu.Lock()
@@ -90,47 +93,48 @@ func (s *shop) place(t *testing.T, where func() string, customer string) *shopte
 	return o
 }
 
-// address sends an order somewhere that nothing went before: every order that is not shipped takes
-// it, and sending it again is no other change.
-func (s *shop) address(t *testing.T, where func() string, order string) *shoptest.Result {
-	return s.send(t, where, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
-		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.named.Add(1)), "city": "Leeds", "countryCode": "GB",
+// changeAddress changes the shipping address of an order to a new one. Every order that is not
+// shipped allows that, and a repeated request makes no second change.
+func (s *fixture) changeAddress(t *testing.T, serverURL func() string, order string) *shoptest.Record {
+	return s.send(t, serverURL, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
+		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.uniqueValues.Add(1)), "city": "Leeds", "countryCode": "GB",
 	}})
 }
 
-// change changes an order in one of many ways.
-func (s *shop) change(t *testing.T, source *rand.Rand, where func() string) *shoptest.Result {
-	order := s.pick(source)
-	with := func(name string, value any) map[string]any {
+// changeOrder changes an order in one of several ways.
+func (s *fixture) changeOrder(t *testing.T, source *rand.Rand, serverURL func() string) *shoptest.Record {
+	order := s.randomOrder(source)
+	input := func(name string, value any) map[string]any {
 		return map[string]any{"orderId": order, name: value}
 	}
 	switch n := source.IntN(100); {
 	case n < 1:
-		return s.place(t, where, fmt.Sprintf("c%d", source.IntN(customers)))
+		return s.placeOrder(t, serverURL, fmt.Sprintf("c%d", source.IntN(customers)))
 	case n < 11:
-		return s.send(t, where, "setOrderItem", map[string]any{"orderId": order, "sku": "p1", "quantity": 1 + source.IntN(1000)})
+		return s.send(t, serverURL, "setOrderItem", map[string]any{"orderId": order, "sku": "p1", "quantity": 1 + source.IntN(1000)})
 	case n < 12:
 		field := []string{"confirmOrder", "deliverOrder", "cancelOrder"}[source.IntN(3)]
-		return s.send(t, where, field, with("idempotencyKey", fmt.Sprintf("move-%d", s.named.Add(1))))
+		return s.send(t, serverURL, field, input("idempotencyKey", fmt.Sprintf("move-%d", s.uniqueValues.Add(1))))
 	default:
-		return s.address(t, where, order)
+		return s.changeAddress(t, serverURL, order)
 	}
 }
 
-// work is one client, who makes changes until there are enough, and tells of each.
-func (s *shop) work(t *testing.T, number int, enough int64, where func() string, tell func()) {
+// runClient simulates one client that changes orders until total changes were made. It calls notify
+// after each change.
+func (s *fixture) runClient(t *testing.T, number int, total int64, serverURL func() string, notify func()) {
 	source := rand.New(rand.NewPCG(29, uint64(number)))
-	for s.made.Load() < enough && !t.Failed() {
-		if s.change(t, source, where) != nil {
-			s.made.Add(1)
-			tell()
+	for s.changes.Load() < total && !t.Failed() {
+		if s.changeOrder(t, source, serverURL) != nil {
+			s.changes.Add(1)
+			notify()
 		}
 	}
 }
 
-// timelines are the events of all orders as they stand in the table, in the order of their ids, and
-// whose the orders are.
-func (s *shop) timelines(t *testing.T) (events []update, owner map[string]string) {
+// timelines returns the events of all orders in the table, sorted by ID, and the customer of each
+// order.
+func (s *fixture) timelines(t *testing.T) (events []update, owner map[string]string) {
 	t.Helper()
 	audited, err := storetest.Audit(t.Context(), s.db, s.table, 1)
 	if err != nil {
@@ -150,8 +154,9 @@ func (s *shop) timelines(t *testing.T) (events []update, owner map[string]string
 	return events, owner
 }
 
-// expected are the events that a follower is to be told who began behind one of them.
-func expected(f *follower, began string, events []update, owner map[string]string) []update {
+// expectedUpdates returns the events that a subscriber must receive if it began after the event
+// began.
+func expectedUpdates(f *subscriber, began string, events []update, owner map[string]string) []update {
 	var want []update
 	for _, e := range events {
 		if e.ID > began && (f.field == "orderUpdated" && e.OrderID == f.id || f.field == "customerOrders" && owner[e.OrderID] == f.id) {
@@ -161,15 +166,15 @@ func expected(f *follower, began string, events []update, owner map[string]strin
 	return want
 }
 
-// Two servers on one table; orders are changed through both, while one is killed and started again
-// and again. Clients who follow orders and customers through that one, and connect again behind the
-// last update that they got, are told every event once and in order; so are those of the other
-// server, without ever connecting again. What other software changes is told as well, without an
-// id.
+// Two servers use one table, and clients change orders through both. One server is repeatedly
+// killed and restarted. Subscribers of orders and customers at that server reconnect and resume
+// after their last update. They receive every event once and in order. Subscribers at the other
+// server receive the same without reconnecting. Changes by other software are delivered, too,
+// without an event ID.
 func TestResume(t *testing.T) {
 	instance := dynamolocal.Shared(t)
-	binary := shoptest.Build(t, "../..")
-	s := &shop{db: instance.Client(), table: "resume", http: shoptest.NewClient()}
+	binary := shoptest.BuildServer(t, "../..")
+	s := &fixture{db: instance.Client(), table: "resume", http: shoptest.NewClient()}
 	w := shoptest.World{Customers: customers, Products: 2, Warehouses: 1, Stock: 1_000_000_000}
 	store := storetest.NewTable(t, s.db, dynamo.Options{Table: s.table})
 	if err := store.EnableStream(t.Context()); err != nil {
@@ -181,16 +186,16 @@ func TestResume(t *testing.T) {
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint(),
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
 	)
-	steady := shoptest.Start(t, binary, environment)
+	steady := shoptest.StartServer(t, binary, environment)
 	defer func() { steady.Kill(t) }()
-	mortal, door := shoptest.Start(t, binary, environment), shoptest.NewGate()
-	defer func() { mortal.Kill(t) }()
-	door.Set(mortal.URL)
-	atSteady := func() string { return steady.URL }
+	killed, killedAddress := shoptest.StartServer(t, binary, environment), shoptest.NewServerAddress()
+	defer func() { killed.Kill(t) }()
+	killedAddress.Set(killed.URL)
+	steadyURL := func() string { return steady.URL }
 
 	for range ordersEach {
 		for c := range customers {
-			s.place(t, atSteady, fmt.Sprintf("c%d", c))
+			s.placeOrder(t, steadyURL, fmt.Sprintf("c%d", c))
 		}
 	}
 	placed, owner := s.timelines(t)
@@ -198,15 +203,15 @@ func TestResume(t *testing.T) {
 		t.Fatalf("%d events, want one for each of %d orders", len(placed), customers*ordersEach)
 	}
 
-	ctx, stop := context.WithTimeout(t.Context(), patience+time.Duration(*changes)*100*time.Millisecond)
+	ctx, stop := context.WithTimeout(t.Context(), timeLimit+time.Duration(*changes)*100*time.Millisecond)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer func() { stop(); door.Set(steady.URL) }() // nobody is left waiting for a server
-	began := map[*follower]string{}
-	var followers []*follower
-	follow := func(server, field, argument, id, after string, where func() string) {
-		f := newFollower(fmt.Sprintf("%s(%s) through the %s server", field, id, server), field, argument, id, after, where)
-		followers, began[f] = append(followers, f), after
+	defer func() { stop(); killedAddress.Set(steady.URL) }() // no subscriber waits for a server
+	began := map[*subscriber]string{}
+	var subscribers []*subscriber
+	follow := func(server, field, argument, id, after string, serverURL func() string) {
+		f := newSubscriber(fmt.Sprintf("%s(%s) at the %s server", field, id, server), field, argument, id, after, serverURL)
+		subscribers, began[f] = append(subscribers, f), after
 		running.Go(func() { f.run(ctx) })
 	}
 	first := map[string]string{}
@@ -216,101 +221,101 @@ func TestResume(t *testing.T) {
 		}
 		switch {
 		case i%3 == 0:
-			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, door.Where)
+			follow("killed", "orderUpdated", "id", e.OrderID, e.ID, killedAddress.WaitURL)
 		case i%12 == 1:
-			follow("steady", "orderUpdated", "id", e.OrderID, e.ID, atSteady)
+			follow("steady", "orderUpdated", "id", e.OrderID, e.ID, steadyURL)
 		}
 	}
 	for c, id := range first {
-		follow("killed", "customerOrders", "customerId", c, id, door.Where)
-		follow("killed", "customerOrders", "customerId", c, id, door.Where)
-		follow("steady", "customerOrders", "customerId", c, id, atSteady)
+		follow("killed", "customerOrders", "customerId", c, id, killedAddress.WaitURL)
+		follow("killed", "customerOrders", "customerId", c, id, killedAddress.WaitURL)
+		follow("steady", "customerOrders", "customerId", c, id, steadyURL)
 	}
 
 	start := time.Now()
-	enough := int64(*changes)
+	total := int64(*changes)
 	var work sync.WaitGroup
-	// through has a place for every change that is made through the server that is killed, so that
-	// nobody waits to tell.
-	through := make(chan struct{}, *changes+clients)
+	// killedChanges has capacity for every change at the server that is killed, so that clients never
+	// block.
+	killedChanges := make(chan struct{}, *changes+clients)
 	for i := range clients {
-		where, tell := atSteady, func() {}
+		serverURL, notify := steadyURL, func() {}
 		if i%2 == 1 {
-			where, tell = door.Where, func() { through <- struct{}{} }
+			serverURL, notify = killedAddress.WaitURL, func() { killedChanges <- struct{}{} }
 		}
-		work.Go(func() { s.work(t, i, enough, where, tell) })
+		work.Go(func() { s.runClient(t, i, total, serverURL, notify) })
 	}
-	go func() { work.Wait(); close(through) }()
+	go func() { work.Wait(); close(killedChanges) }()
 	source := rand.New(rand.NewPCG(29, 1_000_000))
-	kills, byMortal, lives := 0, 0, 1+source.IntN(20)
-	// Each server lives until some changes were made through it.
-	for range through {
-		if byMortal++; byMortal < lives {
+	kills, changesAtKilled, nextKill := 0, 0, 1+source.IntN(20)
+	// Each server process is killed after some changes were made through it.
+	for range killedChanges {
+		if changesAtKilled++; changesAtKilled < nextKill {
 			continue
 		}
-		// First the gate, so that nobody knocks at a door behind which there is nobody.
-		door.Set("")
-		mortal.Kill(t)
-		mortal = shoptest.Start(t, binary, environment)
-		door.Set(mortal.URL)
+		// Clear the URL first, so that clients do not connect to a dead server.
+		killedAddress.Set("")
+		killed.Kill(t)
+		killed = shoptest.StartServer(t, binary, environment)
+		killedAddress.Set(killed.URL)
 		kills++
-		lives = byMortal + 1 + source.IntN(20)
+		nextKill = changesAtKilled + 1 + source.IntN(20)
 	}
 	took := time.Since(start)
 	if t.Failed() {
 		return
 	}
 
-	// One more change of each order that is followed: behind it, nothing of what was before can
-	// still be on its way.
-	for _, f := range followers {
-		if f.field == "orderUpdated" && s.address(t, atSteady, f.id) == nil {
-			t.Logf("%s is finished, and ends where it is", f.id)
+	// Change each subscribed order once more. When that event has arrived, all earlier events have
+	// arrived.
+	for _, f := range subscribers {
+		if f.field == "orderUpdated" && s.changeAddress(t, steadyURL, f.id) == nil {
+			t.Logf("order %s is final and cannot change", f.id)
 		}
 	}
 	for c := range first {
-		s.place(t, door.Where, c)
+		s.placeOrder(t, killedAddress.WaitURL, c)
 	}
 	events, owner := s.timelines(t)
-	told, connected := 0, 0
-	for _, f := range followers {
-		want := expected(f, began[f], events, owner)
+	delivered, connected := 0, 0
+	for _, f := range subscribers {
+		want := expectedUpdates(f, began[f], events, owner)
 		last := began[f]
 		if len(want) > 0 {
 			last = want[len(want)-1].ID
 		}
 		if err := f.wait(ctx, func() bool { return f.after >= last }); err != nil {
-			t.Errorf("%s waits for %s: %v", f.name, last, err)
+			t.Errorf("%s did not receive %s: %v", f.name, last, err)
 		}
-		if err := f.compare(want); err != nil {
+		if err := f.checkUpdates(want); err != nil {
 			t.Errorf("%s: %v", f.name, err)
 		}
-		told += len(want)
+		delivered += len(want)
 		f.mu.Lock()
 		connected = max(connected, f.connected)
 		if n := f.connected; strings.Contains(f.name, "steady") && n != 1 {
-			t.Errorf("%s connected %d times", f.name, n)
+			t.Errorf("%s connected %d times, want 1", f.name, n)
 		}
-		if len(f.foreign) > 0 {
-			t.Errorf("%s was told of changes without an event: %q", f.name, f.foreign)
+		if len(f.external) > 0 {
+			t.Errorf("%s received changes without an event: %q", f.name, f.external)
 		}
 		f.mu.Unlock()
 	}
-	t.Logf("%d changes in %v, %d through the server that was killed %d times; %d followers were told %d events, and connected up to %d times",
-		s.made.Load(), took.Round(time.Millisecond), byMortal, kills, len(followers), told, connected)
-	if connected <= kills/2 || byMortal < *changes/10 {
-		t.Errorf("the test is weaker than it says")
+	t.Logf("%d changes in %v, %d through the server that was killed %d times; %d subscribers received %d events and connected up to %d times",
+		s.changes.Load(), took.Round(time.Millisecond), changesAtKilled, kills, len(subscribers), delivered, connected)
+	if connected <= kills/2 || changesAtKilled < *changes/10 {
+		t.Errorf("at most %d connections after %d kills and %d changes at the killed server: the test covers too little", connected, kills, changesAtKilled)
 	}
 	storetest.Clean(t, s.db, s.table, 1)
-	s.others(ctx, t, followers)
+	s.checkExternalChanges(ctx, t, subscribers)
 }
 
-// others lets other software change each order that is followed, and expects that all who follow it
-// are told, without an id.
-func (s *shop) others(ctx context.Context, t *testing.T, followers []*follower) {
+// checkExternalChanges changes each subscribed order as other software does. It verifies that all
+// its subscribers receive an update without an event ID.
+func (s *fixture) checkExternalChanges(ctx context.Context, t *testing.T, subscribers []*subscriber) {
 	t.Helper()
-	followers = slices.DeleteFunc(followers, func(f *follower) bool { return f.field != "orderUpdated" })
-	for _, f := range followers {
+	subscribers = slices.DeleteFunc(subscribers, func(f *subscriber) bool { return f.field != "orderUpdated" })
+	for _, f := range subscribers {
 		if _, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &s.table, Key: map[string]types.AttributeValue{
 				"pk": &types.AttributeValueMemberS{Value: "ORDER#" + f.id}, "sk": &types.AttributeValueMemberS{Value: "#METADATA"},
@@ -321,13 +326,13 @@ func (s *shop) others(ctx context.Context, t *testing.T, followers []*follower) 
 			t.Fatal(err)
 		}
 	}
-	for _, f := range followers {
-		if err := f.wait(ctx, func() bool { return len(f.foreign) > 0 }); err != nil {
-			t.Errorf("%s waits for a change of other software: %v", f.name, err)
+	for _, f := range subscribers {
+		if err := f.wait(ctx, func() bool { return len(f.external) > 0 }); err != nil {
+			t.Errorf("%s did not receive a change by other software: %v", f.name, err)
 		}
 		f.mu.Lock()
-		if !slices.Equal(f.foreign, []string{f.id}) {
-			t.Errorf("%s was told of changes without an event: %q", f.name, f.foreign)
+		if !slices.Equal(f.external, []string{f.id}) {
+			t.Errorf("%s received changes without an event: %q", f.name, f.external)
 		}
 		f.mu.Unlock()
 	}

@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// slack is by how many bytes, and share by how much of itself, memory may grow from one half of the
-// time to the other: the collector comes when it wants.
+// slack is the number of bytes, and share the fraction, by which memory may grow from one half of
+// the time to the other. Memory also depends on the time of the last garbage collection.
 const (
-	slack = 24 << 20
-	share = 0.1
+	growthBytes = 24 << 20
+	growthShare = 0.1
 )
 
-// memoryOf is how many bytes of memory a process has (Linux's VmRSS).
-func memoryOf(t *testing.T, pid int) int {
+// residentMemory returns the resident memory of a process in bytes (Linux's VmRSS).
+func residentMemory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -29,18 +29,18 @@ func memoryOf(t *testing.T, pid int) int {
 	}
 	kilobytes := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(status)
 	if kilobytes == nil {
-		t.Fatalf("process %d has no memory", pid)
+		t.Fatalf("the status of process %d has no VmRSS", pid)
 	}
 	n, _ := strconv.Atoi(string(kilobytes[1]))
 	return n << 10
 }
 
-// socketsOf is how many sockets a process has open, those that it listens on included.
-func socketsOf(t *testing.T, pid int) int {
+// openSockets returns the number of open sockets of a process, including listening sockets.
+func openSockets(t *testing.T, pid int) int {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("the files of process %d cannot be seen: %v", pid, err)
+		t.Fatalf("cannot list the files of process %d: %v", pid, err)
 	}
 	n := 0
 	for _, file := range files {
@@ -51,9 +51,9 @@ func socketsOf(t *testing.T, pid int) int {
 	return n
 }
 
-// liveHeap is how many bytes were in use after each collection, as the collector says with
-// GODEBUG=gctrace=1 (https://pkg.go.dev/runtime#hdr-Environment_Variables): "gc 7 @0.1s 2%: ...,
-// 4->5->3 MB, 5 MB goal, ..." is of 3.
+// liveHeap returns the live heap in bytes after each garbage collection. GODEBUG=gctrace=1 writes
+// lines such as "gc 7 @0.1s 2%: ..., 4->5->3 MB, 5 MB goal, ..." to the log
+// (https://pkg.go.dev/runtime#hdr-Environment_Variables). Here 3 MB are live.
 func liveHeap(t *testing.T, log string) []int {
 	t.Helper()
 	var bytes []int
@@ -64,8 +64,7 @@ func liveHeap(t *testing.T, log string) []int {
 	return bytes
 }
 
-// goroutines are how many goroutines there are in what a server says when it is ended, by the
-// function that made them.
+// goroutines counts the goroutines in a stack dump by the function that created them.
 func goroutines(log string) map[string]int {
 	made := map[string]int{}
 	for _, found := range regexp.MustCompile(`(?m)^created by (\S+)`).FindAllStringSubmatch(log, -1) {
@@ -74,29 +73,29 @@ func goroutines(log string) map[string]int {
 	return made
 }
 
-// checkFlat fails the test where memory grew. The first third of the samples is a server that is
-// not warm yet; behind it the later half must not be above the earlier one.
-func checkFlat(t *testing.T, what string, samples []int) {
+// checkFlat fails the test if memory grew. It ignores the first third of the samples, because the
+// server is not warm yet. It compares the two halves of the other samples.
+func checkFlat(t *testing.T, name string, samples []int) {
 	t.Helper()
 	warm := samples[len(samples)/3:]
 	if len(warm) < 6 {
-		t.Errorf("%s: %d samples tell nothing", what, len(samples))
+		t.Errorf("%s: %d samples are too few", name, len(samples))
 		return
 	}
 	early, late := median(warm[:len(warm)/2]), median(warm[len(warm)/2:])
-	t.Logf("%s, of %d samples: %s in the earlier half, %s in the later one, %s at most", what, len(samples), megabytes(early), megabytes(late), megabytes(slices.Max(samples)))
+	t.Logf("%s: %d samples, %s in the first half, %s in the second half, maximum %s", name, len(samples), megabytes(early), megabytes(late), megabytes(slices.Max(samples)))
 	var parts []string
 	for part := range slices.Chunk(samples, (len(samples)+9)/10) {
 		parts = append(parts, megabytes(median(part)))
 	}
-	t.Logf("%s, in tenths of the time: %s", what, strings.Join(parts, ", "))
-	if grown := late - early; grown > slack+int(share*float64(early)) {
-		t.Errorf("%s grew by %s", what, megabytes(grown))
+	t.Logf("%s by tenth of the time: %s", name, strings.Join(parts, ", "))
+	if grown := late - early; grown > growthBytes+int(growthShare*float64(early)) {
+		t.Errorf("%s grew by %s", name, megabytes(grown))
 	}
 }
 
-func median(of []int) int {
-	sorted := slices.Sorted(slices.Values(of))
+func median(values []int) int {
+	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 

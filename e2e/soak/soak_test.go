@@ -1,11 +1,12 @@
 //go:build linux
 
-// Package soak_test keeps the built server at its limit, with DynamoDB's answers replayed, and
-// looks whether it stays as large as it is: its memory has to be flat, and when its clients are
-// gone, no goroutine of theirs may be left.
+// Package soak_test keeps the built server at full load, with replayed responses of DynamoDB. The
+// server's memory must not grow. When the clients have disconnected, none of their goroutines may
+// remain.
 //
-// For some seconds it is a test like others; `go test ./e2e/soak -v -for 10m -timeout 20m` is the
-// real thing.
+// By default the test takes some seconds. For a thorough run:
+//
+//	go test ./e2e/soak -v -for 10m -timeout 20m
 package soak_test
 
 import (
@@ -35,116 +36,112 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long the server is kept busy")
+var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long the server is under load")
 
 const (
-	// clients is how many requests are in flight at any time: enough that the server never waits
-	// for one.
+	// clients is the number of concurrent requests: enough to keep the server busy.
 	clients = 32
-	// distinct is how many requests there are, apart from the documents; the built-in store, which
-	// is slow, answers each once.
-	distinct = 40
-	// samplePause is how far samples are apart.
+	// distinctRequests is the number of different requests, without the unique documents. The built-in
+	// store is slow and responds to each of them once.
+	distinctRequests = 40
+	// samplePause is the time between two samples.
 	samplePause = 200 * time.Millisecond
-	// patience catches what hangs.
-	patience = time.Minute
+	// timeLimit is the time limit of a step that hangs.
+	timeLimit = time.Minute
 )
 
-// table is an endpoint of DynamoDB with a book, whose answers are replayed.
-type table struct {
-	book     *sampledata.Generator
+// replayedTable is a DynamoDB endpoint with a dataset, whose responses are replayed.
+type replayedTable struct {
+	dataset  *sampledata.Generator
 	endpoint *httptest.Server
 	replayed *replay.Client
 	name     string
 }
 
-func newTable(t *testing.T) *table {
+func newTable(t *testing.T) *replayedTable {
 	t.Helper()
 	shape := sampledata.DefaultShape()
-	shape.Customers, shape.Products, shape.Orders, shape.FewestItems, shape.MostItems = distinct, 40, 400, 3, 3
-	book, err := sampledata.NewGenerator(t.Context(), shape)
+	shape.Customers, shape.Products, shape.Orders, shape.FewestItems, shape.MostItems = distinctRequests, 40, 400, 3, 3
+	dataset, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	db, replayed := replay.Between(embedded.New().Client())
-	made := &table{book: book, replayed: replayed, name: storetest.TableName()}
-	store := storetest.NewTable(t, db, dynamo.Options{Table: made.name})
+	created := &replayedTable{dataset: dataset, replayed: replayed, name: storetest.TableName()}
+	store := storetest.NewTable(t, db, dynamo.Options{Table: created.name})
 	for _, parts := range []func() (bulk.Loaded, error){
-		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), book.Stock(), nil) },
-		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), book.Orders(0), nil) },
+		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.Stock(), nil) },
+		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.Orders(0), nil) },
 	} {
 		if _, err := parts(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	made.endpoint = httptest.NewServer(replayed)
-	t.Cleanup(made.endpoint.Close)
-	return made
+	created.endpoint = httptest.NewServer(replayed)
+	t.Cleanup(created.endpoint.Close)
+	return created
 }
 
-// start starts a server on the table. The collector says in the log what it does.
-func (tb *table) start(t *testing.T, binary string) *shoptest.Process {
+// start starts a server on the table. The server logs its garbage collections.
+func (tb *replayedTable) start(t *testing.T, binary string) *shoptest.Process {
 	t.Helper()
-	return shoptest.Start(t, binary, []string{
+	return shoptest.StartServer(t, binary, []string{
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none", "ORDERGRAPH_TABLE=" + tb.name,
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=soak", "AWS_SECRET_ACCESS_KEY=soak", "AWS_EC2_METADATA_DISABLED=true",
 		"AWS_ENDPOINT_URL_DYNAMODB=" + tb.endpoint.URL, "HOME=" + t.TempDir(), "GODEBUG=gctrace=1", "GOTRACEBACK=all",
 	})
 }
 
-// request is one that is made, and what its answer has to hold.
+// request is a request with the expected start of its response.
 type request struct {
-	body   []byte
-	header http.Header
-	holds  string
-	// leave is whether the client goes away before it is answered.
-	leave bool
+	body       []byte
+	header     http.Header
+	wantPrefix string
+	// cancel reports whether the client cancels the request.
+	cancel bool
 }
 
-// request makes the n-th request. All kinds come in turn: long and short answers, documents that
-// were never seen, explained and compressed ones, mistakes, and clients that go away.
-func (tb *table) request(n int) request {
+// request returns the n-th request. The kinds of requests take turns: long and short responses, new
+// documents, explain, compression, invalid queries and cancelled requests.
+func (tb *replayedTable) request(n int) request {
 	const order = `id status total { amount } placedAt items { nodes { productId name quantity unitPrice { amount } } }`
 	header := http.Header{"Content-Type": {"application/json"}, "Accept-Encoding": {"identity"}}
-	r := request{header: header, holds: `{"data":{`}
+	r := request{header: header, wantPrefix: `{"data":{`}
 	query, variables := "", map[string]any{}
 	switch n % 8 {
 	case 0, 1:
 		query = `query ($id: ID!) { customer(id: $id) { id name email orders(first: 10) { nodes { ` + order + ` } } } }`
-		variables["id"] = tb.book.Customer(n % distinct)
+		variables["id"] = tb.dataset.Customer(n % distinctRequests)
 	case 2, 3:
 		query = `query ($id: ID!) { order(id: $id) { ` + order + ` customer { id name email } } }`
-		variables["id"] = tb.book.Order(n % distinct)
+		variables["id"] = tb.dataset.Order(n % distinctRequests)
 	case 4:
 		query = `{ ordersByStatus(status: DELIVERED, first: 50) { nodes { ` + order + ` customer { name } } pageInfo { endCursor } } }`
 	case 5:
-		// Each text is another one, so that what is kept of documents is thrown away again.
-		query = fmt.Sprintf(`{ answer%d: customer(id: %q) { name orders(first: 2) { nodes { id } } } }`, n, tb.book.Customer(n%distinct))
+		// Each document is new, so the document cache must evict others.
+		query = fmt.Sprintf(`{ answer%d: customer(id: %q) { name orders(first: 2) { nodes { id } } } }`, n, tb.dataset.Customer(n%distinctRequests))
 	case 6:
 		query = `{ orders(first: 20) { edges { cursor node { ` + order + ` } } } }`
 		header.Set(server.ExplainHeader, "true")
 		header.Set("Accept-Encoding", "gzip")
-		r.holds = ""
+		r.wantPrefix = ""
 	default:
-		query, r.holds = fmt.Sprintf(`{ nonsense%d }`, n), `{"errors":[`
+		query, r.wantPrefix = fmt.Sprintf(`{ nonsense%d }`, n), `{"errors":[`
 	}
-	r.leave = n%97 == 0
+	r.cancel = n%97 == 0
 	var err error
 	if r.body, err = json.Marshal(map[string]any{"query": query, "variables": variables}); err != nil {
-		panic(err) // strings and maps of them
+		panic(err) // strings always encode
 	}
 	return r
 }
 
-// do makes a request.
-//
-// Errors: one that says what is wrong with the answer.
+// do sends a request. It returns an error if the response is wrong.
 func (r request) do(ctx context.Context, client *http.Client, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	if r.leave {
-		// A connection that is cut while the request is executed, before it, or behind it:
-		// whichever comes first.
+	if r.cancel {
+		// Cancel the request before, during or after its execution.
 		go cancel()
 	}
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(r.body))
@@ -154,7 +151,7 @@ func (r request) do(ctx context.Context, client *http.Client, url string) error 
 	post.Header = r.header
 	response, err := client.Do(post)
 	if err != nil {
-		if r.leave {
+		if r.cancel {
 			return nil
 		}
 		return err
@@ -162,55 +159,54 @@ func (r request) do(ctx context.Context, client *http.Client, url string) error 
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	switch {
-	case r.leave:
+	case r.cancel:
 		return nil
 	case err != nil:
 		return err
-	case response.StatusCode != http.StatusOK || len(answer) == 0 || !strings.HasPrefix(string(answer), r.holds):
-		return fmt.Errorf("%s is answered %d, %.300s", r.body, response.StatusCode, answer)
+	case response.StatusCode != http.StatusOK || len(answer) == 0 || !strings.HasPrefix(string(answer), r.wantPrefix):
+		return fmt.Errorf("%s returned status %d, %.300s", r.body, response.StatusCode, answer)
 	}
 	return nil
 }
 
 func TestSoak(t *testing.T) {
-	binary := shoptest.Build(t, "../..")
+	binary := shoptest.BuildServer(t, "../..")
 	tb := newTable(t)
-	calm := goroutines(tb.calm(t, binary))
+	baseline := goroutines(tb.baselineLog(t, binary))
 
 	p := tb.start(t, binary)
-	sockets := socketsOf(t, p.PID())
-	memory := tb.load(t, p)
-	tb.leave(t, p.PID(), sockets)
-	log := p.Quit(t)
+	sockets := openSockets(t, p.PID())
+	memory := tb.runLoad(t, p)
+	tb.waitForDisconnects(t, p.PID(), sockets)
+	log := p.QuitWithStacks(t)
 
 	checkFlat(t, "resident memory", memory)
-	checkFlat(t, "heap that was in use after a collection", liveHeap(t, log))
+	checkFlat(t, "live heap", liveHeap(t, log))
 	for made, n := range goroutines(log) {
-		// Connections of clients and to DynamoDB are counted by their sockets, in leave. Their
-		// goroutines end a moment after the sockets.
-		if n > calm[made] && !strings.Contains(made, "dialConn") && !strings.HasSuffix(made, "(*Server).Serve") {
-			t.Errorf("%d goroutines that %s made are left; a server that had little to do has %d", n, made, calm[made])
+		// leave counts the connections of clients and to DynamoDB by their sockets. Their goroutines end
+		// shortly after the sockets.
+		if n > baseline[made] && !strings.Contains(made, "dialConn") && !strings.HasSuffix(made, "(*Server).Serve") {
+			t.Errorf("%d goroutines created by %s remain; after few requests there are %d", n, made, baseline[made])
 		}
 	}
 }
 
-// calm is the log of a server that answered each request once, one after the other, and then was
-// ended.
-func (tb *table) calm(t *testing.T, binary string) string {
+// baselineLog returns the log of a server that responded to each request once, one after the other.
+func (tb *replayedTable) baselineLog(t *testing.T, binary string) string {
 	t.Helper()
 	p := tb.start(t, binary)
-	sockets := socketsOf(t, p.PID())
+	sockets := openSockets(t, p.PID())
 	client := newClient()
-	for n := range distinct {
+	for n := range distinctRequests {
 		r := tb.request(n)
-		r.leave = false
+		r.cancel = false
 		if err := r.do(t.Context(), client, p.URL); err != nil {
 			t.Error(err)
 		}
 	}
 	client.CloseIdleConnections()
-	tb.leave(t, p.PID(), sockets)
-	log := p.Quit(t)
+	tb.waitForDisconnects(t, p.PID(), sockets)
+	log := p.QuitWithStacks(t)
 	if t.Failed() {
 		t.FailNow()
 	}
@@ -221,20 +217,20 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}}
 }
 
-// load keeps a server busy for the time that is set, and returns its memory from sample to sample,
-// in bytes.
-func (tb *table) load(t *testing.T, p *shoptest.Process) []int {
+// runLoad keeps a server under load for the set duration. It returns samples of its memory in
+// bytes.
+func (tb *replayedTable) runLoad(t *testing.T, p *shoptest.Process) []int {
 	t.Helper()
 	client := newClient()
 	defer client.CloseIdleConnections()
-	over := make(chan struct{})
+	stop := make(chan struct{})
 	var answered atomic.Int64
 	var running sync.WaitGroup
 	for i := range clients {
 		running.Go(func() {
 			for n := i; ; n += clients {
 				select {
-				case <-over:
+				case <-stop:
 					return
 				default:
 				}
@@ -252,26 +248,27 @@ func (tb *table) load(t *testing.T, p *shoptest.Process) []int {
 	for end := time.After(*duration); ; {
 		select {
 		case <-ticks.C:
-			samples = append(samples, memoryOf(t, p.PID()))
+			samples = append(samples, residentMemory(t, p.PID()))
 			continue
 		case <-end:
 		}
 		break
 	}
-	close(over)
+	close(stop)
 	running.Wait()
-	t.Logf("%d requests were answered in %v", answered.Load(), *duration)
+	t.Logf("%d responses in %v", answered.Load(), *duration)
 	return samples
 }
 
-// leave takes all connections from a server whose clients are gone, and waits until it has noticed.
-func (tb *table) leave(t *testing.T, pid, sockets int) {
+// waitForDisconnects closes all connections to DynamoDB and waits until the server has closed the
+// sockets of its clients.
+func (tb *replayedTable) waitForDisconnects(t *testing.T, pid, sockets int) {
 	t.Helper()
-	tb.endpoint.CloseClientConnections() // those that wait for the next request to DynamoDB
-	deadline := time.Now().Add(patience)
-	for left := socketsOf(t, pid); left > sockets; left = socketsOf(t, pid) {
+	tb.endpoint.CloseClientConnections() // idle connections of the server to DynamoDB
+	deadline := time.Now().Add(timeLimit)
+	for left := openSockets(t, pid); left > sockets; left = openSockets(t, pid) {
 		if time.Now().After(deadline) {
-			t.Errorf("%d sockets are open, %d were at the beginning", left, sockets)
+			t.Errorf("%d sockets are open, want %d as after the start", left, sockets)
 			return
 		}
 		runtime.Gosched()

@@ -1,5 +1,5 @@
-// Package bound computes the maximum DynamoDB requests of an operation. Of the module it imports
-// commerce, dynamo and graph/operation.
+// Package bound computes the maximum DynamoDB requests of an operation. It imports commerce,
+// dynamo, dynamo/markdown, dynamo/model and graph/operation of this module.
 package bound
 
 import (
@@ -13,42 +13,42 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Bound is the most that an operation can ask of DynamoDB, whatever its variables and the table
-// hold, for records that this program wrote and as far as dynamo.Bounds says. A subscription's is
-// that of each event.
+// Bound is the maximum load of an operation on DynamoDB, for any variables and any content of the
+// table. It assumes that this program wrote the records, and the limits in dynamo.Bounds. The bound
+// of a subscription applies to each event.
 type Bound struct {
-	// Requests, RoundTrips, ReadUnits and WriteUnits are what the explain output counts.
+	// The same counts as in the explain output.
 	Requests   int     `json:"requests"`
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
-	// Patterns tell where they come from, by access pattern in the model's order, then by write
-	// pattern. Where it depends on a variable which one of several patterns is read by, each of
-	// them is there.
+	// Patterns are the parts of each access pattern in the model's order, followed by the parts of
+	// each write pattern. If variables determine the access pattern of a field, all alternatives are
+	// listed.
 	Patterns []Pattern `json:"patterns"`
 }
 
-// Pattern is the part of one access pattern in a Bound.
+// Pattern is the part of one access pattern or write pattern in a Bound.
 type Pattern struct {
 	AccessPattern string  `json:"accessPattern"`
 	Requests      int     `json:"requests"`
 	ReadUnits     float64 `json:"readUnits"`
 }
 
-// Unbounded is a bound that is as good as none.
+// Unbounded is the value of a bound that is too large to be useful.
 const Unbounded = math.MaxInt32
 
-// Of computes the bound of a valid operation on a table of these bounds.
+// Of computes the bound of a valid operation on a table with these limits.
 //
-// It goes through the operation as plan and the resolvers do, but for any record of a type instead
-// of those that there are: what a field reads is what the access patterns say that serve it. A
-// field that none serves reads nothing. What one record of a type costs does not depend on where it
-// stands, so it is computed once for each selection.
+// It visits the operation in the same way as the plan and the resolvers, but for any record of a
+// type instead of stored records. The access patterns in a field's @reads determine the requests. A
+// field without @reads causes no request. The cost of one record depends only on its selection set
+// and its origin, so it is computed once for each pair.
 func Of(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
 	}
-	b := newBounding(schema, operation.Definition.Operation, table)
+	b := newCalculator(schema, operation.Definition.Operation, table)
 	switch operation.Definition.Operation {
 	case ast.Query:
 		b.findWhole(operation.Root)
@@ -60,17 +60,18 @@ func Of(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) 
 		}
 		bound := b.bound(c)
 		bound.WriteUnits = units
-		// The requests of a change may wait for one another, and the payload waits for the change.
+		// Each request of a change may depend on the one before, and the payload depends on the change.
 		bound.RoundTrips = bound.Requests
 		return bound
 	default:
-		return b.each(operation.Root)
+		return b.eventBound(operation.Root)
 	}
 }
 
-// each is the bound of one event of a subscription: that of the update. What subscribing itself
-// reads is the feed's, and grows with what has happened since the event that it goes on behind.
-func (b *bounding) each(root *operation.SelectionSet) Bound {
+// eventBound returns the bound of one event of a subscription. The reads of subscribing itself are
+// not included: the feed makes them, and their number grows with the events since the position to
+// resume from.
+func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 	c := newCost(b)
 	for i := range root.Fields {
 		update := root.Fields[i].Set
@@ -78,56 +79,57 @@ func (b *bounding) each(root *operation.SelectionSet) Bound {
 		c.below(b.selection(update, origin{via: none, single: true}), 1, 1)
 	}
 	bound := b.bound(c)
-	// Whether the order came along decides what is planned, so any request may wait for any other.
+	// The plan depends on whether the event contains the order, so any request may depend on any
+	// other.
 	bound.RoundTrips = bound.Requests
 	return bound
 }
 
-// bounding computes a bound.
-type bounding struct {
+// calculator computes a bound.
+type calculator struct {
 	schema   *ast.Schema
 	bounds   dynamo.Bounds
 	patterns []model.AccessPattern
 	writes   []model.WritePattern
-	// routes are the ways in which fields are read, by Type.field.
+	// routes are the alternative reads of each Type.field.
 	routes map[string][]route
-	// consistent reports whether reads are consistent where they can be.
+	// consistent reports whether the operation uses consistent reads where DynamoDB supports them.
 	consistent bool
-	// whole are the fields, by Type.field, that the operation has come along with some record of
-	// their type, and wholeTypes these types.
+	// whole are the fields, by Type.field, that the operation reads together with some record in one
+	// item collection. wholeTypes are the types of these records.
 	whole, wholeTypes map[string]bool
 	known             map[boundKey]cost
 }
 
-// boundKey identifies the cost of a selection set.
+// boundKey identifies the cost of a selection set for records of one origin.
 type boundKey struct {
 	set  *operation.SelectionSet
 	from origin
 }
 
-func newBounding(schema *ast.Schema, operation ast.Operation, table dynamo.Bounds) *bounding {
+func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bounds) *calculator {
 	patterns := model.AccessPatterns()
-	return &bounding{
+	return &calculator{
 		schema: schema, bounds: table, patterns: patterns, writes: model.WritePatterns(),
 		routes: schemaRoutes(schema, patterns), consistent: operation != ast.Query,
 		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[boundKey]cost{},
 	}
 }
 
-// origin is how records were come by.
+// origin describes how records were read.
 type origin struct {
-	// via is the look-up that gave them, none where another pattern did.
+	// via is the index of the look-up that read the records. It is -1 if another pattern read them.
 	via int
-	// single reports whether there is one record at most.
+	// single reports whether there is at most one record.
 	single bool
-	// partial reports whether they may be edges that lack attributes of their records.
+	// The records may be edges, which lack some attributes of their records.
 	partial bool
 }
 
 const none = -1
 
-// selection returns the cost of a selection set for each record.
-func (b *bounding) selection(set *operation.SelectionSet, from origin) cost {
+// selection returns the cost of a selection set per record.
+func (b *calculator) selection(set *operation.SelectionSet, from origin) cost {
 	key := boundKey{set, from}
 	if c, ok := b.known[key]; ok {
 		return c
@@ -138,8 +140,8 @@ func (b *bounding) selection(set *operation.SelectionSet, from origin) cost {
 	return c
 }
 
-// below returns the cost of what is selected below a field, for each of its records.
-func (b *bounding) below(f *operation.Field, from origin) cost {
+// childrenCost returns the cost of the selection below a field, per record.
+func (b *calculator) childrenCost(f *operation.Field, from origin) cost {
 	if f.Set != nil {
 		return b.selection(f.Set, from)
 	}
@@ -150,8 +152,8 @@ func (b *bounding) below(f *operation.Field, from origin) cost {
 	return c
 }
 
-func (b *bounding) fields(c *cost, set *operation.SelectionSet, from origin) {
-	// Look-ups of one kind that a selection makes go together.
+func (b *calculator) fields(c *cost, set *operation.SelectionSet, from origin) {
+	// Look-ups with the same pattern share requests within a selection.
 	shared := map[int]bool{}
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -159,37 +161,37 @@ func (b *bounding) fields(c *cost, set *operation.SelectionSet, from origin) {
 			b.entities(c, f)
 			continue
 		}
-		ways := b.ways(set.Type, f)
-		if len(ways) == 0 {
+		alternatives := b.alternatives(set.Type, f)
+		if len(alternatives) == 0 {
 			if len(f.Selections) > 0 && f.Number != operation.IntrospectionField {
-				part := b.below(f, from)
+				part := b.childrenCost(f, from)
 				c.below(part, 1, 1)
 				c.key, c.record = max(c.key, part.key), max(c.record, part.record)
 			}
 			continue
 		}
 		if size := f.MaxKeys(); size > 0 {
-			b.batch(c, set.Type, f, ways, size)
+			b.batch(c, set.Type, f, alternatives, size)
 			continue
 		}
-		if own := b.lookUp(set.Type, ways[0]); len(f.Selections) == 0 && slices.Equal(ways[0], []int{own}) && (!from.partial || shared[own]) {
-			continue // only an edge may lack it, and one record has all that the edge lacks
+		if own := b.lookUp(set.Type, alternatives[0]); len(f.Selections) == 0 && slices.Equal(alternatives[0], []int{own}) && (!from.partial || shared[own]) {
+			continue // the record has the field; only an edge may lack it, and one look-up completes the edge
 		}
-		b.field(c, set.Type, f, ways, set.Fields, from, shared)
+		b.field(c, set.Type, f, alternatives, set.Fields, from, shared)
 	}
 }
 
-// batch adds a field that looks up so many records by a list of keys.
-func (b *bounding) batch(c *cost, typ *ast.Definition, f *operation.Field, ways [][]int, size int) {
+// batch adds the cost of a field that looks up records by a list of size keys.
+func (b *calculator) batch(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, size int) {
 	each := newCost(b)
-	b.field(&each, typ, f, ways, nil, origin{via: none, single: size == 1}, map[int]bool{})
+	b.field(&each, typ, f, alternatives, nil, origin{via: none, single: size == 1}, map[int]bool{})
 	c.below(each, float64(size), 1)
 	c.key = max(c.key, each.key)
 }
 
-// findWhole notes which fields come along with records that the root, of Query or of an update,
-// names.
-func (b *bounding) findWhole(root *operation.SelectionSet) {
+// findWhole records which fields are read together with the records that the fields of root return.
+// root is the root of a query or an update of a subscription.
+func (b *calculator) findWhole(root *operation.SelectionSet) {
 	var fields []*operation.Field
 	for i := range root.Fields {
 		f := &root.Fields[i]
@@ -207,24 +209,25 @@ func (b *bounding) findWhole(root *operation.SelectionSet) {
 	}
 }
 
-// field adds a field that reads.
-func (b *bounding) field(c *cost, typ *ast.Definition, f *operation.Field, ways [][]int, beside []operation.Field, from origin, shared map[int]bool) {
-	rounds := b.reading(c, typ, f, ways, beside, from, shared)
-	first := b.patterns[ways[0][0]]
+// field adds the cost of a field that reads records.
+func (b *calculator) field(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) {
+	rounds := b.reading(c, typ, f, alternatives, siblings, from, shared)
+	first := b.patterns[alternatives[0][0]]
 	child, records, groups := newCost(b), 1.0, 1.0
-	chain := rounds
-	of := b.schema.Types[f.Definition.Type.Name()]
+	chainLength := rounds
+	typeOfField := b.schema.Types[f.Definition.Type.Name()]
 	switch {
 	case operation.IsPage(f.Field):
 		for _, set := range f.Records {
-			part := b.selection(set, origin{via: none, partial: b.partial(ways)})
+			part := b.selection(set, origin{via: none, partial: b.hasPartialEdges(alternatives)})
 			child.below(part, 1, 1)
 			child.key, child.record = max(child.key, part.key), max(child.record, part.record)
 		}
-		chain += max(child.key, child.record)
+		chainLength += max(child.key, child.record)
 		records = float64(f.PageSize(nil))
-		// Some records carry the list, of the others it is read: what follows comes in two groups.
-		// Lists that are too large to come with their records are a third.
+		// Some records may have been read with the list. The others need a separate read, so the reads
+		// below the list form two groups. Lists that are too large to be read with their records form a
+		// third group.
 		switch {
 		case from.single:
 		case b.whole[typ.Name+"."+f.Name]:
@@ -233,90 +236,90 @@ func (b *bounding) field(c *cost, typ *ast.Definition, f *operation.Field, ways 
 			groups = 2
 		}
 	case len(f.Selections) > 0:
-		child = b.below(f, origin{via: b.lookUp(of, ways[0]), single: from.single})
+		child = b.childrenCost(f, origin{via: b.lookUp(typeOfField, alternatives[0]), single: from.single})
 		if first.Direction != "" {
-			chain += max(child.key, child.record) // a whole record is planned by what came with it
+			chainLength += max(child.key, child.record) // a Query has read the record, so everything below it is planned
 		} else {
-			// The key of the record is known when its own request begins.
-			chain = max(rounds, rounds-1+child.key, rounds+child.record)
+			// The key of the record is known before its own request returns.
+			chainLength = max(rounds, rounds-1+child.key, rounds+child.record)
 		}
-		if !from.single && b.wholeTypes[of.Name] {
+		if !from.single && b.wholeTypes[typeOfField.Name] {
 			groups = 2
 		}
 	}
 	c.below(child, records, groups)
-	if b.byKey(typ, f, ways) {
-		c.key = max(c.key, chain)
+	if b.byKey(typ, f, alternatives) {
+		c.key = max(c.key, chainLength)
 	} else {
-		c.record = max(c.record, chain)
+		c.record = max(c.record, chainLength)
 	}
 }
 
-// reading adds the requests by which a field is read, and returns how many round trips they take
-// one after another. They are the most of its alternatives; but for each pattern, what it takes
-// where it is chosen.
-func (b *bounding) reading(c *cost, typ *ast.Definition, f *operation.Field, ways [][]int, beside []operation.Field, from origin, shared map[int]bool) int {
-	most, rounds := demand{}, 0
-	for _, way := range ways {
+// reading adds the requests that read a field, and returns the number of consecutive round trips.
+// The total is the maximum of the alternatives. The cost of each pattern is its cost in the
+// alternatives that use it.
+func (b *calculator) reading(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) int {
+	maximum, rounds := demand{}, 0
+	for _, patterns := range alternatives {
 		all, longest := demand{}, 0
-		for _, pattern := range way {
+		for _, pattern := range patterns {
 			if pattern == from.via {
-				continue // it is at hand
+				continue // the record has been read by this pattern
 			}
-			a, trips := b.step(typ, f, pattern, beside, len(way) == 1, shared)
-			c.patterns[pattern].add(a, 1, 1)
-			all.add(a, 1, 1)
+			d, trips := b.step(typ, f, pattern, siblings, len(patterns) == 1, shared)
+			c.patterns[pattern].add(d, 1, 1)
+			all.add(d, 1, 1)
 			longest += trips
 		}
-		most = demand{math.Max(most.each, all.each), math.Max(most.group, all.group), math.Max(most.units, all.units)}
+		maximum = demand{math.Max(maximum.each, all.each), math.Max(maximum.group, all.group), math.Max(maximum.units, all.units)}
 		rounds = max(rounds, longest)
 	}
-	c.total.add(most, 1, 1)
+	c.total.add(maximum, 1, 1)
 	return rounds
 }
 
-// partial reports whether a list may have edges that lack attributes of their records.
-func (b *bounding) partial(ways [][]int) bool {
-	return slices.ContainsFunc(slices.Concat(ways...), func(pattern int) bool {
+// hasPartialEdges reports whether a list may contain edges that lack attributes of their records.
+func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
+	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
 		return slices.ContainsFunc(b.patterns[pattern].Records(), func(e model.Entity) bool { return len(e.Lacks) > 0 })
 	})
 }
 
-// step is what one pattern takes for a field, and how many round trips.
-func (b *bounding) step(typ *ast.Definition, f *operation.Field, pattern int, beside []operation.Field, alone bool, shared map[int]bool) (demand, int) {
+// step returns the cost of one pattern for a field and its round trips.
+func (b *calculator) step(typ *ast.Definition, f *operation.Field, pattern int, siblings []operation.Field, onlyPattern bool, shared map[int]bool) (demand, int) {
 	p := b.patterns[pattern]
 	var bound dynamo.ReadBound
 	switch {
-	case p.Direction == "": // a look-up
-		a := demand{each: 1, group: dynamo.KeysPerRequest - 1, units: b.bounds.KeyUnits(p, b.consistent)}
-		if alone && shared[pattern] {
-			a.group = 0
+	case p.Direction == "": // a look-up by key
+		d := demand{each: 1, group: dynamo.KeysPerRequest - 1, units: b.bounds.KeyUnits(p, b.consistent)}
+		if onlyPattern && shared[pattern] {
+			d.group = 0
 		}
-		shared[pattern] = shared[pattern] || alone
-		return a, 1
+		shared[pattern] = shared[pattern] || onlyPattern
+		return d, 1
 	case operation.IsPage(f.Field):
 		bound = b.bounds.Page(p, dynamo.Page{Limit: f.PageSize(nil), More: f.Beyond.Next || f.Beyond.Previous}, b.statuses(p, f), b.consistent)
-		if p.Fallback && slices.ContainsFunc(beside, func(other operation.Field) bool {
+		if p.Fallback && slices.ContainsFunc(siblings, func(other operation.Field) bool {
 			return !operation.IsPage(other.Field) && b.serves(typ, &other, pattern)
 		}) {
-			// The list may be read as a whole, as it is counted as well.
+			// The list may be read completely, because its count is selected as well.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
 		}
 	case len(f.Selections) > 0 && p.Most == 0:
 		bound = b.bounds.Collection(p, b.consistent)
 	default:
-		if p.Fallback && slices.ContainsFunc(beside, func(other operation.Field) bool {
+		if p.Fallback && slices.ContainsFunc(siblings, func(other operation.Field) bool {
 			return operation.IsPage(other.Field) && b.serves(typ, &other, pattern)
 		}) {
-			return demand{}, 1 // one Query serves the count and the page
+			return demand{}, 1 // one Query returns the count and the page
 		}
 		bound = b.bounds.Count(p, b.consistent)
 	}
 	return demand{each: 100 * float64(bound.Requests), units: bound.ReadUnits}, bound.RoundTrips
 }
 
-// mutation adds a mutation and its payload, and returns its write units.
-func (b *bounding) mutation(c *cost, f *operation.Field) (writeUnits float64) {
+// mutation adds the cost of a mutation and its payload, and returns the write units.
+func (b *calculator) mutation(c *cost, f *operation.Field) (writeUnits float64) {
 	for i, w := range b.writes {
 		if w.Mutation == f.Name {
 			bound := b.bounds.Change(w)
@@ -327,7 +330,7 @@ func (b *bounding) mutation(c *cost, f *operation.Field) (writeUnits float64) {
 		}
 	}
 	if len(f.Selections) > 0 {
-		c.below(b.below(f, origin{via: none, single: true}), 1, 1)
+		c.below(b.childrenCost(f, origin{via: none, single: true}), 1, 1)
 	}
 	return writeUnits
 }

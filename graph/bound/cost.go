@@ -2,43 +2,45 @@ package bound
 
 import "math"
 
-// demand is what is asked of DynamoDB for any number of records that come in any number of groups.
-// Look-ups of a group share requests: n keys take one for each hundred of them, rounded up, which
-// is at most n/100 + 99/100.
+// demand is the load on DynamoDB for any number of records in any number of groups. The look-ups of
+// a group share requests: n keys take n/100 requests, rounded up, which is at most n/100 + 99/100.
 type demand struct {
-	// each and group are hundredths of requests, for each record and for each group of them; units
-	// are read units for each.
+	// Hundredths of requests, for each record and for each group of records, and read units for each
+	// record.
 	each, group, units float64
 }
 
-func (a *demand) add(more demand, records, groups float64) {
-	a.each = sum(a.each, more.each*records)
-	a.group = sum(a.group, more.group*groups)
-	a.units = sum(a.units, more.units*records)
+func (d *demand) add(more demand, records, groups float64) {
+	d.each = cappedSum(d.each, more.each*records)
+	d.group = cappedSum(d.group, more.group*groups)
+	d.units = cappedSum(d.units, more.units*records)
 }
 
-// sum keeps numbers where they can be calculated with.
-func sum(a, b float64) float64 { return math.Min(a+b, 1e15) }
+// cappedSum adds two numbers. The cap prevents overflows in later calculations.
+func cappedSum(a, b float64) float64 { return math.Min(a+b, 1e15) }
 
-// cost is what a selection costs for each of the records that it applies to.
+// cost is the cost of a selection per record.
 type cost struct {
 	total demand
 	// patterns are the parts of the access patterns and the write patterns.
 	patterns []demand
-	// key and record are the longest chains of requests that begin when the records' keys are
-	// known, and when the records are there.
+	// The lengths of the longest chains of requests. The first chain starts when the keys of the
+	// records are known. The second chain starts when the records have been read.
 	key, record int
 }
 
-func newCost(b *bounding) cost { return cost{patterns: make([]demand, len(b.patterns)+len(b.writes))} }
-
-// read adds requests of a pattern.
-func (c *cost) read(pattern int, a demand) {
-	c.total.add(a, 1, 1)
-	c.patterns[pattern].add(a, 1, 1)
+func newCost(b *calculator) cost {
+	return cost{patterns: make([]demand, len(b.patterns)+len(b.writes))}
 }
 
-// below adds what is selected of so many records, in so many groups, but not its chains.
+// read adds requests of a pattern.
+func (c *cost) read(pattern int, d demand) {
+	c.total.add(d, 1, 1)
+	c.patterns[pattern].add(d, 1, 1)
+}
+
+// below adds the cost of a selection for a number of records in a number of groups, without the
+// chains.
 func (c *cost) below(more cost, records, groups float64) {
 	c.total.add(more.total, records, groups)
 	for i, a := range more.patterns {
@@ -46,21 +48,21 @@ func (c *cost) below(more cost, records, groups float64) {
 	}
 }
 
-// either makes c the most of c and another cost, where records are of one type or of another: each
-// type's are a group.
+// either sets c to the maximum of c and another cost, for records of one of several types. The
+// records of each type form a group.
 func (c *cost) either(other cost) {
-	most := func(a *demand, b demand) {
-		a.each, a.units, a.group = math.Max(a.each, b.each), math.Max(a.units, b.units), sum(a.group, b.group)
+	setMax := func(a *demand, b demand) {
+		a.each, a.units, a.group = math.Max(a.each, b.each), math.Max(a.units, b.units), cappedSum(a.group, b.group)
 	}
-	most(&c.total, other.total)
+	setMax(&c.total, other.total)
 	for i, a := range other.patterns {
-		most(&c.patterns[i], a)
+		setMax(&c.patterns[i], a)
 	}
 	c.key, c.record = max(c.key, other.key), max(c.record, other.record)
 }
 
-// bound is what a cost is for the one root.
-func (b *bounding) bound(c cost) Bound {
+// bound converts the cost of the root to a Bound.
+func (b *calculator) bound(c cost) Bound {
 	requests := func(a demand) int { return int(math.Min((a.each+a.group)/100, Unbounded)) }
 	units := func(a demand) float64 { return math.Min(math.Ceil(2*a.units)/2, Unbounded) }
 	bound := Bound{Requests: requests(c.total), ReadUnits: units(c.total), RoundTrips: max(c.key, c.record)}

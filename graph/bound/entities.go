@@ -6,31 +6,31 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// entities adds records that a gateway names, of any type: each is read as the field of Query reads
-// it that gives one of its type by its key.
-func (b *bounding) entities(c *cost, f *operation.Field) {
-	asked, named := operation.MaxRepresentations, map[string]bool(nil)
+// entities adds the cost of the records that a federation gateway looks up. Each record is read
+// like the field of Query that returns a record of its type by key.
+func (b *calculator) entities(c *cost, f *operation.Field) {
+	count, types := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
-		asked, named = min(len(a.Value.Children), asked), typesNamed(a.Value.Children)
+		count, types = min(len(a.Value.Children), count), typesNamed(a.Value.Children)
 	}
 	most := newCost(b)
-	for _, one := range b.named(f) {
-		// A record is looked up also where nothing is selected of its type: whether there is one
-		// has to be told.
-		if named != nil && !named[one.Definition.Type.Name()] {
+	for _, field := range b.named(f) {
+		// A record is looked up even if nothing is selected of its type, because the response reports
+		// whether it exists.
+		if types != nil && !types[field.Definition.Type.Name()] {
 			continue
 		}
 		each := newCost(b)
-		b.field(&each, b.schema.Query, one, b.ways(b.schema.Query, one), nil, origin{via: none, single: asked == 1}, map[int]bool{})
+		b.field(&each, b.schema.Query, field, b.alternatives(b.schema.Query, field), nil, origin{via: none, single: count == 1}, map[int]bool{})
 		most.either(each)
 	}
-	c.below(most, float64(asked), 1)
+	c.below(most, float64(count), 1)
 	c.key = max(c.key, most.key)
 }
 
-// named are the fields of Query that give one record of each type that _entities may give, with
-// what is selected of it there.
-func (b *bounding) named(f *operation.Field) []*operation.Field {
+// named returns the fields of Query that look up a record of each type that _entities may return.
+// Each field has the selection of _entities for its type.
+func (b *calculator) named(f *operation.Field) []*operation.Field {
 	var fields []*operation.Field
 	for _, set := range f.Members {
 		definition := b.schema.Query.Fields.ForName(entityName(set.Type))
@@ -40,16 +40,16 @@ func (b *bounding) named(f *operation.Field) []*operation.Field {
 	return fields
 }
 
-// typesNamed are the types that representations in the document name; nil where a variable may name
-// others.
+// typesNamed returns the types in representations that are literals. It returns nil if a variable
+// may contain other types.
 func typesNamed(representations ast.ChildValueList) map[string]bool {
-	named := map[string]bool{}
+	types := map[string]bool{}
 	for _, r := range representations {
 		typ := r.Value.Children.ForName("__typename")
 		if typ == nil || typ.Kind != ast.StringValue {
 			return nil
 		}
-		named[typ.Raw] = true
+		types[typ.Raw] = true
 	}
-	return named
+	return types
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// route is one way in which a field is read: an @reads of the schema.
+// route is one alternative for reading a field, as declared with @reads in the schema.
 type route struct {
-	// pattern is the index of the access pattern in bounding.patterns.
+	// pattern is the index of the access pattern in calculator.patterns.
 	pattern int
-	// arguments are those that choose the pattern where all of them have values. sub is the field
-	// that chooses it where it is selected.
+	// arguments select the route if all of them have values. sub is the name of a field that selects
+	// the route if it is selected.
 	arguments []string
 	sub       string
 }
 
-// text names a field with what chooses the route: Query.orders(placed).
+// text formats a field with the condition of the route, such as Query.orders(placed).
 func (r route) text(field string) string {
 	if len(r.arguments) > 0 {
 		field += "(" + strings.Join(r.arguments, ", ") + ")"
@@ -35,7 +35,7 @@ func (r route) text(field string) string {
 	return field
 }
 
-// routesOf returns the routes of a field, in the schema's order.
+// routesOf returns the routes of a field, in the order of the schema.
 func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 	var routes []route
 	for _, d := range f.Directives.ForNames(operation.ReadsDirective) {
@@ -54,7 +54,7 @@ func routesOf(f *ast.FieldDefinition, patterns []model.AccessPattern) []route {
 	return routes
 }
 
-// schemaRoutes are the routes of all fields of a schema that need requests, by Type.field.
+// schemaRoutes returns the routes of all fields that need requests, by Type.field.
 func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string][]route {
 	routes := map[string][]route{}
 	for _, t := range schema.Types {
@@ -62,7 +62,7 @@ func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string
 			for _, r := range routesOf(f, patterns) {
 				p := patterns[r.pattern]
 				if p.With != "" || p.SK == "" && p.Index == "" && r.sub == "" {
-					continue // it comes along with the record above
+					continue // the field is read with its parent record
 				}
 				routes[t.Name+"."+f.Name] = append(routes[t.Name+"."+f.Name], r)
 			}
@@ -71,8 +71,8 @@ func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string
 	return routes
 }
 
-// PatternsMarkdown is the table of the access patterns for the docs, with the fields that each
-// serves.
+// PatternsMarkdown returns the table of the access patterns for the docs, with the fields that each
+// pattern serves.
 func PatternsMarkdown(schema *ast.Schema) string {
 	patterns := model.AccessPatterns()
 	fields := map[string][]string{}
@@ -87,62 +87,62 @@ func PatternsMarkdown(schema *ast.Schema) string {
 	return markdown.Patterns(fields)
 }
 
-// ways are the alternatives by which a field may be read, each the patterns that it takes.
-func (b *bounding) ways(typ *ast.Definition, f *operation.Field) [][]int {
-	var whole, ways [][]int
+// ways returns the alternatives for reading a field. Each alternative is a list of patterns.
+func (b *calculator) alternatives(typ *ast.Definition, f *operation.Field) [][]int {
+	var withSub, alternatives [][]int
 	var plain []int
 	routes := slices.Clone(b.routes[typ.Name+"."+f.Name])
 	slices.SortStableFunc(routes, func(a, b route) int { return len(b.arguments) - len(a.arguments) })
 	for _, r := range routes {
 		switch {
 		case r.sub != "":
-			may, must := selected(f, r.sub)
-			if must {
+			possible, certain := selected(f, r.sub)
+			if certain {
 				return [][]int{{r.pattern}}
 			}
-			if may {
-				whole = append(whole, []int{r.pattern})
+			if possible {
+				withSub = append(withSub, []int{r.pattern})
 			}
 		case len(r.arguments) > 0:
-			may, must := true, true
+			possible, certain := true, true
 			for _, name := range r.arguments {
-				mayHave, mustHave := hasArgument(f, name)
-				may, must = may && mayHave, must && mustHave
+				mayExist, mustExist := hasArgument(f, name)
+				possible, certain = possible && mayExist, certain && mustExist
 			}
-			if may {
-				ways = append(ways, []int{r.pattern})
+			if possible {
+				alternatives = append(alternatives, []int{r.pattern})
 			}
-			if must {
-				return ways
+			if certain {
+				return alternatives
 			}
 		default:
 			plain = append(plain, r.pattern)
 		}
 	}
 	if len(plain) > 0 {
-		ways = append(ways, plain)
+		alternatives = append(alternatives, plain)
 	}
-	return append(whole, ways...)
+	return append(withSub, alternatives...)
 }
 
-// serves reports whether a pattern serves a field.
-func (b *bounding) serves(typ *ast.Definition, f *operation.Field, pattern int) bool {
+// serves reports whether a field may be read by a pattern.
+func (b *calculator) serves(typ *ast.Definition, f *operation.Field, pattern int) bool {
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
 }
 
-// byKey reports whether a field is read as soon as the key of the record above is known, instead of
-// when the record is there.
-func (b *bounding) byKey(typ *ast.Definition, f *operation.Field, ways [][]int) bool {
+// byKey reports whether a field is read as soon as the key of its parent record is known, without
+// waiting for the record.
+func (b *calculator) byKey(typ *ast.Definition, f *operation.Field, alternatives [][]int) bool {
 	if typ == b.schema.Query {
 		return true
 	}
 	if len(f.Selections) == 0 || b.whole[typ.Name+"."+f.Name] {
-		return false // the record may tell a number, and may have come with the list
+		return false // the parent record may contain the number or may have been read with the list
 	}
 	own, ok := kindOf(typ)
 	known := append(own.PK.Names(), own.SK.Names()...)
-	for _, way := range ways {
-		for _, pattern := range way {
+	for _, patterns := range alternatives {
+		for _, pattern := range patterns {
 			for _, name := range b.patterns[pattern].PK.Names() {
 				ok = ok && slices.Contains(known, name)
 			}
@@ -152,7 +152,7 @@ func (b *bounding) byKey(typ *ast.Definition, f *operation.Field, ways [][]int) 
 	return ok
 }
 
-// kindOf is the kind of record that a type is.
+// kindOf returns the entity of a type. It returns false if the type has no records.
 func kindOf(typ *ast.Definition) (model.Entity, bool) {
 	for _, e := range model.Entities() {
 		if e.Name == entityName(typ) {
@@ -162,15 +162,15 @@ func kindOf(typ *ast.Definition) (model.Entity, bool) {
 	return model.Entity{}, false
 }
 
-// entityName is the name of a type's records in the table, and of the field of Query that gives one
-// by its key.
+// entityName returns the name of a type's entity in the model. The field of Query that returns a
+// record by key has the same name.
 func entityName(typ *ast.Definition) string {
 	return string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 }
 
-// lookUp is the pattern among some that reads a record of a type by its own key; none where there
-// is none.
-func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
+// lookUp returns the pattern among some patterns that reads a record of a type by its own key. It
+// returns none if there is no such pattern.
+func (b *calculator) lookUp(typ *ast.Definition, among []int) int {
 	if e, ok := kindOf(typ); ok {
 		for _, pattern := range among {
 			if p := b.patterns[pattern]; p.Direction == "" && p.PK == e.PK && p.SK == e.SK {
@@ -181,9 +181,9 @@ func (b *bounding) lookUp(typ *ast.Definition, among []int) int {
 	return none
 }
 
-// statuses are the statuses that a list of orders may merge: those that the field names, or all.
-// Other lists have none.
-func (b *bounding) statuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
+// statuses returns the statuses whose partitions a list of orders may merge: the statuses in the
+// argument, or all. It returns nil for other lists.
+func (b *calculator) statuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
 	switch {
@@ -192,7 +192,7 @@ func (b *bounding) statuses(p model.AccessPattern, f *operation.Field) []commerc
 	case a == nil:
 		return all
 	case a.Value.Kind == ast.EnumValue || len(a.Value.Children) == 1:
-		return all[:1] // any status costs as much
+		return all[:1] // every status has the same cost
 	case a.Value.Kind != ast.ListValue:
 		return all
 	}
@@ -209,9 +209,9 @@ func (b *bounding) statuses(p model.AccessPattern, f *operation.Field) []commerc
 	return named
 }
 
-// hasArgument reports whether an argument may have a value and whether it must have one. An object
-// may turn out to be empty.
-func hasArgument(f *operation.Field, name string) (may, must bool) {
+// hasArgument reports whether an argument may have a value, and whether it certainly has one. An
+// object in a variable may be empty.
+func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
 		return false, false
@@ -228,16 +228,16 @@ func hasArgument(f *operation.Field, name string) (may, must bool) {
 	return true, false
 }
 
-// selected reports whether a field may be selected below f and whether it must be, whatever the
-// variables are.
-func selected(f *operation.Field, name string) (may, must bool) {
+// selected reports whether a field may be selected below f, and whether it is selected for all
+// variables.
+func selected(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {
 		return false, false
 	}
 	for i := range f.Set.Fields {
 		if below := &f.Set.Fields[i]; below.Name == name {
-			may, must = true, must || !below.Optional
+			possible, certain = true, certain || !below.Optional
 		}
 	}
-	return may, must
+	return possible, certain
 }

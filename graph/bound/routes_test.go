@@ -16,7 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ownSchema is the schema with all its directives.
+// ownSchema returns the schema with all its directives.
 func ownSchema(t *testing.T) *ast.Schema {
 	t.Helper()
 	files, err := filepath.Glob("../../*.graphqls")
@@ -34,7 +34,7 @@ func ownSchema(t *testing.T) *ast.Schema {
 	return gqlparser.MustLoadSchema(sources...)
 }
 
-// ownTypes are the types that the schema defines, by name.
+// ownTypes returns the types that the schema defines, sorted by name.
 func ownTypes(schema *ast.Schema) []*ast.Definition {
 	var types []*ast.Definition
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
@@ -45,29 +45,29 @@ func ownTypes(schema *ast.Schema) []*ast.Definition {
 	return types
 }
 
-// Fields that read have a pattern, or their cost would be forgotten: those that give records, but
-// for what only wraps the record that is there.
+// Every field that may read has an access pattern. Otherwise the bound would not include its cost.
+// Fields that return records may read, except fields of types that only wrap a record.
 func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
 	schema := ownSchema(t)
-	b := newBounding(schema, ast.Query, dynamo.NewBounds(1))
+	b := newCalculator(schema, ast.Query, dynamo.NewBounds(1))
 	for _, d := range ownTypes(schema) {
-		wraps := strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") || strings.HasSuffix(d.Name, "Payload")
-		if d.Kind != ast.Object || wraps || d == schema.Mutation || d == schema.Subscription {
+		isWrapper := strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") || strings.HasSuffix(d.Name, "Payload")
+		if d.Kind != ast.Object || isWrapper || d == schema.Mutation || d == schema.Subscription {
 			continue
 		}
 		for _, f := range d.Fields {
 			_, isRecord := kindOf(schema.Types[f.Type.Name()])
-			isRecord = isRecord && d.Name+"."+f.Name != "OrderUpdate.event" // it is what the feed tells
+			isRecord = isRecord && d.Name+"."+f.Name != "OrderUpdate.event" // the feed delivers the event
 			reads := isRecord || strings.HasSuffix(f.Type.Name(), "Connection") || strings.HasPrefix(f.Name, "orderCount") && d.Name != "Spending" || f.Name == "spending" || f.Name == "quote" || f.Name == "itemCount" || d.Name == "Product" && (f.Name == "totalInventory" || f.Name == "available")
-			if served := len(b.routes[d.Name+"."+f.Name]) > 0; served != reads {
-				t.Errorf("%s.%s: served by a pattern: %v, reads: %v", d.Name, f.Name, served, reads)
+			if hasRoute := len(b.routes[d.Name+"."+f.Name]) > 0; hasRoute != reads {
+				t.Errorf("%s.%s has a route: %v, but should have one: %v", d.Name, f.Name, hasRoute, reads)
 			}
 		}
 	}
 }
 
-// Every access pattern serves a field. What @reads says of a field exists, and its description
-// names no other pattern.
+// Every access pattern serves a field. Each @reads refers to a pattern, arguments and a field that
+// exist. The description of a field mentions only its own patterns.
 func TestFieldsNameAccessPatterns(t *testing.T) {
 	schema := ownSchema(t)
 	patterns := model.AccessPatterns()

@@ -7,31 +7,31 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cache keeps the documents that were used last, by the hash of their text. It is bounded
-// in number and in memory, and safe for concurrent use.
+// cache is an LRU cache of documents by the hash of their text. Its number of documents and its
+// memory are bounded. It is safe for concurrent use.
 type cache struct {
 	mu sync.Mutex
-	// kept holds at most so many as it was made for.
+	// kept contains at most the number of documents that newCache was called with.
 	kept *simplelru.LRU[documentHash, cachedDocument]
-	// bytes is what the kept documents take, never more than most.
-	bytes, most int
+	// bytes is the estimated memory of the cached documents. It never exceeds maxBytes.
+	bytes, maxBytes int
 }
 
-// cachedDocument is a document with what it takes, which is reckoned once.
+// cachedDocument is a document and its estimated memory. The estimate is computed once.
 type cachedDocument struct {
 	document *Document
 	bytes    int
 }
 
-// newCache returns a cache of so many documents, in so many bytes.
+// newCache returns a cache with at most this number of documents and this number of bytes.
 func newCache(documents, bytes int) *cache {
-	c := &cache{most: bytes}
-	// It fails for a size below one alone.
-	c.kept, _ = simplelru.NewLRU(max(documents, 1), func(_ documentHash, gone cachedDocument) { c.bytes -= gone.bytes })
+	c := &cache{maxBytes: bytes}
+	// NewLRU fails only if the size is less than one.
+	c.kept, _ = simplelru.NewLRU(max(documents, 1), func(_ documentHash, evicted cachedDocument) { c.bytes -= evicted.bytes })
 	return c
 }
 
-// get returns a document, nil where it is not kept.
+// get returns the document with this hash, or nil if the cache does not contain it.
 func (c *cache) get(hash documentHash) *Document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,42 +39,43 @@ func (c *cache) get(hash documentHash) *Document {
 	return kept.document
 }
 
-// add keeps a document. One with errors is not kept, nor one that alone takes more than there is.
+// add caches a document. It ignores documents with errors and documents that are larger than the
+// whole cache.
 func (c *cache) add(hash documentHash, d *Document) {
 	if len(d.errs) > 0 {
 		return
 	}
 	bytes := d.Bytes()
-	if bytes > c.most {
+	if bytes > c.maxBytes {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept.Contains(hash) {
-		return // another request was first
+		return // another request added the document first
 	}
 	c.kept.Add(hash, cachedDocument{d, bytes})
-	for c.bytes += bytes; c.bytes > c.most && c.kept.Len() > 0; {
+	for c.bytes += bytes; c.bytes > c.maxBytes && c.kept.Len() > 0; {
 		c.kept.RemoveOldest()
 	}
 }
 
-// What a document takes beside its text, measured (TestDocumentsTakeWhatTheyAreSaidTo): each node
-// has its members, the token that its position stands in, and its place in a list that may have
-// grown too large. And there is room for what is kept for requests to come.
+// Estimates of a document's memory besides its text, from measurements
+// (TestDocumentsTakeWhatTheyAreSaidTo). A node needs memory for its members, for the token of its
+// position and for its slot in a list, which may have spare capacity. The estimates include memory
+// for the operations that will be prepared later.
 const (
 	documentBytes = 1<<10 + roomBytes
 	nodeBytes     = 256 + nodeRoomBytes
 	commentBytes  = 192
-	// roomBytes and nodeRoomBytes are the capacity for prepared operations that the estimate
-	// includes from the beginning. It is enough for two sets of conditions of a usual document.
+	// roomBytes and nodeRoomBytes reserve memory for prepared operations. The reserve fits a typical
+	// document with two combinations of conditions.
 	roomBytes, nodeRoomBytes = 1 << 10, 320
 )
 
-// Bytes is what a document takes in memory, about; rather too much than too little.
+// Bytes estimates the memory of the document. The estimate is rather too high than too low.
 func (d *Document) Bytes() int {
-	// Names and values are parts of the text, but a string with escapes is a copy, in a buffer of
-	// up to twice its size. What looks like a comment and is in a string counts as one; that errs
-	// on the safe side.
+	// Names and values are substrings of the text. A string with escapes is a copy in a buffer of up
+	// to twice its size. A "#" inside a string counts as a comment, which makes the estimate too high.
 	return documentBytes + 3*len(d.Text) + d.nodes*nodeBytes + strings.Count(d.Text, "#")*commentBytes
 }

@@ -15,20 +15,21 @@ import (
 
 const cachedQuery = `{ customer(id: "cust_01") { name } }`
 
-// cachedSchema is a schema for documents that are only kept.
+// cachedSchema returns a schema for documents that are parsed but not executed.
 func cachedSchema() *ast.Schema {
 	return gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { customer(id: ID!): Customer } type Customer { id: ID! name: String }`})
 }
 
-// Whatever is added, in whatever order and size, a cache holds no more than it may, and what it
-// holds is what was added. What was used last is there, unless it is too large.
+// A cache never exceeds its bounds, in any sequence of additions and reads. It returns only
+// documents that were added. The document that was added last is cached unless it is larger than
+// the cache.
 func TestDocumentCacheIsBounded(t *testing.T) {
 	d := NewStore(cachedSchema(), Options{})
 	var texts []*Document
 	for i := range 12 {
 		texts = append(texts, d.Parse(fmt.Sprintf("{ customer(id: %d) { %s } }", i, strings.Repeat("id ", 1+i*i)), false))
 	}
-	wrong := d.Parse("{ nonsense }", false)
+	invalid := d.Parse("{ nonsense }", false)
 	rapid.Check(t, func(t *rapid.T) {
 		most, bytes := rapid.IntRange(1, 6).Draw(t, "documents"), rapid.IntRange(1000, 120_000).Draw(t, "bytes")
 		c := newCache(most, bytes)
@@ -36,36 +37,36 @@ func TestDocumentCacheIsBounded(t *testing.T) {
 			"add": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
 				c.add(documentHash{byte(i)}, texts[i])
-				if kept := c.get(documentHash{byte(i)}); kept != texts[i] && texts[i].Bytes() <= bytes {
+				if cached := c.get(documentHash{byte(i)}); cached != texts[i] && texts[i].Bytes() <= bytes {
 					t.Fatalf("document %d of %d bytes is not kept", i, texts[i].Bytes())
 				}
 			},
 			"get": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(texts)-1).Draw(t, "document")
-				if kept := c.get(documentHash{byte(i)}); kept != nil && kept != texts[i] {
-					t.Fatalf("%q is kept as document %d", kept.Text, i)
+				if cached := c.get(documentHash{byte(i)}); cached != nil && cached != texts[i] {
+					t.Fatalf("%q is kept as document %d", cached.Text, i)
 				}
 			},
-			"add a wrong one": func(t *rapid.T) {
-				c.add(documentHash{0xff}, wrong)
+			"add an invalid one": func(t *rapid.T) {
+				c.add(documentHash{0xff}, invalid)
 				if c.get(documentHash{0xff}) != nil {
 					t.Fatal("a document with errors is kept")
 				}
 			},
 			"": func(t *rapid.T) {
-				sum := 0
-				for _, kept := range c.kept.Values() {
-					sum += kept.document.Bytes()
+				total := 0
+				for _, cached := range c.kept.Values() {
+					total += cached.document.Bytes()
 				}
-				if c.kept.Len() > most || sum > bytes || sum != c.bytes {
-					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.kept.Len(), most, sum, c.bytes, bytes)
+				if c.kept.Len() > most || total > bytes || total != c.bytes {
+					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.kept.Len(), most, total, c.bytes, bytes)
 				}
 			},
 		})
 	})
 }
 
-// What is kept does not keep alive what the text was cut out of.
+// A cached document does not keep the string alive that its text was sliced from.
 func TestDocumentsHaveTheirOwnText(t *testing.T) {
 	d := NewStore(cachedSchema(), Options{})
 	url := cachedQuery + strings.Repeat("x", 100_000)
@@ -82,7 +83,7 @@ func TestDocumentsHaveTheirOwnText(t *testing.T) {
 	}
 }
 
-// heapBytes is the number of bytes of the heap in use.
+// heapBytes returns the number of heap bytes in use.
 func heapBytes() int {
 	runtime.GC()
 	runtime.GC()
@@ -91,7 +92,7 @@ func heapBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// Where only trusted documents are executed, no other is kept.
+// A store that executes only trusted documents caches no other documents.
 func TestTrustedOnlyKeepsNothing(t *testing.T) {
 	d := NewStore(cachedSchema(), Options{TrustedOnly: true})
 	sum := sha256.Sum256([]byte(cachedQuery))

@@ -6,87 +6,90 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// Held counts the memory that documents and variables take for as long as subscriptions hold them.
-// Those of queries are gone with their answers; ten thousand subscriptions, each with the longest
-// document that there can be, would hold gigabytes for as long as they like. One document that many
-// send is held once, and counts to one of them. It is safe for concurrent use.
+// Held counts the memory of the documents and variables that subscriptions hold. It is safe for
+// concurrent use.
+//
+// Queries release their documents when the response is sent. Without a limit, ten thousand
+// subscriptions with documents of the maximum size would hold gigabytes. Subscriptions with the
+// same text share one document, which counts only once, for one of their callers.
 type Held struct {
-	pool *admission.Pool
-	mu   sync.Mutex
-	by   map[*Document]*holders
+	pool    *admission.Pool
+	mu      sync.Mutex
+	holders map[*Document]*holders
 }
 
-// holders are those who hold a document.
+// holders are the callers that hold a document.
 type holders struct {
-	// payer is the caller whom the document counts to.
+	// payer is the caller whose quota the document is charged to.
 	payer admission.Caller
-	// subscriptions are the numbers of subscriptions with the document, by caller.
+	// subscriptions is the number of subscriptions with the document for each caller.
 	subscriptions map[admission.Caller]int
 }
 
-// NewHeld returns a Held that takes of a pool of bytes.
-func NewHeld(pool *admission.Pool) *Held { return &Held{pool: pool, by: map[*Document]*holders{}} }
+// NewHeld returns a Held that reserves memory in this pool of bytes.
+func NewHeld(pool *admission.Pool) *Held { return &Held{pool: pool, holders: map[*Document]*holders{}} }
 
-// Take counts a subscription of a caller. It returns nil, or why there is no room for it.
+// Take reserves the memory of a caller's new subscription. It returns a refusal if the pool has no
+// capacity for the subscription.
 func (h *Held) Take(caller admission.Caller, d *Document, variables map[string]any) *admission.Refusal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if refused := h.pool.Take(caller, variableBytes(variables)); refused != nil {
 		return refused
 	}
-	if h.by[d] == nil {
+	if h.holders[d] == nil {
 		if refused := h.pool.Take(caller, d.Bytes()); refused != nil {
 			h.pool.Give(caller, variableBytes(variables))
 			return refused
 		}
-		h.by[d] = &holders{payer: caller, subscriptions: map[admission.Caller]int{}}
+		h.holders[d] = &holders{payer: caller, subscriptions: map[admission.Caller]int{}}
 	}
-	h.by[d].subscriptions[caller]++
+	h.holders[d].subscriptions[caller]++
 	return nil
 }
 
-// Give takes back what Take has counted.
+// Give releases the memory that Take reserved.
 func (h *Held) Give(caller admission.Caller, d *Document, variables map[string]any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pool.Give(caller, variableBytes(variables))
-	by := h.by[d]
-	if by.subscriptions[caller]--; by.subscriptions[caller] > 0 {
+	held := h.holders[d]
+	if held.subscriptions[caller]--; held.subscriptions[caller] > 0 {
 		return
 	}
-	delete(by.subscriptions, caller)
-	if by.payer != caller {
+	delete(held.subscriptions, caller)
+	if held.payer != caller {
 		return
 	}
-	for other := range by.subscriptions {
+	for other := range held.subscriptions {
 		h.pool.Move(caller, other, d.Bytes())
-		by.payer = other
+		held.payer = other
 		return
 	}
 	h.pool.Give(caller, d.Bytes())
-	delete(h.by, d)
+	delete(h.holders, d)
 }
 
-// variableBytes is what a value of the variables takes, about: each value has a place of some words
-// in a list or a map.
+// variableBytes estimates the memory of a variable's value. Each value is stored in a list or a
+// map, which needs some words for it.
 func variableBytes(value any) int {
-	const place = 64
+	const slotBytes = 64
 	switch value := value.(type) {
 	case string:
-		return place + len(value)
+		return slotBytes + len(value)
 	case []any:
-		bytes := place
+		bytes := slotBytes
 		for _, v := range value {
 			bytes += variableBytes(v)
 		}
 		return bytes
 	case map[string]any:
-		bytes := place
+		bytes := slotBytes
 		for name, v := range value {
 			bytes += len(name) + variableBytes(v)
 		}
 		return bytes
 	default:
-		return place
+		return slotBytes
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// PerLimit has a value for each limit on what one request can ask for; setting.Limits describes the
-// tags. An honest client stays far below the defaults.
+// PerLimit has one value of type T for each limit of a request. setting.Limits describes the tags.
+// Typical requests stay far below the defaults.
 type PerLimit[T any] struct {
 	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"tokens in a document; standard introspection has 185"`
 	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"nesting of fields, except below '__schema' and '__type'"`
@@ -27,58 +27,61 @@ type PerLimit[T any] struct {
 	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data' in a response"`
 }
 
-// Limits bound what one request can ask for. A zero value stands for its default.
+// Limits are the limits of a request. A zero value means the default.
 type Limits PerLimit[int]
 
 // Codes are the error codes of the limits.
 var Codes = setting.Codes[PerLimit[string]]()
 
-// Bounds that no setting moves: they keep the walks that follow within their stacks and their time.
+// Fixed bounds, which protect the stack and the time of the recursive functions in this package.
 const (
-	// maxNesting is how many selection sets can stand inside one another, those of fragments where
-	// they are spread. The parser holds documents to as many without fragments.
+	// maxNesting is the maximum nesting of selection sets, with every spread replaced by its fragment.
+	// The parser has the same limit for selection sets without fragments.
 	maxNesting = parser.MaxNestingDepth
-	// MaxExpanded is how many fields, fragments, directives and values a document has at most when
-	// every spread is replaced by its fragment. Validation, planning and execution take time for
-	// each.
+	// MaxExpanded is the maximum number of fields, fragments, directives and values in a document,
+	// with every spread replaced by its fragment. The time of validation, planning and execution is
+	// proportional to this number.
 	MaxExpanded = 50_000
-	// maxName is how long a name in a document can be, in bytes. Validation compares names that are
-	// wrong with those of the schema, letter by letter.
+	// maxName is the maximum length of a name in bytes. For each unknown name, validation computes the
+	// edit distance to the names of the schema.
 	maxName = 200
-	// maxSchemaNesting is how many fields can stand inside one another below __schema and __type;
-	// the tools' own query has 14.
+	// maxSchemaNesting is the maximum nesting of fields below __schema and __type. The introspection
+	// query that tools send has 14 levels.
 	maxSchemaNesting = 20
 )
 
-// parseError puts the parser's own limits into our words and codes.
+// parseError converts an error of the parser. The parser's limits get the codes and messages of
+// this package.
 func (l Limits) parseError(text string, err error) *gqlerror.Error {
-	told := gqlerror.WrapIfUnwrapped(err)
+	parserErr := gqlerror.WrapIfUnwrapped(err)
 	switch {
-	case strings.HasPrefix(told.Message, "exceeded token limit"):
+	case strings.HasPrefix(parserErr.Message, "exceeded token limit"):
 		count, position := tokens(text, l.Tokens)
-		return errcode.New(position, Codes.Tokens, "the document has %d tokens (names, values, brackets and the like), and the limit is %d: ask for less at once, or move values into variables", count, l.Tokens)
-	case strings.HasPrefix(told.Message, "exceeded maximum nesting depth"):
-		told.Message = "the document has more than 1000 brackets inside one another: write it flatter"
-		return errcode.With(told, Codes.Depth)
+		return errcode.New(position, Codes.Tokens, "the document has %d tokens (names, values and punctuation), and the limit is %d: select less in one request, or move values into variables", count, l.Tokens)
+	case strings.HasPrefix(parserErr.Message, "exceeded maximum nesting depth"):
+		parserErr.Message = "the document nests brackets more than 1000 levels deep: flatten it"
+		return errcode.With(parserErr, Codes.Depth)
 	}
-	told.Message = errcode.Excerpt(told.Message, maxMessage)
-	return told
+	parserErr.Message = errcode.Excerpt(parserErr.Message, maxMessage)
+	return parserErr
 }
 
-// tokens counts a text's tokens as the parser does, and finds the one that is over the limit.
-func tokens(text string, limit int) (count int, over *ast.Position) {
+// tokens counts the tokens of a text as the parser does. firstExcess is the position of the first
+// token beyond the limit.
+func tokens(text string, limit int) (count int, firstExcess *ast.Position) {
 	l := lexer.New(&ast.Source{Input: text})
 	for {
 		token, err := l.ReadToken()
 		if err != nil || token.Kind == lexer.EOF {
-			return count, over
+			return count, firstExcess
 		}
 		if count++; count == limit+1 {
 			position := token.Pos
-			over = &position
+			firstExcess = &position
 		}
 	}
 }
 
-// maxMessage is how long the library's messages can get, in bytes: they repeat what was sent.
+// maxMessage is the maximum length of a message of gqlparser in bytes. Its messages quote parts of
+// the document.
 const maxMessage = 300

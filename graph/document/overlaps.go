@@ -9,18 +9,18 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// overlaps finds fields of one response name that cannot be merged
-// (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document is valid but
-// for that.
+// overlaps returns an error if two fields with the same response name cannot be merged
+// (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document must satisfy
+// all other rules.
 //
-// The specification compares all pairs of fields. Here each field is compared with the first of its
-// name: to be of one shape, and to be the same field with the same arguments, is true of all pairs
-// if it is true of each with the first. What is selected below fields that are merged is looked at
-// once, merged. So a walk sees no selection more often than the expanded document has it, times the
-// types where fields of one name stand on several.
+// The specification compares all pairs of fields. This function compares each field only with the
+// first field of the same response name. That is sufficient: having the same shape is transitive,
+// and so is being the same field with the same arguments. The selections below merged fields are
+// checked once, as one merged selection. The cost is at most the size of the expanded document,
+// times the number of types that select fields of one response name.
 func overlaps(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
 	for _, operation := range document.Operations {
-		o := overlapping{schema: schema}
+		o := conflictFinder{schema: schema}
 		if o.check([]ast.SelectionSet{operation.SelectionSet}, false); o.found != nil {
 			return gqlerror.List{o.found}
 		}
@@ -28,19 +28,19 @@ func overlaps(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
 	return nil
 }
 
-type overlapping struct {
+type conflictFinder struct {
 	schema *ast.Schema
 	found  *gqlerror.Error
 }
 
-// check looks at selections that are merged. With shapesOnly their fields stand on types that no
-// record has both of, so that they need not be the same, but of one shape.
-func (o *overlapping) check(sets []ast.SelectionSet, shapesOnly bool) {
+// check compares the fields of merged selections. With shapesOnly, no record has the types of both
+// selections. Their fields may differ then, but their types must have the same shape.
+func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range byResponseName(sets) {
 		first := named[0]
 		for _, f := range named[1:] {
 			if !o.sameShape(first.Definition.Type, f.Definition.Type) {
-				o.refuse(first, f, "have types that do not fit together")
+				o.refuse(first, f, "return incompatible types")
 			}
 		}
 		classes := [][]*ast.Field{named}
@@ -68,7 +68,7 @@ func (o *overlapping) check(sets []ast.SelectionSet, shapesOnly bool) {
 	}
 }
 
-func (o *overlapping) checkBelow(fields []*ast.Field, shapesOnly bool) {
+func (o *conflictFinder) checkBelow(fields []*ast.Field, shapesOnly bool) {
 	var below []ast.SelectionSet
 	for _, f := range fields {
 		if len(f.SelectionSet) > 0 {
@@ -80,26 +80,26 @@ func (o *overlapping) checkBelow(fields []*ast.Field, shapesOnly bool) {
 	}
 }
 
-func (o *overlapping) refuse(a, b *ast.Field, why string) {
+func (o *conflictFinder) refuse(a, b *ast.Field, why string) {
 	if o.found == nil {
-		o.found = errcode.New(a.Position, errcode.BadUserInput, "two fields answer as %q and %s: give one of them another alias", a.Alias, why)
+		o.found = errcode.New(a.Position, errcode.BadUserInput, "two fields with the response name %q conflict because they %s: give one of them another alias", a.Alias, why)
 		o.found.Locations = append(o.found.Locations, gqlerror.Location{Line: b.Position.Line, Column: b.Position.Column})
 	}
 }
 
-// byResponseName groups the fields of merged selections, each fragment's once, in the order of the
-// document.
+// byResponseName groups the fields of merged selections by response name, in the order of the
+// document. It visits each fragment once.
 func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	var groups [][]*ast.Field
-	places := map[string]int{}
+	indexes := map[string]int{}
 	visit := FieldVisitor{Field: func(f *ast.Field, _ bool) {
-		place, ok := places[f.Alias]
+		index, ok := indexes[f.Alias]
 		if !ok {
-			place = len(groups)
-			places[f.Alias] = place
+			index = len(groups)
+			indexes[f.Alias] = index
 			groups = append(groups, nil)
 		}
-		groups[place] = append(groups[place], f)
+		groups[index] = append(groups[index], f)
 	}}
 	for _, set := range sets {
 		visit.Visit(set, false)
@@ -107,32 +107,32 @@ func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
 	return groups
 }
 
-// byType parts fields into classes that one record can have: those of each object type, with those
-// of interfaces and unions, which every record may have.
+// byType groups fields by the object type that they are selected on. Each group also has the fields
+// that are selected on interfaces and unions, because every record may have them.
 func byType(fields []*ast.Field) [][]*ast.Field {
 	var types []*ast.Definition
-	classes := map[*ast.Definition][]*ast.Field{} // those of interfaces and unions are of nil
+	classes := map[*ast.Definition][]*ast.Field{} // the key nil has the fields of interfaces and unions
 	for _, f := range fields {
-		of := f.ObjectDefinition
-		if of.Kind != ast.Object {
-			of = nil
-		} else if classes[of] == nil {
-			types = append(types, of)
+		objectType := f.ObjectDefinition
+		if objectType.Kind != ast.Object {
+			objectType = nil
+		} else if classes[objectType] == nil {
+			types = append(types, objectType)
 		}
-		classes[of] = append(classes[of], f)
+		classes[objectType] = append(classes[objectType], f)
 	}
 	if len(types) == 0 {
 		return [][]*ast.Field{fields}
 	}
-	parted := make([][]*ast.Field, len(types))
-	for i, of := range types {
-		parted[i] = slices.Concat(classes[of], classes[nil])
+	groups := make([][]*ast.Field, len(types))
+	for i, objectType := range types {
+		groups[i] = slices.Concat(classes[objectType], classes[nil])
 	}
-	return parted
+	return groups
 }
 
-// sameShape reports whether values of two types can stand in one place of an answer.
-func (o *overlapping) sameShape(a, b *ast.Type) bool {
+// sameShape reports whether values of both types can share one response name.
+func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false
 	}
@@ -158,7 +158,8 @@ func sameArguments(a, b ast.ArgumentList) bool {
 	return true
 }
 
-// sameValue compares values as they are written; the order of an object's fields does not matter.
+// sameValue reports whether two literals are equal. The order of an object's fields does not
+// matter.
 func sameValue(a, b *ast.Value) bool {
 	if a.Kind != b.Kind || a.Raw != b.Raw || len(a.Children) != len(b.Children) {
 		return false

@@ -28,7 +28,8 @@ func parsed(t rapid.TB, query string) *ast.QueryDocument {
 	return document
 }
 
-// A schema in which fields of one name have many types, and records many interfaces.
+// overlapSchema has fields that share a name but differ in type, and objects with several
+// interfaces.
 const overlapSchema = `
 type Query { a: A b: B i: I u: U list: [A] one(n: Int, o: In): A }
 input In { x: Int y: [Int] }
@@ -40,8 +41,7 @@ type C implements J { same: String differs: Int must: Int! thing: String }
 union U = A | B | C
 `
 
-// Whether fields can be merged is decided as the library's rule does, which compares all pairs;
-// only quicker.
+// overlaps finds a conflict exactly if the library's rule, which compares all pairs, finds one.
 func TestOverlapsAreThoseOfTheSpecification(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: overlapSchema})
 	allPairs := rules.NewRules(rules.OverlappingFieldsCanBeMergedRule)
@@ -61,14 +61,14 @@ func TestOverlapsAreThoseOfTheSpecification(t *testing.T) {
 			return
 		}
 		want := validator.ValidateWithRules(schema, document, allPairs)
-		// Fragments that no operation spreads are refused for that.
+		// An unused fragment is an error of another rule.
 		used := usedFragments(document)
 		if len(used) < fragments {
 			return
 		}
 		got := overlaps(schema, document)
 		if (len(got) > 0) != (len(want) > 0) {
-			rt.Fatalf("%s: %v, the library says %v", query, got, want)
+			rt.Fatalf("%s: %v, the library returns %v", query, got, want)
 		}
 		if len(got) > 0 {
 			conflicts++
@@ -82,7 +82,7 @@ func TestOverlapsAreThoseOfTheSpecification(t *testing.T) {
 		}
 	})
 	if conflicts < 5 || merges < 5 {
-		t.Errorf("%d conflicts and %d that merge were tried", conflicts, merges)
+		t.Errorf("only %d documents with and %d without conflicts were compared", conflicts, merges)
 	}
 }
 
@@ -106,7 +106,7 @@ func usedFragments(document *ast.QueryDocument) map[string]bool {
 	return used
 }
 
-// overlappingSet draws a selection whose fields have few response names.
+// overlappingSet draws a selection set that has many fields with few response names.
 func overlappingSet(t *rapid.T, schema *ast.Schema, of *ast.Definition, fragments, depth int) string {
 	var b strings.Builder
 	b.WriteString("{__typename")
@@ -144,23 +144,23 @@ func overlappingSet(t *rapid.T, schema *ast.Schema, of *ast.Definition, fragment
 
 func TestOverlaps(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: overlapSchema})
-	for query, says := range map[string]string{
-		`{one(n:1){same} one(n:2){same}}`:                                         `"one" and have different arguments`,
+	for query, want := range map[string]string{
+		`{one(n:1){same} one(n:2){same}}`:                                         `"one" conflict because they have different arguments`,
 		`{one(o:{x:1,y:[1,2]}){same} one(o:{y:[1,2],x:1}){same}}`:                 "",
 		`{one(o:{x:1,y:[1,2]}){same} one(o:{y:[2,1],x:1}){same}}`:                 `different arguments`,
 		`{one(o:{x:1}){same} one(o:{y:1}){same}}`:                                 `different arguments`,
 		`{one(n:1){same} one{same}}`:                                              `different arguments`,
-		`{a{x:same x:differs}}`:                                                   `do not fit`,
+		`{a{x:same x:differs}}`:                                                   `incompatible types`,
 		`{a{x:same x:other}}`:                                                     `different fields`,
-		`{u{...on A{differs} ...on B{differs}}}`:                                  `do not fit`,
-		`{u{...on A{must} ...on B{must}}}`:                                        `do not fit`,
-		`{u{...on A{list} ...on B{list}}}`:                                        `do not fit`,
+		`{u{...on A{differs} ...on B{differs}}}`:                                  `incompatible types`,
+		`{u{...on A{must} ...on B{must}}}`:                                        `incompatible types`,
+		`{u{...on A{list} ...on B{list}}}`:                                        `incompatible types`,
 		`{u{...on A{x:other(n:1)} ...on B{x:other(n:2)}}}`:                        "",
 		`{u{...on A{x:same} ...on B{x:other}}}`:                                   "",
 		`{u{...on A{x:same} ...on I{x:same}}}`:                                    "",
 		`{u{...on A{thing{x:same}} ...on B{thing{x:other}}}}`:                     "",
-		`{u{...on A{thing{x:differs}} ...on B{thing{x:differs}}}}`:                `do not fit`,
-		`{u{...on B{thing{same}} ...on C{thing}}}`:                                `do not fit`,
+		`{u{...on A{thing{x:differs}} ...on B{thing{x:differs}}}}`:                `incompatible types`,
+		`{u{...on B{thing{same}} ...on C{thing}}}`:                                `incompatible types`,
 		`{i{...on A{x:same} ...on I{x:__typename}}}`:                              `different fields`,
 		`{...F ...G} fragment F on Query{a{same}} fragment G on Query{a:b{same}}`: `different fields`,
 		`{a{i{...on A{x:same}}} a{i{...on A{x:other}}}}`:                          `different fields`,
@@ -170,13 +170,13 @@ func TestOverlaps(t *testing.T) {
 		if len(errs) == 0 {
 			errs = overlaps(schema, document)
 		}
-		if says == "" && len(errs) > 0 || says != "" && (len(errs) != 1 || !strings.Contains(errs[0].Message, says) || len(errs[0].Locations) != 2) {
-			t.Errorf("%s: %v, want %q", query, errs, says)
+		if want == "" && len(errs) > 0 || want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Message, want) || len(errs[0].Locations) != 2) {
+			t.Errorf("%s: %v, want %q", query, errs, want)
 		}
 	}
 }
 
-// numberedFields repeats a text with numbers from 0.
+// numberedFields repeats a text n times and replaces %d by numbers from 0.
 func numberedFields(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
@@ -185,7 +185,7 @@ func numberedFields(n int, text string) string {
 	return b.String()
 }
 
-// A walk ends when it has found what is told, and what is wrong in a fragment is told once.
+// Validation stops at MaxErrors errors. An error in a fragment is reported once.
 func TestErrorsAreTold(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: overlapSchema})
 	if errs := walk(schema, parsed(t, `{`+numberedFields(1000, "unknown%d ")+`}`), true, false); len(errs) != errcode.MaxErrors {
@@ -194,13 +194,13 @@ func TestErrorsAreTold(t *testing.T) {
 	if errs := walk(schema, parsed(t, `query A{...F} query B{...F} query C{...F} fragment F on Query{unknown}`), true, false); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
-	// What is wrong again and again ends it, too.
+	// Repetitions of the same error also stop the validation.
 	if errs := walk(schema, parsed(t, numberedFields(10*errcode.MaxErrors, "query Q%d{...F} ")+`query Last{another} fragment F on Query{unknown}`), true, false); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a panic of a rule is taken for the end of the walk")
+			t.Error("a panic of a rule was treated as the end of the validation")
 		}
 	}()
 	t.Error(walk(nil, parsed(t, `{a}`), true, false))

@@ -6,21 +6,21 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Prepared is an operation of a document in the form in which it is executed.
+// Prepared is an operation of a document, in the form that the server executes.
 type Prepared interface {
 	// Bytes estimates the memory that the prepared operation takes.
 	Bytes() int
 }
 
-// PreparedKey identifies a prepared operation among those of a document: the operation, and one bit
-// for each variable that decides what is selected.
+// PreparedKey identifies a prepared operation of a document. It has the operation and one bit for
+// each variable that is a condition of @skip or @include.
 type PreparedKey struct {
 	operation  *ast.OperationDefinition
 	conditions uint64
 }
 
-// PreparedKey returns the key of an operation's prepared form; false where more variables decide
-// than the key has bits.
+// PreparedKey returns the key of the prepared operation for these variables. It returns false if
+// the document has more conditions than the key has bits.
 func (d *Document) PreparedKey(operation *ast.OperationDefinition, variables map[string]any) (PreparedKey, bool) {
 	key := PreparedKey{operation: operation}
 	if len(d.conditions) > 64 {
@@ -34,40 +34,40 @@ func (d *Document) PreparedKey(operation *ast.OperationDefinition, variables map
 	return key, true
 }
 
-// Prepared returns the prepared operation of a key; nil where none is kept.
+// Prepared returns the cached prepared operation of a key, or nil.
 func (d *Document) Prepared(key PreparedKey) Prepared {
-	if kept := d.prepared.Load(); kept != nil {
-		return (*kept)[key]
+	if cached := d.prepared.Load(); cached != nil {
+		return (*cached)[key]
 	}
 	return nil
 }
 
-// Room is the number of bytes that the document's prepared operations may take.
+// Room returns the maximum memory of the document's prepared operations in bytes.
 func (d *Document) Room() int { return roomBytes + d.nodes*nodeRoomBytes }
 
-// PreparedBytes is the number of bytes that the document's prepared operations take.
+// PreparedBytes returns the memory of the document's prepared operations in bytes.
 func (d *Document) PreparedBytes() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.preparedBytes
 }
 
-// KeepPrepared adds a prepared operation if there is room for it, and returns it; or the one that
-// another request added first.
+// KeepPrepared caches a prepared operation if Room allows it, and returns the operation. If another
+// request cached one for the same key first, KeepPrepared returns that one.
 func (d *Document) KeepPrepared(key PreparedKey, prepared Prepared) Prepared {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := map[PreparedKey]Prepared{}
-	if kept := d.prepared.Load(); kept != nil {
-		all = maps.Clone(*kept)
+	updated := map[PreparedKey]Prepared{}
+	if cached := d.prepared.Load(); cached != nil {
+		updated = maps.Clone(*cached)
 	}
-	if all[key] != nil {
-		return all[key]
+	if updated[key] != nil {
+		return updated[key]
 	}
 	if bytes := prepared.Bytes(); d.preparedBytes+bytes <= d.Room() {
 		d.preparedBytes += bytes
-		all[key] = prepared
-		d.prepared.Store(&all)
+		updated[key] = prepared
+		d.prepared.Store(&updated)
 	}
 	return prepared
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Fragments that spread one another in a long chain do not use up the stack; here it has a
-// hundredth of its usual size.
+// A long chain of fragments does not exhaust the stack, which has a hundredth of its usual size in
+// this test.
 func TestMeasuringBoundsItsStack(t *testing.T) {
 	const chain = 50_000
 	document := parsed(t, `{...F0} `+numberedFields(chain, "fragment F%d on Query{...G%d} ")+` fragment F on Query{a}`)

@@ -1,6 +1,6 @@
-// Package document finds or parses the document of a request, keeps it within limits, validates it
-// and coerces its variables. Of the module it imports graph/errcode and internal/admission: it
-// knows the schema as gqlparser's AST, and neither DynamoDB nor the resolvers.
+// Package document finds or parses the document of a request, checks its limits, validates it and
+// coerces its variables. Of the module it imports graph/errcode, internal/admission and
+// internal/setting. It knows the schema as gqlparser's AST, and neither DynamoDB nor the resolvers.
 package document
 
 import (
@@ -21,58 +21,61 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// Documents that are kept ready besides the trusted ones. Clients decide what is among them, so
-// each region is bounded in number and in memory; a request's document, with as many tokens as the
-// default limit allows, takes about half a megabyte.
+// Bounds of the two caches, besides the trusted documents. Clients determine their content, so each
+// cache is bounded in number and in memory. A document with the default maximum of tokens takes
+// about half a megabyte.
 const (
 	maxCached         = 1000
 	keptDocumentBytes = 16 << 20
-	// keptTextBytes is for texts that nobody has registered: they cost one parsing each when they
-	// are gone, and anybody can send thousands of them.
+	// keptTextBytes bounds the cache of documents without a registered hash. An evicted document only
+	// costs another parsing, and any client can send thousands of such texts.
 	keptTextBytes = 8 << 20
 )
 
-// Document is a text that was parsed, kept within limits and validated. Requests share it. Nothing
-// writes to it but KeepPrepared: validation has filled in what execution reads.
+// Document is a text that was parsed, checked against the limits and validated. Requests share
+// documents. After validation only KeepPrepared modifies a document.
 type Document struct {
 	Text   string
 	Parsed *ast.QueryDocument
-	// errs tell why it cannot be executed; only trusted documents are kept with errors. quietErrs
-	// tell the same to those who are not told of the schema, where that is not the same.
+	// errs are the reasons why the document cannot be executed. Only trusted documents with errors are
+	// kept. quietErrs are the same errors for callers who may not see the schema, if the messages
+	// differ.
 	errs, quietErrs gqlerror.List
-	// prepared are the prepared operations. Reading takes no lock: the map is replaced and never
-	// written to. mu is for adding one; preparedBytes is the memory that all of them take.
+	// prepared are the prepared operations. Readers take no lock, because the map is replaced and
+	// never modified. mu protects the replacement. preparedBytes is the memory of all prepared
+	// operations.
 	prepared      atomic.Pointer[map[PreparedKey]Prepared]
 	mu            sync.Mutex
 	preparedBytes int
-	// strict has the places of each operation that take no null and have a variable that can be
-	// null.
+	// strict lists the uses of nullable variables in non-null positions, for each operation.
 	strict map[*ast.OperationDefinition][]*ast.Value
-	// conditions are the variables that decide what the document selects. nodes is the number of
-	// nodes of its syntax tree.
+	// conditions are the variables of @skip and @include. nodes is the number of nodes of the syntax
+	// tree.
 	conditions []string
 	nodes      int
-	// work is what making the document took.
+	// work is the work that parsing and validating the document took.
 	work Work
 }
 
-// Work is how much there was to do for a document: deterministic, where time is not.
+// Work counts the nodes that were processed for a document. Unlike time, it is deterministic.
 type Work struct {
-	// Parsed is the number of nodes of syntax trees that were made.
+	// Parsed is the number of nodes of the syntax trees that were built.
 	Parsed int
-	// Visited is the number of nodes that were visited with every spread replaced by its fragment.
+	// Visited is the number of nodes that were visited, with every spread replaced by its fragment.
 	Visited int
 }
 
-// Errors are the errors as somebody may see them.
-func (d *Document) Errors(quiet bool) gqlerror.List {
-	if quiet && len(d.quietErrs) > 0 {
+// Errors returns the errors of the document. With hideSchema, the messages reveal nothing of the
+// schema.
+func (d *Document) Errors(hideSchema bool) gqlerror.List {
+	if hideSchema && len(d.quietErrs) > 0 {
 		return d.quietErrs
 	}
 	return d.errs
 }
 
-// Operation is the one of a name, or the only one where the name is empty; nil where there is none.
+// Operation returns the operation with this name, or the only operation if the name is empty. It
+// returns nil if there is no such operation.
 func (d *Document) Operation(name string) *ast.OperationDefinition {
 	if d.Parsed == nil {
 		return nil
@@ -80,14 +83,14 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 	return d.Parsed.Operations.ForName(name)
 }
 
-// NoOperation is the error where Operation finds none: it tells which operations there are.
+// NoOperation returns the error for a name that Operation does not find.
 func (d *Document) NoOperation(name string) *gqlerror.Error {
 	if name == "" {
-		return gqlerror.Errorf("the request has several operations: name the one to execute with operationName")
+		return gqlerror.Errorf("the document has several operations: set operationName to the one to execute")
 	}
-	err := gqlerror.Errorf("the document has no operation of the name that operationName gives")
+	err := gqlerror.Errorf("the document has no operation with the name in operationName")
 	if len(d.Parsed.Operations) == 1 && d.Parsed.Operations[0].Name == "" {
-		err.Message += ": its one operation has no name, so leave operationName out"
+		err.Message += ": its only operation has no name, so omit operationName"
 	}
 	return err
 }
@@ -95,7 +98,7 @@ func (d *Document) NoOperation(name string) *gqlerror.Error {
 // documentHash is the SHA-256 of a document's text.
 type documentHash [sha256.Size]byte
 
-// parseHash reads a hash as clients spell it: 64 hexadecimal digits, in either case.
+// parseHash decodes a hash of 64 hexadecimal digits, in upper or lower case.
 func parseHash(text string) (hash documentHash, ok bool) {
 	if len(text) != hex.EncodedLen(len(hash)) {
 		return hash, false
@@ -104,46 +107,44 @@ func parseHash(text string) (hash documentHash, ok bool) {
 	return hash, err == nil
 }
 
-// Store finds the document that a request wants. It is safe for concurrent use.
+// Store finds or parses the document of a request. It is safe for concurrent use.
 //
-// There are three places to look: the trusted documents, which the operator has given and which
-// stay; those that clients have registered by their hash; and the texts that were sent last. The
-// latter two are apart, so that a flood of texts that are sent once pushes out no registered
-// document.
+// A store has three collections: the trusted documents of the operator, which are permanent; the
+// documents that clients registered by hash; and the most recent texts. The latter two are separate
+// caches, so that a flood of new texts evicts no registered document.
 type Store struct {
 	schema *ast.Schema
 	limits Limits
-	// introspection reports whether documents may ask for the schema.
+	// introspection reports whether documents may select __schema and __type.
 	introspection bool
-	// byID and byHash are the trusted documents. Nothing changes them.
+	// byID and byHash are the trusted documents. They are immutable.
 	byID   map[string]*Document
 	byHash map[documentHash]*Document
-	// trustedOnly reports whether only these are parsed and executed.
+	// trustedOnly reports whether only trusted documents are executed.
 	trustedOnly        bool
 	registered, recent *cache
-	// preparations are the documents that are parsed at the same time, nil for no limit.
+	// preparations limits how many documents are parsed at the same time. Nil means no limit.
 	preparations *admission.Pool
 }
 
-// Options are the settings of the documents that a server executes.
+// Options are the options of a Store.
 type Options struct {
 	Limits Limits
-	// NoIntrospection reports that documents may not ask for the schema.
+	// NoIntrospection disables __schema and __type.
 	NoIntrospection bool
-	// Trusted are the trusted documents. TrustedOnly reports that no others are executed.
+	// Trusted are the trusted documents. TrustedOnly rejects all other documents.
 	Trusted     []Trusted
 	TrustedOnly bool
-	// Unfit is called for each trusted document that does not fit the schema or a limit, with its
-	// first error; nil for no call.
+	// Unfit, if not nil, is called with each trusted document that is invalid or exceeds a limit, and
+	// with its first error.
 	Unfit func(Trusted, Error)
-	// Preparations is admission.Preparations; nil for no limit.
+	// Preparations is admission.Preparations. Nil means no limit.
 	Preparations *admission.Pool
-	// Kept is the number of documents that are kept of those that clients register, and of those
-	// that they send; 0 for 1,000.
+	// Kept is the maximum number of documents in each of the two caches. 0 means 1,000.
 	Kept int
 }
 
-// NewStore returns the documents of a server with this schema. It parses the trusted ones.
+// NewStore returns a store for documents of a schema. It parses the trusted documents.
 func NewStore(schema *ast.Schema, opts Options) *Store {
 	d := &Store{
 		schema:        schema,
@@ -160,44 +161,44 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 	return d
 }
 
-// Find returns the document that a request names by the ID of a trusted document, by its text or by
-// its extensions. The document may have errors. With quiet, errors do not tell of the schema what
-// the request does not.
+// Find returns the document that a request specifies by the ID of a trusted document, by its text
+// or by its extensions. The document may have errors. With hideSchema, errors reveal nothing of the
+// schema that the request does not contain. work is the work of parsing the document. It is zero
+// for a cached document.
 //
-// Errors: TIMED_OUT where the context ends before it is the caller's turn to have the document
-// parsed; BAD_USER_INPUT for a request that names no document, or two, or names it in another form
-// than those that are known; PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH and
-// DOCUMENT_NOT_TRUSTED.
-//
-// work is what parsing the document took, nothing for a document that was kept.
-func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
-	hash, given, err := persistedQuery(extensions)
+// It returns TIMED_OUT if the context ends while the document waits to be parsed. It returns
+// BAD_USER_INPUT if the request specifies no document, two documents or a malformed hash. It
+// returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH or DOCUMENT_NOT_TRUSTED as
+// described in package errcode.
+func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
+	hash, byHash, err := persistedQuery(extensions)
 	switch {
 	case err != nil:
 		return nil, work, err
-	case id != "" && (given || text != ""):
-		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request names a document with documentId and gives another in query or extensions.persistedQuery: send one of them")
+	case id != "" && (byHash || text != ""):
+		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request has both documentId and a document in query or extensions.persistedQuery: send only one of them")
 	case id != "":
 		found, err = d.withID(id)
 		return found, work, err
-	case given:
-		return d.withHash(ctx, hash, text, quiet)
+	case byHash:
+		return d.withHash(ctx, hash, text, hideSchema)
 	default:
-		return d.withText(ctx, text, quiet)
+		return d.withText(ctx, text, hideSchema)
 	}
 }
 
-// withID finds a trusted document.
+// withID returns a trusted document.
 func (d *Store) withID(id string) (*Document, *gqlerror.Error) {
 	if trusted := d.trusted(id); trusted != nil {
 		return trusted, nil
 	}
-	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: have it added to the server's manifest")
+	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: add the document to the server's manifest")
 }
 
-// withHash finds a document as Apollo's protocol names it: a trusted one, whose id need not be a
-// hash, or one that was registered. A text that comes with the hash is registered.
-func (d *Store) withHash(ctx context.Context, name, text string, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
+// withHash returns a document by the hash of Apollo's protocol: a trusted document or a registered
+// one. In place of the hash, a request can send the ID of a trusted document. A text with a
+// matching hash is registered.
+func (d *Store) withHash(ctx context.Context, name, text string, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {
 			return nil, work, mismatch()
@@ -210,18 +211,18 @@ func (d *Store) withHash(ctx context.Context, name, text string, quiet bool) (fo
 	hash, ok := parseHash(name)
 	switch {
 	case !ok:
-		return nil, work, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.sha256Hash is neither the id of a trusted document nor a SHA-256: write it as 64 hexadecimal digits")
+		return nil, work, errcode.New(nil, errcode.BadUserInput, "extensions.persistedQuery.sha256Hash is neither the ID of a trusted document nor a SHA-256: send 64 hexadecimal digits")
 	case text != "" && sha256.Sum256([]byte(text)) != hash:
 		return nil, work, mismatch()
 	}
 	found = d.registered.get(hash)
 	if found == nil && text == "" {
-		// Clients know this answer by its message or by its code, and send the text.
+		// Clients recognize this error by its message or its code, and then send the text.
 		return nil, work, errcode.New(nil, errcode.PersistedQueryNotFound, "PersistedQueryNotFound")
 	}
 	if found == nil {
 		if found = d.recent.get(hash); found == nil {
-			if found, err = d.parse(ctx, text, quiet); err != nil {
+			if found, err = d.parse(ctx, text, hideSchema); err != nil {
 				return nil, work, err
 			}
 			work = found.work
@@ -231,13 +232,13 @@ func (d *Store) withHash(ctx context.Context, name, text string, quiet bool) (fo
 	return found, work, nil
 }
 
-// withText finds a document by its text.
-func (d *Store) withText(ctx context.Context, text string, quiet bool) (found *Document, work Work, err *gqlerror.Error) {
+// withText returns a document by its text.
+func (d *Store) withText(ctx context.Context, text string, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
 	switch {
 	case d.trustedOnly:
 		return nil, work, untrusted()
 	case text == "":
-		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request has no document: send its text as query, or its name as documentId")
+		return nil, work, errcode.New(nil, errcode.BadUserInput, "the request has no document: send its text as query, or the ID of a trusted document as documentId")
 	}
 	hash := documentHash(sha256.Sum256([]byte(text)))
 	if trusted := d.byHash[hash]; trusted != nil {
@@ -248,48 +249,49 @@ func (d *Store) withText(ctx context.Context, text string, quiet bool) (found *D
 			return found, work, nil
 		}
 	}
-	if found, err = d.parse(ctx, text, quiet); err != nil {
+	if found, err = d.parse(ctx, text, hideSchema); err != nil {
 		return nil, work, err
 	}
 	d.recent.add(hash, found)
 	return found, found.work, nil
 }
 
-// untrusted is an answer that no client takes for a miss, so none sends the text.
+// untrusted returns an error that clients do not mistake for a cache miss, so they do not send the
+// text.
 func untrusted() *gqlerror.Error {
-	return errcode.New(nil, errcode.UntrustedDocument, "only trusted documents are executed here: send the id of one, as documentId or as extensions.persistedQuery.sha256Hash, instead of a text")
+	return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents: instead of a text, send the ID of a trusted document, as documentId or as extensions.persistedQuery.sha256Hash")
 }
 
 func mismatch() *gqlerror.Error {
-	return errcode.New(nil, errcode.PersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not of the text in query: send the SHA-256 of exactly this text, or leave one of them out")
+	return errcode.New(nil, errcode.PersistedQueryMismatch, "extensions.persistedQuery.sha256Hash is not the SHA-256 of the text in query: send the hash of exactly this text, or omit one of them")
 }
 
-// Variables are the coerced values of the variables of an operation of a document: see
-// coerceVariables.
-func (d *Store) Variables(of *Document, operation *ast.OperationDefinition, given map[string]any, quiet bool) (map[string]any, gqlerror.List) {
-	return coerceVariables(d.schema, operation, given, d.limits, quiet, of.strict[operation]...)
+// Variables coerces the variables of an operation; see coerceVariables.
+func (d *Store) Variables(doc *Document, operation *ast.OperationDefinition, values map[string]any, hideSchema bool) (map[string]any, gqlerror.List) {
+	return coerceVariables(d.schema, operation, values, d.limits, hideSchema, doc.strict[operation]...)
 }
 
-// parse is Parse, when it is the turn of the caller of a context.
-func (d *Store) parse(ctx context.Context, text string, quiet bool) (*Document, *gqlerror.Error) {
+// parse waits for the caller's slot in the pool of preparations, and then calls Parse.
+func (d *Store) parse(ctx context.Context, text string, hideSchema bool) (*Document, *gqlerror.Error) {
 	if d.preparations == nil {
-		return d.Parse(text, quiet), nil
+		return d.Parse(text, hideSchema), nil
 	}
 	caller := admission.CallerOf(ctx)
 	if d.preparations.Await(ctx, caller, 1) != nil {
-		return nil, errcode.New(nil, errcode.TimedOut, "the document was not parsed in time, as the server is busy: try again in a moment")
+		return nil, errcode.New(nil, errcode.TimedOut, "the document was not parsed in time because the server is busy: try again later")
 	}
 	defer d.preparations.Give(caller, 1)
-	return d.Parse(text, quiet), nil
+	return d.Parse(text, hideSchema), nil
 }
 
-// Parse makes a document of a text: parsed, within limits and valid, or with errors. A document
-// without errors is the same whether quiet or not, so that all share it.
-func (d *Store) Parse(text string, quiet bool) *Document {
-	// Parts of the text live as long as the document, and a text can be part of something larger:
-	// of a URL, say.
+// Parse parses a text, checks the limits and validates the document. The result has either no
+// errors or the errors that were found. A document without errors does not depend on hideSchema, so
+// all callers share it.
+func (d *Store) Parse(text string, hideSchema bool) *Document {
+	// Names and values are substrings of the text and live as long as the document. The clone keeps a
+	// larger string, such as a URL, from staying in memory.
 	text = strings.Clone(text)
-	// A token takes two bytes, with what separates it from the next.
+	// A token and its separator take at least two bytes.
 	unmeasured := Work{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {
@@ -299,10 +301,10 @@ func (d *Store) Parse(text string, quiet bool) *Document {
 		return &Document{Text: text, errs: gqlerror.List{gqlerror.Errorf("the document has no operation: send a query or a mutation")}, work: unmeasured}
 	}
 	measured := d.limits.measure(parsed)
-	made := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: Work{Parsed: measured.nodes}}
-	if len(made.errs) == 0 {
-		made.work.Visited = measured.expanded
-		made.errs = validate(d.schema, parsed, d.introspection, quiet, made.strictUses())
+	doc := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: Work{Parsed: measured.nodes}}
+	if len(doc.errs) == 0 {
+		doc.work.Visited = measured.expanded
+		doc.errs = validate(d.schema, parsed, d.introspection, hideSchema, doc.strictUses())
 	}
-	return made
+	return doc
 }

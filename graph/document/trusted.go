@@ -8,52 +8,54 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Trusted is a document that the operator of the server lets clients execute by its id.
+// Trusted is a document that the operator of the server allows clients to execute by ID.
 type Trusted struct {
-	// ID is what clients name it by.
+	// ID is the ID that clients send.
 	ID string
-	// Name is its operation's, empty where the manifest does not tell.
+	// Name is the name of the operation. It is empty if the manifest does not contain it.
 	Name string
 	Text string
 }
 
-// trust parses and validates trusted documents. One that does not fit the schema, or a limit, is
-// kept with its errors, which are the answer when it is asked for; the first is told to unfit.
-func (d *Store) trust(given []Trusted, unfit func(Trusted, Error)) {
-	for _, g := range given {
-		hash := documentHash(sha256.Sum256([]byte(g.Text)))
+// trust parses and validates the trusted documents. A document that is invalid or exceeds a limit
+// is stored with its errors, which become the response to requests for it. Its first error is
+// passed to onInvalid.
+func (d *Store) trust(documents []Trusted, onInvalid func(Trusted, Error)) {
+	for _, trusted := range documents {
+		hash := documentHash(sha256.Sum256([]byte(trusted.Text)))
 		if d.byHash[hash] == nil {
-			d.byHash[hash] = d.Parse(g.Text, !d.introspection)
+			d.byHash[hash] = d.Parse(trusted.Text, !d.introspection)
 			if len(d.byHash[hash].errs) > 0 && d.introspection {
-				d.byHash[hash].quietErrs = d.Parse(g.Text, true).errs
+				d.byHash[hash].quietErrs = d.Parse(trusted.Text, true).errs
 			}
 		}
 		parsed := d.byHash[hash]
-		d.byID[g.ID] = parsed
-		if len(parsed.errs) > 0 && unfit != nil {
-			g.Name = cmp.Or(g.Name, OperationName(parsed.Parsed))
-			unfit(g, Errors(parsed.errs)[0])
+		d.byID[trusted.ID] = parsed
+		if len(parsed.errs) > 0 && onInvalid != nil {
+			trusted.Name = cmp.Or(trusted.Name, OperationName(parsed.Parsed))
+			onInvalid(trusted, Errors(parsed.errs)[0])
 		}
 	}
 }
 
-// sha256Prefix begins an id that is the hash of the document's text, as GraphQL over HTTP writes it
-// (https://github.com/graphql/graphql-over-http, appendix on persisted documents).
+// sha256Prefix is the prefix of an ID that is the hash of the document's text, as in GraphQL over
+// HTTP (https://github.com/graphql/graphql-over-http, appendix on persisted documents).
 const sha256Prefix = "sha256:"
 
-// trusted returns a trusted document by its ID in the manifest, or by the hash of its text; nil
-// where there is none.
-func (d *Store) trusted(name string) *Document {
-	if found := d.byID[name]; found != nil {
+// trusted returns a trusted document by its ID in the manifest or by the hash of its text. It
+// returns nil if there is no such document.
+func (d *Store) trusted(id string) *Document {
+	if found := d.byID[id]; found != nil {
 		return found
 	}
-	if hash, ok := parseHash(strings.TrimPrefix(name, sha256Prefix)); ok {
+	if hash, ok := parseHash(strings.TrimPrefix(id, sha256Prefix)); ok {
 		return d.byHash[hash]
 	}
 	return nil
 }
 
-// OperationName is the name of a document's first operation, empty where there is none.
+// OperationName returns the name of a document's first operation. It returns "" if the document has
+// no operation.
 func OperationName(parsed *ast.QueryDocument) string {
 	if parsed == nil || len(parsed.Operations) == 0 {
 		return ""

@@ -11,68 +11,69 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// validate tells what is wrong with a document that is within limits, up to MaxErrors. It fills in
-// the document's definitions, so a document is validated before others see it. Without
-// introspection, a document may not ask for the schema; with quiet, messages do not tell of it.
+// validate returns the errors of a document that is within its limits, at most MaxErrors. It also
+// fills in the definitions in the document's AST, so it must run before requests share the
+// document. Without introspection, a document may not select __schema and __type. With hideSchema,
+// messages reveal nothing of the schema.
 //
-// The rules are the library's, but for four: fragments that go in circles and the depth of
-// introspection are found when the document is measured (size.go), fields that cannot be
-// merged by overlaps (overlaps.go), which takes time in proportion to the document's expanded size,
-// where the library's rule compares all with all; and the root of a subscription is held to one
-// stream by oneStream (single_stream.go).
-func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool, more ...core.Rule) gqlerror.List {
-	errs := walk(schema, document, introspection, quiet, more...)
+// The rules are gqlparser's, with four exceptions. Cyclic fragments and the depth of introspection
+// are checked in size.go. Fields that cannot be merged are found by overlaps, in time proportional
+// to the expanded document. The library's rule compares all pairs of fields. The root of a
+// subscription is checked by oneStream.
+func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
+	errs := walk(schema, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
 		errs = overlaps(schema, document)
 	}
 	if len(errs) == 0 && len(document.Operations) > 1 {
-		forgetDefinitions(schema, document)
+		clearVariableDefinitions(schema, document)
 	}
 	return errs
 }
 
-// forgetDefinitions takes the definitions of variables away from the places where they are used: in
-// a fragment they are those of the last operation that spreads it, and the library would take a
-// default of that one in all. Coerced variables have their own operation's defaults, so nothing
-// needs the definitions any more.
-func forgetDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
+// clearVariableDefinitions removes the definitions of variables from their uses. The uses in a
+// fragment refer to the last operation that spreads the fragment, and the library would apply the
+// default of that operation's variable in all operations. Coerced variables have the defaults of
+// their own operation, so the definitions are no longer needed.
+func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 	events := &core.Events{}
 	events.OnValue(func(_ *core.Walker, v *ast.Value) { v.VariableDefinition = nil })
 	core.Walk(schema, document, events)
 }
 
-// enough ends a walk that has found as many errors as are told. Each can cost more than the field
-// that it is about: the library looks for names that are alike, and repeats what was sent.
-type enough struct{}
+// stopWalk is the panic value that ends the validation when it has found MaxErrors errors. An error
+// can cost more than the field that it is about: the library searches for similar names, and quotes
+// the document.
+type stopWalk struct{}
 
-func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet bool, more ...core.Rule) (errs gqlerror.List) {
+func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
-			if _, ok := stopped.(enough); !ok {
+			if _, ok := stopped.(stopWalk); !ok {
 				panic(stopped)
 			}
 		}
 	}()
 	events := &core.Events{}
 	calls := 0
-	for _, rule := range append(ruleSet(introspection, quiet), more...) {
+	for _, rule := range append(ruleSet(introspection, hideSchema), extra...) {
 		rule.RuleFunc(events, func(options ...core.ErrorOption) {
 			err := &gqlerror.Error{Rule: rule.Name}
 			for _, option := range options {
 				option(err)
 			}
-			if plain := plainly[rule.Name]; plain != "" && quiet {
-				err.Message = plain
+			if redacted := redactedMessages[rule.Name]; redacted != "" && hideSchema {
+				err.Message = redacted
 			}
 			err.Message = errcode.Excerpt(err.Message, maxMessage)
-			// What a fragment has wrong is found in each operation that spreads it, and in itself.
-			if !slices.ContainsFunc(errs, func(told *gqlerror.Error) bool {
-				return told.Message == err.Message && slices.Equal(told.Locations, err.Locations)
+			// An error in a fragment is found in the fragment and in each operation that spreads it.
+			if !slices.ContainsFunc(errs, func(known *gqlerror.Error) bool {
+				return known.Message == err.Message && slices.Equal(known.Locations, err.Locations)
 			}) {
 				errs = append(errs, err)
 			}
 			if calls++; len(errs) == errcode.MaxErrors || calls == 10*errcode.MaxErrors {
-				panic(enough{})
+				panic(stopWalk{})
 			}
 		})
 	}
@@ -80,8 +81,9 @@ func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, quiet 
 	return errs
 }
 
-// ruleSet are the rules; they have no state, so each walk takes its own slice of them.
-func ruleSet(introspection, quiet bool) []core.Rule {
+// ruleSet returns the validation rules. It returns a new slice for each call, so the caller may
+// append to the slice.
+func ruleSet(introspection, hideSchema bool) []core.Rule {
 	set := []core.Rule{
 		rules.FragmentsOnCompositeTypesRule,
 		rules.KnownDirectivesRule,
@@ -106,7 +108,7 @@ func ruleSet(introspection, quiet bool) []core.Rule {
 	if !introspection {
 		set = append(set, introspectionOff)
 	}
-	if quiet {
+	if hideSchema {
 		return append(set,
 			rules.FieldsOnCorrectTypeRuleWithoutSuggestions, rules.KnownArgumentNamesRuleWithoutSuggestions,
 			rules.KnownTypeNamesRuleWithoutSuggestions, rules.ScalarLeafsRuleWithoutSuggestions,
@@ -116,28 +118,28 @@ func ruleSet(introspection, quiet bool) []core.Rule {
 		rules.ScalarLeafsRule, rules.ValuesOfCorrectTypeRule)
 }
 
-// introspectionOff refuses to tell the schema.
+// introspectionOff is the rule that rejects __schema and __type.
 var introspectionOff = core.Rule{
 	Name: "IntrospectionOff",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
 		events.OnField(func(_ *core.Walker, f *ast.Field) {
 			if f.Name == "__schema" || f.Name == "__type" {
-				add(core.Message("this server does not tell its schema: leave %s out, and ask its operators for the schema", f.Name), core.At(f.Position),
+				add(core.Message("introspection is disabled on this server: leave out %s, and ask the server's operator for the schema", f.Name), core.At(f.Position),
 					func(err *gqlerror.Error) { err.Extensions = map[string]any{"code": errcode.IntrospectionOff} })
 			}
 		})
 	},
 }
 
-// plainly are the messages to those who may not ask for the schema, of rules whose own name types,
-// fields or arguments that the client did not.
-var plainly = map[string]string{
-	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "there is no such field here",
+// redactedMessages are the messages for callers who may not see the schema. They replace messages
+// of rules that contain names of types, fields or arguments that the client did not send.
+var redactedMessages = map[string]string{
+	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "this field does not exist here",
 	rules.FragmentsOnCompositeTypesRule.Name:             "a fragment cannot be on this type",
-	rules.KnownArgumentNamesRuleWithoutSuggestions.Name:  "there is no such argument here",
-	rules.PossibleFragmentSpreadsRule.Name:               "this fragment is never of the type that is asked for here",
-	rules.ProvidedRequiredArgumentsRule.Name:             "an argument is missing here",
-	rules.ScalarLeafsRuleWithoutSuggestions.Name:         "this field needs a selection, or has one and takes none",
-	rules.ValuesOfCorrectTypeRuleWithoutSuggestions.Name: "this value is not of the type that is wanted here",
-	rules.VariablesInAllowedPositionRule.Name:            "this variable is not of the type that is wanted here",
+	rules.KnownArgumentNamesRuleWithoutSuggestions.Name:  "this argument does not exist here",
+	rules.PossibleFragmentSpreadsRule.Name:               "this fragment can never apply here",
+	rules.ProvidedRequiredArgumentsRule.Name:             "a required argument is missing here",
+	rules.ScalarLeafsRuleWithoutSuggestions.Name:         "this field requires a selection, or does not allow one",
+	rules.ValuesOfCorrectTypeRuleWithoutSuggestions.Name: "this value does not have the type that is expected here",
+	rules.VariablesInAllowedPositionRule.Name:            "this variable does not have the type that is expected here",
 }

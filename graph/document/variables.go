@@ -16,42 +16,43 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxDigits is how many digits a number has that stands for an ID.
+// maxDigits is the maximum number of digits of a number that represents an ID.
 const maxDigits = 64
 
-// maxRepeated is how much of a name or a text of the variables a message repeats, in bytes.
+// maxRepeated is the maximum length in bytes of a name or string from the variables that a message
+// quotes.
 const maxRepeated = 50
 
-// coerceVariables makes the values that execution reads of those that a request gives, and refuses
-// what is not of its type (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values):
-// integers as int64, ids as strings, lists as []any, defaults filled in. The generated code would
-// read much else as something: the text "1" as a number, "yes" as false, null as the id "null".
-// Custom scalars are left to their own readers. Variables that the operation does not define are
-// ignored.
+// coerceVariables validates the variables of a request and converts them to the values that
+// execution reads (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). Integers
+// become int64, IDs become strings, lists become []any, and missing values get their defaults.
+// Without this step, the generated code would accept invalid values: "1" as a number, "yes" as
+// false, null as the ID "null". Custom scalars are not converted. Variables that the operation does
+// not define are ignored.
 //
-// With quiet, messages do not name types and fields that the client did not send.
+// With hideSchema, messages contain no types and fields that the client did not send.
 //
-// strict are the places that take no null and have a variable that can be null all the same, as it
-// or the place has a default. The specification leaves that to execution
-// (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed); here it is
-// refused.
+// nonNullUses are the positions that do not allow null but have a nullable variable, because the
+// variable or the position has a default. The specification leaves null in such a position to
+// execution (https://spec.graphql.org/September2025/#sec-All-Variable-Usages-Are-Allowed). This
+// function rejects it.
 //
-// Errors: BAD_USER_INPUT, up to MaxErrors, which name the variable and the place in it;
-// LIST_TOO_DEEP for values that are deeper than limits allow.
-func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, given map[string]any, limits Limits, quiet bool, strict ...*ast.Value) (map[string]any, gqlerror.List) {
+// It returns BAD_USER_INPUT errors, at most MaxErrors, which name the variable and the path of the
+// value. It returns LIST_TOO_DEEP if a value exceeds the limit of nesting.
+func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, values map[string]any, limits Limits, hideSchema bool, nonNullUses ...*ast.Value) (map[string]any, gqlerror.List) {
 	variables := map[string]any{}
-	c := coercion{schema: schema, quiet: quiet}
+	c := coercer{schema: schema, hideSchema: hideSchema}
 	for _, d := range operation.VariableDefinitions {
 		c.variable, c.path = d, nil
-		value, ok := given[d.Variable]
+		value, ok := values[d.Variable]
 		switch {
 		case !ok && d.DefaultValue != nil:
 			variables[d.Variable] = c.literal(d.Type, d.DefaultValue)
 		case !ok && d.Type.NonNull:
 			c.refuse("must be defined")
 		case !ok:
-		case deeper(value, limits.ListDepth):
-			c.errs = append(c.errs, errcode.New(d.Position, Codes.ListDepth, "variable %q has lists and objects more than %d inside one another, which is the limit: no field here takes so many", d.Variable, limits.ListDepth))
+		case exceedsDepth(value, limits.ListDepth):
+			c.errs = append(c.errs, errcode.New(d.Position, Codes.ListDepth, "variable %q nests lists and objects more than %d levels deep, which is the limit: no argument of this schema accepts such a value", d.Variable, limits.ListDepth))
 		default:
 			variables[d.Variable] = c.value(d.Type, value)
 		}
@@ -62,45 +63,45 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, giv
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
-	for _, use := range strict {
+	for _, use := range nonNullUses {
 		if value, ok := variables[use.Raw]; ok && value == nil {
-			wanted := use.ExpectedType.String()
-			if quiet {
-				wanted = "a value"
+			expected := use.ExpectedType.String()
+			if hideSchema {
+				expected = "a value"
 			}
-			return nil, gqlerror.List{errcode.New(use.Position, errcode.BadUserInput, "variable %q is null where %s is wanted: give a value, or leave the variable out", use.Raw, wanted)}
+			return nil, gqlerror.List{errcode.New(use.Position, errcode.BadUserInput, "variable %q is null where %s is required: send a value, or omit the variable", use.Raw, expected)}
 		}
 	}
 	return variables, nil
 }
 
-// strictUses returns a rule that finds no errors. It notes in d where each operation uses a
-// variable that can be null although the place takes no null: validation allows that where the
-// variable or the place has a default.
+// strictUses returns a rule that reports no errors. It records the uses of nullable variables in
+// non-null positions in the document. Validation allows such a use if the variable or the position
+// has a default.
 func (d *Document) strictUses() core.Rule {
 	d.strict = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {
 		events.OnValue(func(w *core.Walker, v *ast.Value) {
-			of := v.VariableDefinition
-			if v.Kind == ast.Variable && w.CurrentOperation != nil && v.ExpectedType != nil && v.ExpectedType.NonNull && of != nil && !of.Type.NonNull {
+			definition := v.VariableDefinition
+			if v.Kind == ast.Variable && w.CurrentOperation != nil && v.ExpectedType != nil && v.ExpectedType.NonNull && definition != nil && !definition.Type.NonNull {
 				d.strict[w.CurrentOperation] = append(d.strict[w.CurrentOperation], v)
 			}
 		})
 	}}
 }
 
-// deeper reports whether lists and objects stand more than limit inside one another. It goes no
-// deeper itself.
-func deeper(value any, limit int) bool {
+// exceedsDepth reports whether a value nests lists and objects more than limit levels deep. Its own
+// recursion stops at the limit.
+func exceedsDepth(value any, limit int) bool {
 	switch value := value.(type) {
 	case []any:
-		return limit == 0 || slices.ContainsFunc(value, func(v any) bool { return deeper(v, limit-1) })
+		return limit == 0 || slices.ContainsFunc(value, func(v any) bool { return exceedsDepth(v, limit-1) })
 	case map[string]any:
 		if limit == 0 {
 			return true
 		}
 		for _, v := range value {
-			if deeper(v, limit-1) {
+			if exceedsDepth(v, limit-1) {
 				return true
 			}
 		}
@@ -108,18 +109,18 @@ func deeper(value any, limit int) bool {
 	return false
 }
 
-// coercion makes values of one operation's variables. Its recursion is as deep as the values, which
-// deeper has bounded, and the types that the client gave its variables, which the parser has.
-type coercion struct {
-	schema   *ast.Schema
-	quiet    bool
-	variable *ast.VariableDefinition
-	path     []string
-	errs     gqlerror.List
+// coercer coerces the variables of one operation. Its recursion is bounded by exceedsDepth, and for
+// the types of variables by the parser.
+type coercer struct {
+	schema     *ast.Schema
+	hideSchema bool
+	variable   *ast.VariableDefinition
+	path       []string
+	errs       gqlerror.List
 }
 
-// refuse tells what is wrong at the path.
-func (c *coercion) refuse(format string, args ...any) {
+// refuse adds an error about the value at the path.
+func (c *coercer) refuse(format string, args ...any) {
 	if len(c.errs) >= errcode.MaxErrors {
 		return
 	}
@@ -130,31 +131,31 @@ func (c *coercion) refuse(format string, args ...any) {
 	c.errs = append(c.errs, errcode.New(c.variable.Position, errcode.BadUserInput, "variable %q: %s%s", c.variable.Variable, where, fmt.Sprintf(format, args...)))
 }
 
-// mistyped tells that a value is not of its type.
-func (c *coercion) mistyped(value any, wanted string) {
-	if c.quiet {
-		wanted = "something else"
+// mistyped adds an error about a value that has another type than expected.
+func (c *coercer) mistyped(value any, expected string) {
+	if c.hideSchema {
+		expected = "another type"
 	}
-	c.refuse("is %s where %s is wanted", described(value), wanted)
+	c.refuse("is %s, expected %s", kindOf(value), expected)
 }
 
-func (c *coercion) at(place string, read func()) {
-	c.path = append(c.path, place)
-	read()
+func (c *coercer) at(element string, coerce func()) {
+	c.path = append(c.path, element)
+	coerce()
 	c.path = c.path[:len(c.path)-1]
 }
 
-// literal is a default value of the document, which validation has compared with its type.
-func (c *coercion) literal(t *ast.Type, literal *ast.Value) any {
+// literal coerces a default value in the document. Validation has checked its type.
+func (c *coercer) literal(t *ast.Type, literal *ast.Value) any {
 	value, err := literal.Value(nil)
 	if err != nil {
-		c.refuse("has a default that cannot be read")
+		c.refuse("has an invalid default value")
 		return nil
 	}
 	return c.value(t, value)
 }
 
-func (c *coercion) value(t *ast.Type, value any) any {
+func (c *coercer) value(t *ast.Type, value any) any {
 	switch {
 	case len(c.errs) >= errcode.MaxErrors:
 		return nil
@@ -177,107 +178,108 @@ func (c *coercion) value(t *ast.Type, value any) any {
 	}
 }
 
-// list makes a list also of a single value.
-func (c *coercion) list(t *ast.Type, value any) any {
-	given, ok := value.([]any)
+// list coerces a list. A single value becomes a list with one element.
+func (c *coercer) list(t *ast.Type, value any) any {
+	values, ok := value.([]any)
 	if !ok {
 		return []any{c.value(t, value)}
 	}
-	list := make([]any, len(given))
-	for i, element := range given {
+	list := make([]any, len(values))
+	for i, element := range values {
 		c.at(strconv.Itoa(i), func() { list[i] = c.value(t, element) })
 	}
 	return list
 }
 
-func (c *coercion) enum(definition *ast.Definition, value any) any {
+func (c *coercer) enum(definition *ast.Definition, value any) any {
 	text, ok := value.(string)
 	switch {
 	case !ok:
-		c.mistyped(value, "a value of "+definition.Name+", as a string,")
-	case definition.EnumValues.ForName(text) == nil && c.quiet:
-		c.refuse("holds %q, which is not wanted there", errcode.Excerpt(text, maxRepeated))
+		c.mistyped(value, "a value of "+definition.Name+", as a string")
+	case definition.EnumValues.ForName(text) == nil && c.hideSchema:
+		c.refuse("has the value %q, which is invalid there", errcode.Excerpt(text, maxRepeated))
 	case definition.EnumValues.ForName(text) == nil:
-		c.refuse("holds %q, which is no value of %s", errcode.Excerpt(text, maxRepeated), definition.Name)
+		c.refuse("has the value %q, which is not a value of %s", errcode.Excerpt(text, maxRepeated), definition.Name)
 	}
 	return text
 }
 
-func (c *coercion) object(definition *ast.Definition, value any) any {
-	given, ok := value.(map[string]any)
+func (c *coercer) object(definition *ast.Definition, value any) any {
+	values, ok := value.(map[string]any)
 	if !ok {
 		c.mistyped(value, "an object of type "+definition.Name)
 		return nil
 	}
-	object := make(map[string]any, len(given))
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	object := make(map[string]any, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if definition.Fields.ForName(name) == nil {
 			c.unknown(definition, name)
 		}
 	}
 	for _, f := range definition.Fields {
-		value, ok := given[f.Name]
+		value, ok := values[f.Name]
 		c.at(f.Name, func() {
 			switch {
 			case ok:
 				object[f.Name] = c.value(f.Type, value)
 			case f.DefaultValue != nil:
 				object[f.Name] = c.literal(f.Type, f.DefaultValue)
-			case f.Type.NonNull && !c.quiet:
+			case f.Type.NonNull && !c.hideSchema:
 				c.refuse("must be defined")
 			}
 		})
-		if !ok && f.DefaultValue == nil && f.Type.NonNull && c.quiet {
-			c.refuse("lacks a field")
+		if !ok && f.DefaultValue == nil && f.Type.NonNull && c.hideSchema {
+			c.refuse("lacks a required field")
 		}
 	}
 	if definition.Directives.ForName("oneOf") != nil {
-		c.one(definition, given)
+		c.oneOf(definition, values)
 	}
 	return object
 }
 
-func (c *coercion) unknown(definition *ast.Definition, name string) {
-	if c.quiet {
-		c.refuse("has a field %q, which is not wanted there", errcode.Excerpt(name, maxRepeated))
+func (c *coercer) unknown(definition *ast.Definition, name string) {
+	if c.hideSchema {
+		c.refuse("has a field %q, which does not exist there", errcode.Excerpt(name, maxRepeated))
 		return
 	}
 	c.refuse("has a field %q, which %s does not have", errcode.Excerpt(name, maxRepeated), definition.Name)
 }
 
-// one holds an object of a type with @oneOf to one field that is not null.
-func (c *coercion) one(definition *ast.Definition, given map[string]any) {
-	if len(given) != 1 {
-		c.refuse("has %d fields where exactly one is wanted", len(given))
+// oneOf checks that an object of a type with @oneOf has exactly one field and that the field is not
+// null.
+func (c *coercer) oneOf(definition *ast.Definition, values map[string]any) {
+	if len(values) != 1 {
+		c.refuse("has %d fields, but exactly one is required", len(values))
 		return
 	}
-	for name, value := range given {
+	for name, value := range values {
 		if value == nil && definition.Fields.ForName(name) != nil {
 			c.at(name, func() { c.refuse("cannot be null") })
 		}
 	}
 }
 
-func (c *coercion) scalar(name string, value any) any {
+func (c *coercer) scalar(name string, value any) any {
 	switch name {
 	case "Int":
 		whole, ok := wholeNumber(value)
 		switch {
 		case !ok:
-			c.mistyped(value, "an Int, a number without a fraction and without quotes,")
+			c.mistyped(value, "an Int, a number without a fraction and without quotes")
 		case whole < math.MinInt32 || whole > math.MaxInt32:
-			c.refuse("is more than an Int holds, which is 32 bits")
+			c.refuse("does not fit into an Int, which has 32 bits")
 		}
 		return int64(whole)
 	case "Float":
 		n, ok := number(value)
 		if !ok {
-			c.mistyped(value, "a Float, a number without quotes,")
+			c.mistyped(value, "a Float, a number without quotes")
 		}
 		return n
 	case "Boolean":
 		if _, ok := value.(bool); !ok {
-			c.mistyped(value, "a Boolean, true or false without quotes,")
+			c.mistyped(value, "a Boolean, true or false without quotes")
 		}
 	case "String":
 		if _, ok := value.(string); !ok {
@@ -289,8 +291,8 @@ func (c *coercion) scalar(name string, value any) any {
 	return value
 }
 
-// id takes a string, or an integer as it is written: it can be longer than an Int.
-func (c *coercion) id(value any) any {
+// id coerces a string or an integer. It keeps the digits of an integer, which may exceed 32 bits.
+func (c *coercer) id(value any) any {
 	switch value := value.(type) {
 	case string:
 		return value
@@ -301,11 +303,12 @@ func (c *coercion) id(value any) any {
 	case int64:
 		return strconv.FormatInt(value, 10)
 	}
-	c.mistyped(value, "an ID, a string,")
+	c.mistyped(value, "an ID, a string")
 	return nil
 }
 
-// number is a number of JSON or of the document, if it is one that a float holds.
+// number converts a number of JSON or of the document. It returns false if a float64 cannot
+// represent the number.
 func number(value any) (float64, bool) {
 	switch value := value.(type) {
 	case json.Number:
@@ -321,14 +324,15 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-// wholeNumber is a number without a fraction; 1.0 is one, as JSON does not tell it from 1.
+// wholeNumber converts a number without a fraction. JSON does not distinguish 1.0 from 1.
 func wholeNumber(value any) (float64, bool) {
 	n, ok := number(value)
 	return n, ok && n == math.Trunc(n)
 }
 
-// described names the kind of a value, not the value: it can be long, or secret.
-func described(value any) string {
+// kindOf returns the kind of a value. Messages do not contain the value itself, because it can be
+// long or secret.
+func kindOf(value any) string {
 	switch value.(type) {
 	case string:
 		return "a string"

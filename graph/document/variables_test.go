@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// A schema with every kind of input, more than the product's has.
+// inputSchema has every kind of input, including kinds that the product's schema does not use.
 const inputSchema = `
 type Query { f(int: Int, float: Float, string: String, bool: Boolean, id: ID, color: Color, in: In, one: One, any: Any, ints: [Int], grid: [[Int!]!], must: Int! = 3): String }
 enum Color { RED GREEN }
@@ -33,7 +33,7 @@ func inputs(t *testing.T) *ast.Schema {
 	return schema
 }
 
-// jsonValue reads JSON as the server does.
+// jsonValue decodes JSON as the server does.
 func jsonValue(t testing.TB, text string) map[string]any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
@@ -54,7 +54,7 @@ func operationOf(t *testing.T, schema *ast.Schema, query string) *ast.OperationD
 	return document.Operations[0]
 }
 
-// Values are coerced as the specification's tables say.
+// Values are coerced according to the specification's tables.
 func TestVariables(t *testing.T) {
 	schema := inputs(t)
 	type object = map[string]any
@@ -63,45 +63,45 @@ func TestVariables(t *testing.T) {
 		typ, argument string
 		given         string
 		want          any
-		refused       string
+		rejected      string
 	}{
 		{"Int", "int", `1`, int64(1), ""},
 		{"Int", "int", `-2147483648`, int64(-1 << 31), ""},
 		{"Int", "int", `1.0`, int64(1), ""},
 		{"Int", "int", `1e3`, int64(1000), ""},
 		{"Int", "int", `null`, nil, ""},
-		{"Int", "int", `"1"`, nil, `variable "v": is a string where an Int`},
-		{"Int", "int", `1.5`, nil, `variable "v": is a number where an Int`},
+		{"Int", "int", `"1"`, nil, `variable "v": is a string, expected an Int`},
+		{"Int", "int", `1.5`, nil, `variable "v": is a number, expected an Int`},
 		{"Int", "int", `2147483648`, nil, "32 bits"},
 		{"Int", "int", `-2147483649`, nil, "32 bits"},
-		{"Int", "int", `1e400`, nil, "a number where an Int"},
-		{"Int", "int", `true`, nil, "a Boolean where an Int"},
-		{"Int", "int", `[1]`, nil, "a list where an Int"},
-		{"Int", "int", `{}`, nil, "an object where an Int"},
+		{"Int", "int", `1e400`, nil, "a number, expected an Int"},
+		{"Int", "int", `true`, nil, "a Boolean, expected an Int"},
+		{"Int", "int", `[1]`, nil, "a list, expected an Int"},
+		{"Int", "int", `{}`, nil, "an object, expected an Int"},
 		{"Int!", "int", `null`, nil, `variable "v": cannot be null`},
 		{"Float", "float", `1`, 1.0, ""},
 		{"Float", "float", `-1.5e3`, -1500.0, ""},
-		{"Float", "float", `"1.5"`, nil, "a string where a Float"},
-		{"Float", "float", `1e400`, nil, "a number where a Float"},
-		{"Float", "float", `false`, nil, "a Boolean where a Float"},
+		{"Float", "float", `"1.5"`, nil, "a string, expected a Float"},
+		{"Float", "float", `1e400`, nil, "a number, expected a Float"},
+		{"Float", "float", `false`, nil, "a Boolean, expected a Float"},
 		{"String", "string", `"1"`, "1", ""},
-		{"String", "string", `1`, nil, "a number where a String"},
-		{"String", "string", `true`, nil, "a Boolean where a String"},
+		{"String", "string", `1`, nil, "a number, expected a String"},
+		{"String", "string", `true`, nil, "a Boolean, expected a String"},
 		{"Boolean", "bool", `true`, true, ""},
-		{"Boolean", "bool", `"true"`, nil, "a string where a Boolean"},
-		{"Boolean", "bool", `0`, nil, "a number where a Boolean"},
+		{"Boolean", "bool", `"true"`, nil, "a string, expected a Boolean"},
+		{"Boolean", "bool", `0`, nil, "a number, expected a Boolean"},
 		{"ID", "id", `"x"`, "x", ""},
 		{"ID", "id", `12345678901234567890`, "12345678901234567890", ""},
 		{"ID", "id", `-1`, "-1", ""},
-		{"ID", "id", `1.5`, nil, "a number where an ID"},
-		{"ID", "id", `1.0`, nil, "a number where an ID"},
-		{"ID", "id", `1e3`, nil, "a number where an ID"},
-		{"ID", "id", strings.Repeat("1", 65), nil, "a number where an ID"},
-		{"ID", "id", `true`, nil, "a Boolean where an ID"},
+		{"ID", "id", `1.5`, nil, "a number, expected an ID"},
+		{"ID", "id", `1.0`, nil, "a number, expected an ID"},
+		{"ID", "id", `1e3`, nil, "a number, expected an ID"},
+		{"ID", "id", strings.Repeat("1", 65), nil, "a number, expected an ID"},
+		{"ID", "id", `true`, nil, "a Boolean, expected an ID"},
 		{"Color", "color", `"RED"`, "RED", ""},
-		{"Color", "color", `"red"`, nil, `holds "red", which is no value of Color`},
+		{"Color", "color", `"red"`, nil, `has the value "red", which is not a value of Color`},
 		{"Color", "color", `"` + strings.Repeat("é", 1000) + `"`, nil, strings.Repeat("é", 25) + "..."},
-		{"Color", "color", `0`, nil, "a number where a value of Color"},
+		{"Color", "color", `0`, nil, "a number, expected a value of Color"},
 		{"[Int]", "ints", `[1,null,2]`, list{int64(1), nil, int64(2)}, ""},
 		{"[Int]", "ints", `1`, list{int64(1)}, ""},
 		{"[Int]", "ints", `[]`, list{}, ""},
@@ -118,17 +118,17 @@ func TestVariables(t *testing.T) {
 		{"In", "in", `{}`, nil, `variable "v": must must be defined`},
 		{"In", "in", `{"must":null}`, nil, `variable "v": must cannot be null`},
 		{"In", "in", `{"must":1,"defaulted":null}`, nil, `variable "v": defaulted cannot be null`},
-		{"In", "in", `{"must":"1"}`, nil, `variable "v": must is a string where an Int`},
+		{"In", "in", `{"must":"1"}`, nil, `variable "v": must is a string, expected an Int`},
 		{"In", "in", `{"must":1,"more":1}`, nil, `has a field "more", which In does not have`},
 		{"In", "in", `{"must":1,"__typename":"In"}`, nil, `has a field "__typename"`},
 		{"In", "in", `{"must":1,"nested":{"must":1,"list":[{"must":1},{"must":"x"}]}}`, nil, `variable "v": nested.list.1.must is a string`},
-		{"In", "in", `[]`, nil, "a list where an object of type In"},
-		{"In", "in", `"x"`, nil, "a string where an object of type In"},
+		{"In", "in", `[]`, nil, "a list, expected an object of type In"},
+		{"In", "in", `"x"`, nil, "a string, expected an object of type In"},
 		{"One", "one", `{"a":1}`, object{"a": int64(1)}, ""},
 		{"One", "one", `{"b":"x"}`, object{"b": "x"}, ""},
-		{"One", "one", `{}`, nil, "has 0 fields where exactly one"},
-		{"One", "one", `{"a":1,"b":"x"}`, nil, "has 2 fields where exactly one"},
-		{"One", "one", `{"a":1,"b":null}`, nil, "has 2 fields where exactly one"},
+		{"One", "one", `{}`, nil, "has 0 fields, but exactly one"},
+		{"One", "one", `{"a":1,"b":"x"}`, nil, "has 2 fields, but exactly one"},
+		{"One", "one", `{"a":1,"b":null}`, nil, "has 2 fields, but exactly one"},
 		{"One", "one", `{"a":null}`, nil, `variable "v": a cannot be null`},
 		{"One", "one", `{"c":1}`, nil, `has a field "c"`},
 		{"Any", "any", `{"x":[1,"2",null]}`, object{"x": list{json.Number("1"), "2", nil}}, ""},
@@ -140,12 +140,12 @@ func TestVariables(t *testing.T) {
 		operation := operationOf(t, schema, fmt.Sprintf("query($v:%s){f(%s:$v)}", c.typ, c.argument))
 		got, errs := coerceVariables(schema, operation, jsonValue(t, `{"v":`+c.given+`}`), setting.OrDefaults(Limits{}), false)
 		name := fmt.Sprintf("%s of %.60s", c.typ, c.given)
-		if c.refused != "" {
-			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) || len(errs[0].Locations) != 1 || len(errs[0].Message) > 300 {
-				t.Errorf("%s: %v %v, want %q", name, got, errs, c.refused)
+		if c.rejected != "" {
+			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.rejected) || len(errs[0].Locations) != 1 || len(errs[0].Message) > 300 {
+				t.Errorf("%s: %v %v, want %q", name, got, errs, c.rejected)
 			}
 			want := errcode.BadUserInput
-			if strings.HasPrefix(c.refused, "more than") {
+			if strings.HasPrefix(c.rejected, "more than") {
 				want = Codes.ListDepth
 			}
 			if len(errs) > 0 && errs[0].Extensions["code"] != want {
@@ -159,20 +159,20 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// Values that were left out have their defaults, or stay left out; null is not left out, and what
-// is not defined is not looked at.
+// Omitted variables get their defaults or remain omitted. An explicit null does not get the
+// default. Undefined variables are ignored.
 func TestVariablesThatAreLeftOut(t *testing.T) {
 	schema := inputs(t)
-	for _, c := range []struct{ query, given, want, refused string }{
+	for _, c := range []struct{ query, given, want, rejected string }{
 		{`query($a:Int){f(int:$a)}`, `{}`, `{}`, ""},
 		{`query($a:Int){f(int:$a)}`, `{"b":[[[[[[[[[[1]]]]]]]]]],"A":2}`, `{}`, ""},
 		{`query($a:Int=4){f(int:$a)}`, `{}`, `{"a":4}`, ""},
 		{`query($a:Int=4){f(int:$a)}`, `{"a":null}`, `{"a":null}`, ""},
-		{`query($a:Int=4){f(must:$a)}`, `{"a":null}`, ``, `variable "a" is null where Int! is wanted`},
+		{`query($a:Int=4){f(must:$a)}`, `{"a":null}`, ``, `variable "a" is null where Int! is required`},
 		{`query($a:Int){f(must:$a)}`, `{}`, `{}`, ""},
-		{`query($a:Int){f(must:$a)}`, `{"a":null}`, ``, `variable "a" is null where Int! is wanted`},
+		{`query($a:Int){f(must:$a)}`, `{"a":null}`, ``, `variable "a" is null where Int! is required`},
 		{`query($a:Int){f(in:{must:1,defaulted:$a})}`, `{}`, `{}`, ""},
-		{`query($a:Int){f(in:{must:1,defaulted:$a})}`, `{"a":null}`, ``, `variable "a" is null where Int! is wanted`},
+		{`query($a:Int){f(in:{must:1,defaulted:$a})}`, `{"a":null}`, ``, `variable "a" is null where Int! is required`},
 		{`query($a:Int!){f(int:$a)}`, `{}`, ``, `variable "a": must be defined`},
 		{`query($a:Int!=4){f(int:$a)}`, `{}`, `{"a":4}`, ""},
 		{`query($a:Int!=4){f(int:$a)}`, `{"a":null}`, ``, `variable "a": cannot be null`},
@@ -182,7 +182,7 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 		{`query($a:Color=GREEN){f(color:$a)}`, `{}`, `{"a":"GREEN"}`, ""},
 		{`query($a:In={must:1}){f(in:$a)}`, `{}`, `{"a":{"color":"RED","defaulted":5,"must":1}}`, ""},
 		{`query($a:Int=3000000000){f(int:$a)}`, `{}`, ``, "32 bits"},
-		{`query($a:Boolean=true){f(int:1)@skip(if:$a)}`, `{"a":null}`, ``, `variable "a" is null where Boolean! is wanted`},
+		{`query($a:Boolean=true){f(int:1)@skip(if:$a)}`, `{"a":null}`, ``, `variable "a" is null where Boolean! is required`},
 		{`query($a:Int,$b:Int){f(int:$a,must:3) g:f(int:$b)}`, `{"a":"1","b":"2"}`, ``, `variable "a"`},
 	} {
 		d := Document{Parsed: parsed(t, c.query)}
@@ -191,9 +191,9 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 		}
 		operation := d.Parsed.Operations[0]
 		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), setting.OrDefaults(Limits{}), false, d.strict[operation]...)
-		if c.refused != "" {
-			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.refused) {
-				t.Errorf("%s with %s: %v %v, want %q", c.query, c.given, got, errs, c.refused)
+		if c.rejected != "" {
+			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.rejected) {
+				t.Errorf("%s with %s: %v %v, want %q", c.query, c.given, got, errs, c.rejected)
 			}
 			continue
 		}
@@ -203,22 +203,22 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// All that is wrong is told, up to a bound, in an order that does not change.
+// All errors are reported, up to MaxErrors, in a stable order.
 func TestWrongVariablesAreToldTogether(t *testing.T) {
 	schema := inputs(t)
 	operation := operationOf(t, schema, `query($a:[Int],$b:In){f(ints:$a,in:$b)}`)
 	_, errs := coerceVariables(schema, operation, jsonValue(t, `{"a":["1",2,"3"],"b":{"z":1,"y":1}}`), setting.OrDefaults(Limits{}), false)
-	var told []string
+	var messages []string
 	for _, err := range errs {
 		message, _, _ := strings.Cut(err.Message, ",")
-		told = append(told, message)
+		messages = append(messages, message)
 	}
 	want := []string{
-		`variable "a": 0 is a string where an Int`, `variable "a": 2 is a string where an Int`, `variable "b": has a field "y"`,
+		`variable "a": 0 is a string`, `variable "a": 2 is a string`, `variable "b": has a field "y"`,
 		`variable "b": has a field "z"`, `variable "b": must must be defined`,
 	}
-	if !reflect.DeepEqual(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if !reflect.DeepEqual(messages, want) {
+		t.Errorf("got %q, want %q", messages, want)
 	}
 	many := `{"a":[` + strings.Repeat(`"x",`, 20_000) + `1]}`
 	if _, errs := coerceVariables(schema, operation, jsonValue(t, many), setting.OrDefaults(Limits{}), false); len(errs) != errcode.MaxErrors {
@@ -226,18 +226,18 @@ func TestWrongVariablesAreToldTogether(t *testing.T) {
 	}
 }
 
-// What holds for variables holds for literals, by the rules of validation.
+// Validation of literals is as strict as the coercion of variables.
 func TestLiteralsAreReadStrictly(t *testing.T) {
 	schema := inputs(t)
-	for query, says := range map[string]string{
+	for query, want := range map[string]string{
 		`{f(int:"1")}`: "Int cannot represent", `{f(int:1.5)}`: "Int cannot represent", `{f(int:1.0)}`: "Int cannot represent",
 		`{f(bool:1)}`: "Boolean cannot", `{f(bool:"true")}`: "Boolean cannot", `{f(string:1)}`: "String cannot", `{f(id:1.5)}`: "ID cannot",
 		`{f(color:"RED")}`: "non-enum value", `{f(color:red)}`: "does not exist", `{f(in:{})}`: "was not provided", `{f(in:{must:null})}`: "Expected value",
 		`{f(in:{must:1,more:1})}`: "not defined", `{f(one:{})}`: "exactly one key", `{f(one:{a:1,b:"x"})}`: "exactly one key", `{f(one:{a:null})}`: "non-null",
 		`query($a:Int){f(one:{a:$a})}`: "must be non-nullable", `query($a:In){f(int:$a)}`: "used in position", `{f(int:99999999999999999999)}`: "32-bit",
 	} {
-		if errs := validate(schema, parsed(t, query), true, false); len(errs) == 0 || !strings.Contains(errs[0].Message, says) {
-			t.Errorf("%s: %v, want %q", query, errs, says)
+		if errs := validate(schema, parsed(t, query), true, false); len(errs) == 0 || !strings.Contains(errs[0].Message, want) {
+			t.Errorf("%s: %v, want %q", query, errs, want)
 		}
 	}
 	for _, query := range []string{`{f(float:1)}`, `{f(id:1)}`, `{f(one:{a:1})}`, `{f(ints:1)}`, `{f(in:{must:1})}`, `query($a:Int!){f(one:{a:$a})}`} {

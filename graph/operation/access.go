@@ -11,34 +11,37 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// Access tells who may use what. The schema says which permission a field needs, with @access; the
-// policy says who is granted it. What the role alone decides is refused before anything is read
-// (check); of what is granted for the own records only, others do not exist: for loaders
-// (loaders.Viewer), for changes (change.Caller), and for those who follow orders (mayFollowOrder).
+// Access checks the permissions of operations. The schema declares the permission of a field with
+// @access. The policy grants permissions to roles.
 //
-// An input field can need a permission as well. Whose record the input is about is checked with the
-// mutation's own permission.
+// Check rejects a field before anything is read if the role has no grant at all. If the role is
+// granted only its own records, other records appear not to exist. Three components hide them: the
+// loaders (loaders.Viewer), changes (change.Caller) and subscriptions (mayFollowOrder).
+//
+// An input field can also require a permission. The ownership of the record is then checked with
+// the permission of the mutation.
 type Access struct {
 	Policy commerce.Policy
-	// fields are the permissions of the fields that need one. A field that names none, and stands
-	// beside others that do, needs one that nobody is granted: it was forgotten.
+	// fields are the permissions of the fields that require one. If a field lacks @access but its type
+	// or a sibling has it, the field requires a permission that no policy grants. A forgotten @access
+	// therefore denies access.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// Types are the permissions of types.
 	Types map[string]commerce.Permission
-	// inputs are the permissions of the input fields that need one.
+	// inputs are the permissions of the input fields that require one.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
-	// introspection reports whether the server shows its schema at all.
+	// introspection reports whether introspection is enabled.
 	introspection bool
 }
 
-// forgotten is the permission of what names none and has to: no policy grants it.
+// forgotten is the permission of a field that lacks its @access. No policy grants it.
 const forgotten commerce.Permission = 0
 
-// accessDirective is the directive by which the schema names permissions.
+// accessDirective is the directive that declares permissions in the schema.
 const accessDirective = "access"
 
-// NewAccess reads the permissions of a schema. Without a policy, commerce.StandardPolicy holds.
+// NewAccess reads the permissions of a schema. A nil policy means commerce.StandardPolicy.
 func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) Access {
 	a := Access{
 		fields: map[*ast.FieldDefinition]commerce.Permission{}, Types: map[string]commerce.Permission{},
@@ -51,7 +54,7 @@ func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) 
 	for name, d := range schema.Types {
 		if d.Kind == ast.InputObject {
 			for _, f := range d.Fields {
-				if permission, named := namedPermission(f.Directives); named {
+				if permission, ok := declaredPermission(f.Directives); ok {
 					a.inputs[f] = permission
 				}
 			}
@@ -59,36 +62,36 @@ func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) 
 		if d.Kind != ast.Object || d.BuiltIn {
 			continue
 		}
-		whole, guarded := namedPermission(d.Directives)
+		typePermission, guarded := declaredPermission(d.Directives)
 		if guarded {
-			a.Types[name] = whole
+			a.Types[name] = typePermission
 		}
 		for _, root := range roots {
 			guarded = guarded || d == root
 		}
 		for _, f := range d.Fields {
-			_, named := namedPermission(f.Directives)
-			guarded = guarded || named
+			_, declared := declaredPermission(f.Directives)
+			guarded = guarded || declared
 		}
 		if !guarded {
-			continue // it comes with the field that gives it
+			continue // the field that returns the type requires the permission
 		}
 		for _, f := range d.Fields {
-			switch permission, named := namedPermission(f.Directives); {
-			case named:
+			switch permission, declared := declaredPermission(f.Directives); {
+			case declared:
 				a.fields[f] = permission
 			case f.Name == "__schema" || f.Name == "__type":
 				a.fields[f] = commerce.Introspect
 			default:
-				a.fields[f] = whole
+				a.fields[f] = typePermission
 			}
 		}
 	}
 	return a
 }
 
-// namedPermission is the permission that @access names, false where there is no @access.
-func namedPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
+// declaredPermission returns the permission in @access. It returns false if there is no @access.
+func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
 	d := directives.ForName(accessDirective)
 	if d == nil {
 		return forgotten, false
@@ -97,25 +100,23 @@ func namedPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
 	return p, true
 }
 
-// Quiet reports whether messages to a principal may name nothing of the schema that the request
-// does not name itself.
-func (a Access) Quiet(who commerce.Principal) bool {
-	return !a.introspection || a.Policy.Granted(who, commerce.Introspect) == commerce.None
+// Quiet reports whether messages for a principal must not reveal parts of the schema that the
+// request does not contain.
+func (a Access) Quiet(principal commerce.Principal) bool {
+	return !a.introspection || a.Policy.Granted(principal, commerce.Introspect) == commerce.None
 }
 
-// Check refuses an operation that selects fields, or gives values to input fields, which the
-// caller's role may not use: one error for each, at most MaxErrors. The variables are coerced. It
-// depends on no ID.
-//
-// Errors: those of Refusal.
-func (a Access) Check(who commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
-	may := func(p commerce.Permission) bool { return a.Policy.Granted(who, p) != commerce.None }
-	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !may(p) }) {
+// Check rejects an operation if the caller's role may not use a selected field or an input field
+// with a value. It returns one error per use, at most MaxErrors. The variables are coerced. The
+// result does not depend on IDs. Refusal describes the errors.
+func (a Access) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
+	allowed := func(p commerce.Permission) bool { return a.Policy.Granted(principal, p) != commerce.None }
+	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !allowed(p) }) {
 		return nil
 	}
-	c := accessCheck{Access: a, who: who, variables: variables}
+	c := accessCheck{Access: a, principal: principal, variables: variables}
 	operation.Root.each(func(f *Field) {
-		if f.guarded && !may(f.Permission) {
+		if f.guarded && !allowed(f.Permission) {
 			c.refuse(f.Position, fmt.Sprintf("use the field %q", f.Name))
 		}
 		for _, argument := range f.Field.Arguments {
@@ -125,10 +126,10 @@ func (a Access) Check(who commerce.Principal, operation *Prepared, variables map
 	return c.errs
 }
 
-// accessCheck collects what an operation uses without permission.
+// accessCheck collects the uses of an operation that the principal has no permission for.
 type accessCheck struct {
 	Access
-	who       commerce.Principal
+	principal commerce.Principal
 	variables map[string]any
 	errs      gqlerror.List
 }
@@ -147,7 +148,7 @@ func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
 		for _, child := range v.Children {
 			f := definition.Fields.ForName(child.Name)
 			if f == nil {
-				continue // of a custom scalar
+				continue // part of a custom scalar
 			}
 			if child.Value.Kind != ast.NullValue && (child.Value.Kind != ast.Variable || c.variables[child.Value.Raw] != nil) {
 				c.input(f, child.Position)
@@ -157,44 +158,42 @@ func (c *accessCheck) literal(t *ast.Type, v *ast.Value) {
 	}
 }
 
-// value checks a variable's value, which was coerced.
-func (c *accessCheck) value(t *ast.Type, value any, at *ast.Position) {
+// value checks the coerced value of a variable.
+func (c *accessCheck) value(t *ast.Type, value any, position *ast.Position) {
 	switch value := value.(type) {
 	case []any:
 		for _, element := range value {
-			c.value(t, element, at)
+			c.value(t, element, position)
 		}
 	case map[string]any:
 		for _, f := range c.schema.Types[t.Name()].Fields {
 			if given := value[f.Name]; given != nil {
-				c.input(f, at)
-				c.value(f.Type, given, at)
+				c.input(f, position)
+				c.value(f.Type, given, position)
 			}
 		}
 	}
 }
 
-// input refuses an input field that the principal's role may not give a value to.
-func (c *accessCheck) input(f *ast.FieldDefinition, at *ast.Position) {
-	if permission, guarded := c.inputs[f]; guarded && c.Policy.Granted(c.who, permission) == commerce.None {
-		c.refuse(at, fmt.Sprintf("give the input field %q", f.Name))
+// input adds an error if the principal's role may not set an input field.
+func (c *accessCheck) input(f *ast.FieldDefinition, position *ast.Position) {
+	if permission, guarded := c.inputs[f]; guarded && c.Policy.Granted(c.principal, permission) == commerce.None {
+		c.refuse(position, fmt.Sprintf("set the input field %q", f.Name))
 	}
 }
 
-func (c *accessCheck) refuse(at *ast.Position, use string) {
+func (c *accessCheck) refuse(position *ast.Position, action string) {
 	if len(c.errs) < errcode.MaxErrors {
-		c.errs = append(c.errs, Refusal(at, c.who, use))
+		c.errs = append(c.errs, Refusal(position, c.principal, action))
 	}
 }
 
-// Refusal is the error for a caller whose role may not do something, such as "use the field
-// \"orders\"". A caller without a token is told to send one: clients answer UNAUTHENTICATED with a
-// login, which could help here.
-//
-// Errors: UNAUTHENTICATED, FORBIDDEN.
-func Refusal(at *ast.Position, who commerce.Principal, use string) *gqlerror.Error {
-	if who.Role == commerce.RoleAnonymous {
-		return errcode.New(at, errcode.Unauthenticated, "a request without a token may not %s: leave it out, or send a token as Authorization: Bearer TOKEN", use)
+// Refusal returns the error for a caller whose role lacks a permission. action is a verb phrase,
+// such as "use the field \"orders\"". The code is UNAUTHENTICATED for a caller without a token,
+// because clients react to this code with a login. Otherwise the code is FORBIDDEN.
+func Refusal(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
+	if principal.Role == commerce.RoleAnonymous {
+		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: leave it out, or send a token as Authorization: Bearer TOKEN", action)
 	}
-	return errcode.New(at, errcode.Forbidden, "%s may not %s: leave it out, or ask as somebody who may", who.Role, use)
+	return errcode.New(position, errcode.Forbidden, "%s may not %s: leave it out, or use a token with this permission", principal.Role, action)
 }

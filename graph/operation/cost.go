@@ -13,34 +13,35 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// An operation costs one point for each value that its response can hold at most: a field's value,
-// an element of a list, an object, or null. It costs more for what the order book has to do.
+// An operation costs one point for each value that its response can have at most: a field's value,
+// an element of a list, an object or null. Reads and writes of DynamoDB cost extra.
 const (
-	// ListCost is the cost of each page of a list, which can be a Query of DynamoDB.
+	// ListCost is the cost of a page of a list, which can require a Query.
 	ListCost = 10
-	// MutationCost is the cost of each mutation beside its write units: it reads before it writes.
+	// MutationCost is the cost of a mutation in addition to its write units, because a mutation reads
+	// before it writes.
 	MutationCost = 10
-	// lineCost is the cost of each line in the input of a mutation or a quote: the product is read.
+	// lineCost is the cost of each line in the input of a mutation or a quote. The server reads the
+	// product of each line.
 	lineCost = 1
-	// plainList is the number of elements of a list that is not a connection: phone numbers, the
-	// path of a user error. None has more, except phone numbers that other software wrote. A list
-	// of an enum has as many as the enum has values, and user errors have a limit of their own,
-	// MaxUserErrors.
+	// plainList is the assumed length of a list that is not a connection, such as phone numbers or the
+	// path of a user error. Only phone numbers in external records can exceed it. The length of a list
+	// of an enum is the number of the enum's values. User errors have their own limit, MaxUserErrors.
 	plainList = commerce.MaxPhoneNumbers
 )
 
-// EntitiesField is the field of Query by which gateways ask for entities.
+// EntitiesField is the field of Query that federation gateways use to look up entities.
 const EntitiesField = "_entities"
 
-// MaxRepresentations is how many entities one field can ask for. Gateways ask for as many as the
-// page has that they come from.
+// MaxRepresentations is the maximum number of entities in one _entities field. A gateway asks for
+// one entity per record of the page that refers to them.
 const MaxRepresentations = 1000
 
 // MaxBatch is the maximum number of keys of a field that looks up records by a list of keys, such
-// as productsBySku. One BatchGetItem reads them all.
+// as productsBySku. One BatchGetItem reads all of them.
 const MaxBatch = 100
 
-// BatchArgument returns the argument that lists the keys of the records that a field looks up; nil
+// BatchArgument returns the argument with the list of keys that a field looks up. It returns nil
 // for other fields.
 func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 	if f.Type.Elem == nil || len(f.Arguments) != 1 || f.Arguments[0].Type.Elem == nil {
@@ -49,14 +50,13 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 	return f.Arguments[0]
 }
 
-// MaxUserErrors is how many refusals one answer has: a caller who gets so many learns nothing from
-// more.
+// MaxUserErrors is the maximum number of user errors in a payload.
 const MaxUserErrors = 50
 
-// quote is the type whose "lines" have at most one element for each item of the field's input.
-// Other lists of quotedLine have up to commerce.MaxLines elements. singleMember is the type of user
-// error that has such a list: an answer contains it once at most. linesField is the field of an
-// input that lists the lines of an order.
+// quote is the type with a list "lines" that has at most one element per item of the field's input.
+// Other lists of quotedLine have up to commerce.MaxLines elements. singleMember is a type of user
+// error with such a list. A payload has at most one error of this type. linesField is the field of
+// an input that lists the lines of an order.
 const (
 	quote        = "Quote"
 	quotedLine   = "QuotedLine"
@@ -64,21 +64,21 @@ const (
 	linesField   = "items"
 )
 
-// Costs limits what operations cost.
+// Costs computes and limits the costs of operations.
 type Costs struct {
 	limit int
-	// writeUnits returns the most write units of a mutation for an order of so many lines.
+	// writeUnits returns the maximum write units of a mutation for an order with this number of lines.
 	writeUnits func(mutation string, lines int) float64
-	// enums are how many values the enums have.
+	// enums is the number of values of each enum.
 	enums map[string]float64
-	// lined are the inputs that list the lines of an order.
+	// lined marks the inputs that list the lines of an order.
 	lined map[string]bool
-	// lists are the lengths of the schema's own lists, for introspection.
+	// lists are the lengths of lists in an introspection.
 	lists schemaSizes
 }
 
-// NewCosts returns the costs of the operations of a schema. writeUnits returns the most write units
-// that the transaction of a mutation takes for an order of so many lines.
+// NewCosts returns the costs for operations of a schema. writeUnits returns the maximum write units
+// of a mutation's transaction for an order with this number of lines.
 func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) Costs {
 	enums, lined := map[string]float64{}, map[string]bool{}
 	for name, d := range schema.Types {
@@ -90,49 +90,48 @@ func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutati
 	return Costs{limits.Cost, writeUnits, enums, lined, sizesOf(schema)}
 }
 
-// Check returns the error for an operation that costs more than the limit; nil for others.
-// Loaders read each record once, so a query that goes in circles from customers to orders and back
-// takes few requests. But each time round its response, which is built in memory, grows by the size
-// of a page.
+// Check returns an error if an operation costs more than the limit. Loaders read each record once,
+// so a query that goes back and forth between customers and orders needs few requests. But each
+// nested list multiplies the size of the response, which is built in memory.
 func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Error {
 	if cost <= c.limit {
 		return nil
 	}
-	return errcode.New(operation.Position, document.Codes.Cost, "the %s costs %d, as page sizes multiply, and the limit is %d: ask for smaller pages, for fewer lists inside lists, or for fewer fields", operation.Operation, cost, c.limit)
+	return errcode.New(operation.Position, document.Codes.Cost, "the %s costs %d points because page sizes multiply, and the limit is %d: ask for smaller pages, fewer nested lists or fewer fields", operation.Operation, cost, c.limit)
 }
 
-// amount is the cost of a selection: once, and again for each record of the page that the selection
-// is part of.
+// amount is the cost of a selection: a part that counts once, and a part that counts for each
+// record of the surrounding page.
 type amount struct{ once, perRecord float64 }
 
 func (a amount) plus(b amount) amount { return amount{a.once + b.once, a.perRecord + b.perRecord} }
 
-// pricing tells how the cost of a field follows from the cost of what is selected below it.
+// A pricing describes how the cost of a field depends on the cost of the selection below the field.
 type pricing struct {
 	kind pricingKind
-	// base is the cost of the field itself, elements the number of list elements at most.
+	// base is the cost of the field itself. elements is the maximum number of list elements.
 	base, elements float64
-	// line is the cost of each line in the field's input, 0 if the input has no lines.
+	// line is the cost of each line in the field's input. It is 0 if the input has no lines.
 	line float64
 }
 
 type pricingKind int
 
 const (
-	// elementPricing: what is selected below costs as much for each element.
+	// elementPricing multiplies the selection by the number of elements.
 	elementPricing pricingKind = iota
-	// pagePricing: the same for each record of the page.
+	// pagePricing multiplies the selection of each record by the page size.
 	pagePricing
-	// recordPricing: the field lists the records of the page around it.
+	// recordPricing applies to a field that lists the records of the surrounding page.
 	recordPricing
-	// batchPricing: the same for each record that is looked up by a list of keys.
+	// batchPricing multiplies the selection by the number of keys that are looked up.
 	batchPricing
-	// quotePricing: the same for each line of the quote.
+	// quotePricing multiplies the selection of each line by the number of lines of the quote.
 	quotePricing
 )
 
-// pricing returns the pricing of a field that is selected at a place of the schema, or anywhere.
-func (c Costs) pricing(f *Field, in place) pricing {
+// ruleOf returns the pricing of a field at a position in an introspection, or outside of one.
+func (c Costs) ruleOf(f *Field, in place) pricing {
 	p := pricing{kind: elementPricing, base: 1, elements: 1}
 	if len(f.Definition.Arguments) > 0 && c.lined[f.Definition.Arguments[0].Type.Name()] {
 		p.line = lineCost
@@ -176,40 +175,40 @@ func (c Costs) pricing(f *Field, in place) pricing {
 	return p
 }
 
-// isRecords reports whether a field lists the records of a page, or the lines of a quote.
+// isRecords reports whether a field lists the records of a page or the lines of a quote.
 func isRecords(f *ast.Field) bool {
 	return f.ObjectDefinition.Name == quote && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
-// Cost returns the cost of an operation with these variables, which are coerced. It does not depend
-// on what the table holds, and is never lower than the number of values in the response.
+// Cost returns the cost of an operation with these coerced variables. The cost does not depend on
+// the content of the table. It is never lower than the number of values in the response.
 func (p *Prepared) Cost(variables map[string]any) int {
-	const most = 1 << 52                                            // page sizes can multiply beyond every integer
-	return int(math.Round(min(p.Root.price(variables).once, most))) // introspection counts with averages
+	const maxCost = 1 << 52                                                // nested page sizes can overflow an integer
+	return int(math.Round(min(p.Root.totalCost(variables).once, maxCost))) // averages in introspections can be fractions
 }
 
-func (s *SelectionSet) price(variables map[string]any) amount {
+func (s *SelectionSet) totalCost(variables map[string]any) amount {
 	total := s.cost
-	for _, f := range s.sized {
+	for _, f := range s.variableCostFields {
 		total = total.plus(f.cost(variables))
 	}
 	return total
 }
 
-// cost returns the cost of a field and of what is selected below it.
+// cost returns the cost of a field including the selection below the field.
 func (f *Field) cost(variables map[string]any) amount {
 	var below amount
 	if f.Set != nil {
-		below = f.Set.price(variables)
+		below = f.Set.totalCost(variables)
 	}
 	single := 0.0
 	for _, member := range f.Members {
-		cost := member.price(variables).once
+		cost := member.totalCost(variables).once
 		if member.Type.Name == singleMember {
 			single = cost
 			continue
 		}
-		below.once = max(below.once, cost) // an object is of one type
+		below.once = max(below.once, cost) // each object has one of the types
 	}
 	lines := 0.0
 	if f.pricing.line > 0 {
@@ -229,8 +228,8 @@ func (f *Field) cost(variables map[string]any) amount {
 	}
 }
 
-// sized reports whether the cost of a field depends on variables.
-func (f *Field) sized() bool {
+// dependsOnVariables reports whether the cost of a field depends on variables.
+func (f *Field) dependsOnVariables() bool {
 	for _, a := range f.Field.Arguments {
 		if f.pricing.line > 0 && isVariable(a.Value) {
 			return true
@@ -246,11 +245,11 @@ func (f *Field) sized() bool {
 			}
 		}
 	}
-	return f.Set != nil && len(f.Set.sized) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.sized) > 0 })
+	return f.Set != nil && len(f.Set.variableCostFields) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.variableCostFields) > 0 })
 }
 
-// PageSize returns the most records that a page can have. A size in a variable that is not known
-// can be any.
+// PageSize returns the maximum number of records of a page. Without variables, it assumes MaxPage
+// for a size that is a variable.
 func (f *Field) PageSize(variables map[string]any) int {
 	size := 0
 	for _, name := range []string{"first", "last"} {
@@ -262,7 +261,7 @@ func (f *Field) PageSize(variables map[string]any) int {
 		default:
 			value, _ := a.Value.Value(variables)
 			if n, ok := value.(int64); ok {
-				size = max(size, int(n), 1) // the resolver refuses others
+				size = max(size, int(n), 1) // the resolver rejects smaller sizes
 			}
 		}
 	}
@@ -272,7 +271,7 @@ func (f *Field) PageSize(variables map[string]any) int {
 	return min(size, MaxPage)
 }
 
-// batchSize returns the number of records that a field looks up by a list of keys.
+// batchSize returns the number of keys that a field looks up.
 func (f *Field) batchSize(variables map[string]any) float64 {
 	keys := f.ArgumentMap(variables)[BatchArgument(f.Definition).Name]
 	return float64(max(1, len(graphql.CoerceList(keys))))
@@ -288,8 +287,8 @@ func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	return points
 }
 
-// lines returns the most lines of an order that the input of a field can have. Items in a variable
-// that is not known can be any number.
+// lines returns the maximum number of lines in the input of a field. Without variables, it assumes
+// commerce.MaxLines for items in a variable.
 func (f *Field) lines(variables map[string]any) int {
 	items := f.Arguments[0].Value
 	if items.Kind == ast.ObjectValue {
@@ -305,8 +304,8 @@ func (f *Field) lines(variables map[string]any) int {
 	return min(commerce.MaxLines, max(1, len(graphql.CoerceList(value))))
 }
 
-// MaxKeys returns the most records that a field looks up by a list of keys, whatever the variables;
-// 0 for a field that has no such list.
+// MaxKeys returns the maximum number of records that a field looks up by a list of keys, for any
+// variables. It returns 0 for a field without such a list.
 func (f *Field) MaxKeys() int {
 	if f.pricing.kind == quotePricing {
 		return f.lines(nil)
@@ -316,7 +315,7 @@ func (f *Field) MaxKeys() int {
 		return 0
 	}
 	if a := f.Arguments.ForName(keys.Name); a != nil && a.Value.Kind != ast.Variable {
-		return min(MaxBatch, max(1, len(a.Value.Children))) // one value stands for a list of one
+		return min(MaxBatch, max(1, len(a.Value.Children))) // a single value is coerced to a list with one element
 	}
 	return MaxBatch
 }

@@ -8,9 +8,9 @@ const (
 	MaxPage     = 100
 )
 
-// IsPage reports whether a field gives a page of a list: those are the fields with a "first".
+// IsPage reports whether a field returns a page of a list, which is a field with the argument
+// "first".
 func IsPage(f *ast.Field) bool { return f.Definition.Arguments.ForName("first") != nil }
 
-// Beyond tells, for reading from the start and from the end, whether pageInfo is asked for what
-// lies beyond.
+// Beyond reports whether pageInfo selects hasNextPage and hasPreviousPage.
 type Beyond struct{ Next, Previous bool }

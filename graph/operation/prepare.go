@@ -1,6 +1,6 @@
-// Package operation prepares operations for execution: one tree of selected fields, which
-// permissions, cost and execution read. Of the module it imports commerce, graph/document and
-// graph/errcode; the generated code is passed in.
+// Package operation prepares operations for execution. A prepared operation is one tree of selected
+// fields, which permissions, cost and execution read. Of the module this package imports commerce,
+// graph/document and graph/errcode. The generated code is passed in.
 package operation
 
 import (
@@ -17,77 +17,78 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// Prepared is an operation ready to execute under one set of conditions. Fragments are
-// merged, @skip and @include are decided, and arguments without variables are read. Permissions,
-// cost, look-ahead and execution all read this tree.
+// Prepared is an operation that is ready to execute, for one combination of conditions. Fragments
+// are merged, @skip and @include are evaluated, and arguments without variables are read.
 //
-// Requests that decide the conditions alike share the tree. Nothing writes to it but ResponseBytes.
+// Requests with the same conditions share the tree. Only ResponseBytes changes after Prepare.
 type Prepared struct {
 	Definition *ast.OperationDefinition
 	Root       *SelectionSet
-	// varying are the fields whose arguments contain variables. Each request reads them into a slot
-	// of its own.
+	// varying are the fields with variables in their arguments. Each request reads these arguments
+	// into its own slots.
 	varying []*Field
-	// permissions are the permissions that the selected fields require, and those that their
+	// permissions are the permissions that the selected fields require, and the permissions that their
 	// arguments may require.
 	permissions []commerce.Permission
-	// fields is the number of fields in the tree. TooLarge reports that there would be more than
-	// MaxExpanded: the tree is not complete.
+	// fields is the number of fields in the tree. TooLarge reports that the operation has more than
+	// MaxExpanded fields. The tree is incomplete then.
 	fields   int
 	TooLarge bool
-	// visited is the number of selections that were visited to build the tree.
+	// visited is the number of selections that Prepare visited to build the tree.
 	visited int
-	// bytes estimates the memory that the tree takes.
+	// bytes is the estimated memory of the tree.
 	bytes int
 	// ResponseBytes is the size of the latest response, at most MaxResponseHint.
 	ResponseBytes atomic.Int64
 }
 
-// MaxResponseHint limits the buffer that a response starts with: one long response must not make
-// all later ones allocate as much.
+// MaxResponseHint limits the initial capacity of a response's buffer. Otherwise, one large response
+// would make all later responses allocate the same amount.
 const MaxResponseHint = 1 << 20
 
-// SelectionSet is what an operation selects of one object type at one place.
+// SelectionSet is the selection of one object type at one path.
 type SelectionSet struct {
 	Type   *ast.Definition
 	Fields []Field
-	// Reads are the fields that may trigger further reads once the record is there.
+	// Reads are the fields that may trigger further reads after the record has been read.
 	Reads []*Field
-	// cost is the cost of the fields whose cost does not depend on variables. sized are the others.
-	cost  amount
-	sized []*Field
+	// cost is the cost of the fields whose cost does not depend on variables. variableCostFields are
+	// the other fields.
+	cost               amount
+	variableCostFields []*Field
 }
 
-// Field is one field of a selection set, with everything selected below it.
+// Field is one field of a selection set, including the selection below the field.
 type Field struct {
 	*ast.Field
 	// Number identifies the field within its type; see execute_generated.go.
 	Number int
-	// Key precedes the value in the response: the response name, quoted, with the comma that
-	// separates it from the field before.
+	// Key is the JSON that precedes the value in the response. It is the quoted response name with a
+	// colon, after a comma unless the field is the first one.
 	Key string
-	// Path is the dotted path from the root of the response. Leaf fields have none.
+	// Path is the dotted path from the root of the response. Leaf fields have no path.
 	Path string
-	// Selections are the merged selection sets as they stand in the document.
+	// Selections are the merged selection sets of the document.
 	Selections []ast.SelectionSet
-	// Set is what is selected of the field's object. members is the same for each possible type of
-	// an interface or union, in alphabetical order of their names.
+	// Set is the selection of the field's object type. Members are the selections of each possible
+	// type of an interface or union, in alphabetical order of the types.
 	Set     *SelectionSet
 	Members []*SelectionSet
-	// Records are the selections of the records that the field returns: its own, or those of a
-	// connection's nodes and edges.
+	// Records are the selections of the records that the field returns. For a connection these are the
+	// selections of nodes and edges.
 	Records []*SelectionSet
-	// reader reads the field's arguments; nil where it has none. arguments is the result where they
-	// contain no variables; otherwise each execution has the result in the slot of this number.
+	// reader reads the field's arguments. It is nil if the field has no arguments. arguments is the
+	// result if the arguments contain no variables. Otherwise each execution stores the result in its
+	// slot with this index.
 	reader    ArgumentsReader
 	arguments any
 	slot      int
-	// Beyond reports what pageInfo asks for outside the page.
+	// The fields of pageInfo that the operation selects.
 	Beyond Beyond
 	// WithCount reports whether "itemCount" is selected beside the field.
 	WithCount bool
-	// Optional reports whether a variable decides if the field is selected. It is set by PrepareAny
-	// only.
+	// Optional reports whether a variable determines if the field is selected. Only PrepareAny sets
+	// Optional.
 	Optional bool
 	// Permission is the permission that a guarded field requires.
 	Permission commerce.Permission
@@ -96,33 +97,34 @@ type Field struct {
 }
 
 // TypenameField and IntrospectionField are the numbers of fields that all types share: __typename,
-// and those that return parts of the schema.
+// and fields that return parts of the schema.
 const (
 	TypenameField      = -1
 	IntrospectionField = -2
 )
 
-// ObjectType is what the generator knows of an object, interface or union.
+// ObjectType describes an object, interface or union of the schema. The generator provides the
+// values.
 type ObjectType struct {
-	// Satisfies are the names of the types whose fragments apply to an object; nil for an interface
-	// or union, which has members.
+	// Satisfies are the type conditions that apply to an object. Satisfies is nil for an interface or
+	// union, which has Members instead.
 	Satisfies, Members []string
-	// Field returns the number of a field and the function that reads its arguments; 0 for a field
-	// that does not exist.
+	// Field returns the number of a field and the function that reads its arguments. It returns 0 for
+	// a field that does not exist.
 	Field func(name string) (number int, read ArgumentsReader)
 }
 
-// ArgumentsReader reads the arguments of a field into the generated struct that its resolver takes.
-// generated is the generated code's own state.
-type ArgumentsReader func(ctx context.Context, generated any, given map[string]any) (any, error)
+// ArgumentsReader converts the arguments of a field to the generated struct of its resolver.
+// generated is the state of the generated code.
+type ArgumentsReader func(ctx context.Context, generated any, arguments map[string]any) (any, error)
 
 // ReadArguments reads the arguments of a field, with these variables.
 func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[string]any) (any, error) {
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
 
-// ArgumentsIn returns the arguments of a field in an execution with these VaryingArguments; nil
-// where they cannot be read.
+// ArgumentsIn returns the arguments of a field. varying is the result of VaryingArguments for the
+// execution. ArgumentsIn returns nil if the arguments are invalid.
 func (f *Field) ArgumentsIn(varying []any) any {
 	if f.arguments != nil {
 		return f.arguments
@@ -130,8 +132,8 @@ func (f *Field) ArgumentsIn(varying []any) any {
 	return varying[f.slot]
 }
 
-// VaryingArguments reads the arguments that contain variables, for ArgumentsIn. Those that cannot
-// be read are nil.
+// VaryingArguments reads the arguments that contain variables, for ArgumentsIn. Invalid arguments
+// are nil.
 func (p *Prepared) VaryingArguments(ctx context.Context, generated any, variables map[string]any) []any {
 	if len(p.varying) == 0 {
 		return nil
@@ -145,13 +147,13 @@ func (p *Prepared) VaryingArguments(ctx context.Context, generated any, variable
 	return arguments
 }
 
-// Prepare returns the prepared form of an operation of a document, decided by the variables. The
-// document keeps it while it has room. work is what making it took, nothing if it was kept.
+// Prepare returns the prepared operation for these variables. The document caches it while it has
+// room. work is the work of preparing the operation. It is zero for a cached operation.
 func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.Work) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
-		if kept, ok := d.Prepared(key).(*Prepared); ok {
-			return kept, work
+		if cached, ok := d.Prepared(key).(*Prepared); ok {
+			return cached, work
 		}
 	}
 	prepared = p.build(operation, func(directives ast.DirectiveList) (in, optional bool) {
@@ -164,7 +166,7 @@ func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinit
 	return prepared, work
 }
 
-// included reports whether @skip and @include let a selection in. The variables are coerced, so
+// included reports whether @skip and @include include a selection. The variables are coerced, so
 // each condition is a Boolean.
 func included(directives ast.DirectiveList, variables map[string]any) bool {
 	for _, d := range directives {
@@ -179,8 +181,9 @@ func included(directives ast.DirectiveList, variables map[string]any) bool {
 	return true
 }
 
-// undecided is the condition of PrepareAny: it lets in whatever some variables would let in.
-func undecided(directives ast.DirectiveList) (in, optional bool) {
+// possiblyIncluded evaluates conditions for PrepareAny. in reports whether some variables include
+// the selection.
+func possiblyIncluded(directives ast.DirectiveList) (in, optional bool) {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
 			continue
@@ -195,20 +198,21 @@ func undecided(directives ast.DirectiveList) (in, optional bool) {
 	return true, optional
 }
 
-// Preparer makes prepared operations. It is safe for concurrent use.
+// Preparer prepares operations. It is safe for concurrent use.
 type Preparer struct {
 	schema *ast.Schema
 	access Access
 	costs  Costs
-	// types returns what the generator knows of a type; the zero value for a type of the schema's
-	// schema. generated is the state of the generated code that reads arguments.
+	// types returns the generated description of a type. It returns the zero value for an
+	// introspection type. generated is the state of the generated code that reads arguments.
 	types     func(name string) ObjectType
 	generated any
-	// turns limits how many trees are built at once: building waits for nothing but the processor.
+	// turns limits the number of trees that are built concurrently. Building a tree uses only the
+	// processor.
 	turns chan struct{}
 }
 
-// NewPreparer returns a preparer of the operations of a schema.
+// NewPreparer returns a preparer for operations of a schema.
 func NewPreparer(schema *ast.Schema, access Access, costs Costs, types func(name string) ObjectType, generated any) *Preparer {
 	return &Preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
@@ -221,13 +225,13 @@ func (p *Preparer) build(operation *ast.OperationDefinition, conditions func(ast
 	return b.out
 }
 
-// PrepareAny prepares an operation for whatever variables: fields that some variables select are
-// selected, and marked optional.
+// PrepareAny prepares an operation for any variables. Fields that are selected only with some
+// variables are included and marked optional.
 func (p *Preparer) PrepareAny(operation *ast.OperationDefinition) *Prepared {
-	return p.build(operation, undecided)
+	return p.build(operation, possiblyIncluded)
 }
 
-// rootType is the type of the fields that an operation begins with.
+// rootType returns the root type of an operation.
 func rootType(schema *ast.Schema, operation ast.Operation) *ast.Definition {
 	switch operation {
 	case ast.Mutation:
@@ -246,27 +250,27 @@ type treeBuilder struct {
 	out        *Prepared
 }
 
-// mergedField is every selection of one response name.
+// mergedField has all selections of one response name.
 type mergedField struct {
 	*ast.Field
 	sets     []ast.SelectionSet
 	optional bool
 }
 
-// merging merges the fields of selection sets by their response names
+// fieldMerger merges the fields of selection sets by response name
 // (https://spec.graphql.org/September2025/#CollectFields()).
-type merging struct {
+type fieldMerger struct {
 	fields []mergedField
-	// places has the place of each response name among the fields, where they are many.
-	places map[string]int
+	// indexes maps response names to indexes of fields. It is nil for few fields.
+	indexes map[string]int
 }
 
-// fewFields is the number of fields up to which a look at each is faster than a map.
+// fewFields is the number of fields up to which a linear search is faster than a map.
 const fewFields = 12
 
-func (m *merging) find(alias string) int {
-	if m.places != nil {
-		if i, ok := m.places[alias]; ok {
+func (m *fieldMerger) find(alias string) int {
+	if m.indexes != nil {
+		if i, ok := m.indexes[alias]; ok {
 			return i
 		}
 		return -1
@@ -274,18 +278,18 @@ func (m *merging) find(alias string) int {
 	return slices.IndexFunc(m.fields, func(f mergedField) bool { return f.Alias == alias })
 }
 
-func (m *merging) field(f *ast.Field, optional bool) {
+func (m *fieldMerger) field(f *ast.Field, optional bool) {
 	i := m.find(f.Alias)
 	if i < 0 {
 		i = len(m.fields)
 		m.fields = append(m.fields, mergedField{Field: f, optional: optional})
 		switch {
-		case m.places != nil:
-			m.places[f.Alias] = i
+		case m.indexes != nil:
+			m.indexes[f.Alias] = i
 		case len(m.fields) > fewFields:
-			m.places = make(map[string]int, 2*len(m.fields))
+			m.indexes = make(map[string]int, 2*len(m.fields))
 			for j := range m.fields {
-				m.places[m.fields[j].Alias] = j
+				m.indexes[m.fields[j].Alias] = j
 			}
 		}
 	}
@@ -296,11 +300,11 @@ func (m *merging) field(f *ast.Field, optional bool) {
 	}
 }
 
-// Bytes estimates the memory that the prepared operation takes.
+// Bytes returns the estimated memory of the prepared operation.
 func (p *Prepared) Bytes() int { return p.bytes }
 
-// Estimates of the memory that trees take (TestDocumentsKeepNoMoreThanTheyAreSaidTo): a tree with
-// its place among those of the document, a selection set, a field, and a pointer to one.
+// Estimates of the memory of a tree with its map entry in the document, a selection set, a field
+// and a pointer to a field (TestDocumentsKeepNoMoreThanTheyAreSaidTo).
 const (
 	treeBytes    = 640
 	setBytes     = 112
@@ -308,13 +312,13 @@ const (
 	pointerBytes = 8
 )
 
-// set prepares what is selected of an object type.
+// set prepares the selection of an object type.
 func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path string, in place) *SelectionSet {
-	known := b.types(typ.Name)
-	m := merging{}
-	visit := document.FieldVisitor{Conditions: b.conditions, Satisfies: known.Satisfies, Field: m.field}
+	objectType := b.types(typ.Name)
+	m := fieldMerger{}
+	visit := document.FieldVisitor{Conditions: b.conditions, Satisfies: objectType.Satisfies, Field: m.field}
 	if visit.Satisfies == nil {
-		visit.Satisfies = []string{typ.Name} // a type of the schema's schema
+		visit.Satisfies = []string{typ.Name} // an introspection type
 	}
 	for _, set := range sets {
 		visit.Visit(set, false)
@@ -325,29 +329,29 @@ func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path str
 		return &SelectionSet{Type: typ}
 	}
 	s := &SelectionSet{Type: typ, Fields: make([]Field, len(m.fields))}
-	counted := m.find("itemCount") >= 0
+	selectsCount := m.find("itemCount") >= 0
 	for i := range m.fields {
 		f := &s.Fields[i]
-		f.WithCount = counted
-		b.field(f, known, &m.fields[i], path, i > 0, in)
+		f.WithCount = selectsCount
+		b.field(f, objectType, &m.fields[i], path, i > 0, in)
 		if mayRead(f) {
 			s.Reads = append(s.Reads, f)
 		}
-		if f.sized() {
-			s.sized = append(s.sized, f)
+		if f.dependsOnVariables() {
+			s.variableCostFields = append(s.variableCostFields, f)
 		} else {
 			s.cost = s.cost.plus(f.cost(nil))
 		}
 	}
-	b.out.bytes += setBytes + len(s.Fields)*fieldBytes + (cap(s.Reads)+cap(s.sized))*pointerBytes
+	b.out.bytes += setBytes + len(s.Fields)*fieldBytes + (cap(s.Reads)+cap(s.variableCostFields))*pointerBytes
 	return s
 }
 
 // field prepares a field.
-func (b *treeBuilder) field(f *Field, of ObjectType, merged *mergedField, path string, follows bool, in place) {
+func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, path string, needsComma bool, in place) {
 	f.Field, f.Selections, f.Optional = merged.Field, merged.sets, merged.optional
-	f.Key = strconv.Quote(f.Alias) + ":" // a name has no characters that JSON escapes
-	if follows {
+	f.Key = strconv.Quote(f.Alias) + ":" // names contain no characters that JSON escapes
+	if needsComma {
 		f.Key = "," + f.Key
 	}
 	b.out.bytes += len(f.Key) + cap(f.Selections)*3*pointerBytes
@@ -356,8 +360,8 @@ func (b *treeBuilder) field(f *Field, of ObjectType, merged *mergedField, path s
 		f.Number = TypenameField
 	case in == anywhere && strings.HasPrefix(f.Name, "__"):
 		f.Number = IntrospectionField
-	case of.Field != nil:
-		f.Number, f.reader = of.Field(f.Name)
+	case parent.Field != nil:
+		f.Number, f.reader = parent.Field(f.Name)
 	}
 	if f.Permission, f.guarded = b.access.fields[f.Definition]; f.guarded {
 		b.require(f.Permission)
@@ -378,16 +382,16 @@ func (b *treeBuilder) field(f *Field, of ObjectType, merged *mergedField, path s
 			f.Path = path + "." + f.Alias
 		}
 		b.out.bytes += len(f.Path)
-		b.below(f, in.below(f.Field))
+		b.children(f, in.below(f.Field))
 	} else if readsByHand(f.Definition) {
 		f.Path = path + "." + f.Alias
 		b.out.bytes += len(f.Path)
 	}
-	f.pricing = b.costs.pricing(f, in)
+	f.pricing = b.costs.ruleOf(f, in)
 }
 
-// below prepares what is selected of the values of a field.
-func (b *treeBuilder) below(f *Field, in place) {
+// children prepares the selection below a field.
+func (b *treeBuilder) children(f *Field, in place) {
 	typ := b.schema.Types[f.Definition.Type.Name()]
 	if typ.IsAbstractType() {
 		for _, name := range b.types(typ.Name).Members {
@@ -403,34 +407,34 @@ func (b *treeBuilder) below(f *Field, in place) {
 		return
 	}
 	for i := range f.Set.Fields {
-		switch part := &f.Set.Fields[i]; part.Name {
+		switch child := &f.Set.Fields[i]; child.Name {
 		case "nodes":
-			f.Records = append(f.Records, part.Set)
+			f.Records = append(f.Records, child.Set)
 		case "edges":
-			for j := range part.Set.Fields {
-				if edge := &part.Set.Fields[j]; edge.Name == "node" {
+			for j := range child.Set.Fields {
+				if edge := &child.Set.Fields[j]; edge.Name == "node" {
 					f.Records = append(f.Records, edge.Set)
 				}
 			}
 		case "pageInfo":
-			for j := range part.Set.Fields {
-				f.Beyond.Next = f.Beyond.Next || part.Set.Fields[j].Name == "hasNextPage"
-				f.Beyond.Previous = f.Beyond.Previous || part.Set.Fields[j].Name == "hasPreviousPage"
+			for j := range child.Set.Fields {
+				f.Beyond.Next = f.Beyond.Next || child.Set.Fields[j].Name == "hasNextPage"
+				f.Beyond.Previous = f.Beyond.Previous || child.Set.Fields[j].Name == "hasPreviousPage"
 			}
 		}
 	}
 	b.out.bytes += cap(f.Records) * pointerBytes
 }
 
-// require adds a permission to those of the operation.
+// require adds a permission to the permissions of the operation.
 func (b *treeBuilder) require(permission commerce.Permission) {
 	if !slices.Contains(b.out.permissions, permission) {
 		b.out.permissions = append(b.out.permissions, permission)
 	}
 }
 
-// arguments reads a field's arguments where they contain no variables. Arguments that cannot be
-// read are read again for each object, which then has an error.
+// arguments reads the arguments of a field if they contain no variables. Invalid arguments are read
+// again for each object, which reports the error at each path.
 func (b *treeBuilder) arguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {
@@ -446,8 +450,7 @@ func (b *treeBuilder) arguments(f *Field) {
 	b.out.bytes += 2 * pointerBytes
 }
 
-// argumentBytes estimates the memory that an argument's value takes after it was read. An object
-// may be a map.
+// argumentBytes estimates the memory of an argument's converted value. An object may be a map.
 func argumentBytes(v *ast.Value) int {
 	const value, object, name = 40, 448, 40
 	bytes := value
@@ -471,21 +474,21 @@ func isVariable(v *ast.Value) bool {
 	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return isVariable(c.Value) })
 }
 
-// ReadsDirective is the directive by which the schema names the access patterns of fields.
+// ReadsDirective is the directive that declares the access patterns of a field.
 const ReadsDirective = "reads"
 
-// IsPrefix reports whether an argument of a list limits it to the names that begin with a text. An
-// empty text is like none.
+// IsPrefix reports whether an argument filters a list by a prefix of a name. An empty prefix means
+// no filter.
 func IsPrefix(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
-// readsByHand reports whether a leaf field may be read: its @reads says that it is by hand.
+// readsByHand reports whether a leaf field may trigger a read in a handwritten resolver, as
+// declared with @reads(byHand).
 func readsByHand(f *ast.FieldDefinition) bool {
 	d := f.Directives.ForName(ReadsDirective)
 	return d != nil && d.Arguments.ForName("byHand") != nil
 }
 
-// mayRead reports whether a field may trigger a further read once the record is there that has the
-// field.
+// mayRead reports whether a field may trigger a further read after its record has been read.
 func mayRead(f *Field) bool {
 	switch {
 	case f.Name == EntitiesField || readsByHand(f.Definition):
@@ -497,7 +500,7 @@ func mayRead(f *Field) bool {
 	}
 }
 
-// Selects reports whether one of the selections has a field that may read.
+// Selects reports whether one of the selections has a field with this name among its Reads.
 func Selects(selections []*SelectionSet, name string) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {
@@ -512,14 +515,14 @@ func Selects(selections []*SelectionSet, name string) bool {
 // ReadsMore reports whether the selection has fields that may trigger further reads.
 func (s *SelectionSet) ReadsMore() bool { return len(s.Reads) > 0 }
 
-// Member returns the selection of one possible type of a field that returns an interface or union.
+// Member returns the selection for one possible type of a field that returns an interface or union.
 func (f *Field) Member(typ string) []*SelectionSet {
 	i := slices.IndexFunc(f.Members, func(s *SelectionSet) bool { return s.Type.Name == typ })
 	return f.Members[i : i+1]
 }
 
-// each calls do for every field of the selection and of what is selected below it, in the order of
-// the document.
+// each calls do for every field of the selection, including nested fields, in the order of the
+// document.
 func (s *SelectionSet) each(do func(*Field)) {
 	for i := range s.Fields {
 		f := &s.Fields[i]

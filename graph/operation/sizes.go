@@ -4,24 +4,24 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// place is where in an introspection a selection stands, as far as it matters for how long the
-// lists below it are.
+// place is a position in an introspection. It determines the length of the lists that are selected
+// there.
 type place int
 
 const (
-	// anywhere is outside of introspection.
+	// anywhere is a position outside of an introspection.
 	anywhere place = iota
 	theSchema
-	// allTypes, allFields and allDirectives are selected for every type, field and directive there
-	// is, so that averages are exact.
+	// allTypes, allFields and allDirectives are selections that apply to every type, field and
+	// directive of the schema. Average lengths of lists are therefore exact.
 	allTypes
 	allFields
 	allDirectives
-	// oneElement is a type, field or argument that may be any.
+	// oneElement is a single type, field or argument, which can be any.
 	oneElement
 )
 
-// below is the place of what is selected inside a field.
+// below returns the position of the selection below a field.
 func (p place) below(f *ast.Field) place {
 	switch {
 	case f.Name == "__schema":
@@ -41,8 +41,8 @@ func (p place) below(f *ast.Field) place {
 	}
 }
 
-// schemaSizes are how long the lists of a schema are that introspection gives: as an average over
-// all that have one, or as the longest.
+// schemaSizes are the lengths of the schema's lists in an introspection. Depending on the position,
+// a length is the average or the maximum.
 type schemaSizes map[place]map[string]float64
 
 func (s schemaSizes) of(list string, in place) float64 { return s[in][list] }
@@ -53,8 +53,8 @@ func sizesOf(schema *ast.Schema) schemaSizes {
 		sum[list] += float64(n)
 		longest[list] = max(longest[list], float64(n))
 	}
-	arguments := func(of string, list ast.ArgumentDefinitionList) {
-		count("args of "+of, len(list))
+	arguments := func(owner string, list ast.ArgumentDefinitionList) {
+		count("args of "+owner, len(list))
 		longest["args"] = max(longest["args"], float64(len(list)))
 	}
 	for _, d := range schema.Types {

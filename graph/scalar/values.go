@@ -2,10 +2,10 @@ package scalar
 
 import "math"
 
-// Count makes GraphQL's Int of a count.
+// Count converts a count to GraphQL's Int. Larger numbers become the largest Int.
 func Count(n int, err error) (int32, error) { return int32(min(n, math.MaxInt32)), err }
 
-// CountOrNull makes GraphQL's Int of a count, and null of nil.
+// CountOrNull is Count for a count that can be nil.
 func CountOrNull(n *int, err error) (*int32, error) {
 	if n == nil {
 		return nil, err
@@ -14,10 +14,10 @@ func CountOrNull(n *int, err error) (*int32, error) {
 	return &count, err
 }
 
-// OrNull makes GraphQL's null of no text and no status.
+// OrNull returns a pointer to v, or nil if v is the zero value.
 func OrNull[T comparable](v T) *T {
-	var none T
-	if v == none {
+	var zero T
+	if v == zero {
 		return nil
 	}
 	return &v

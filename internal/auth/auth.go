@@ -1,11 +1,11 @@
-// Package auth tells whose a token is.
+// Package auth authenticates callers by their tokens.
 //
-// A token is a JWT (https://www.rfc-editor.org/rfc/rfc7519) that somebody else has issued and
-// signed. Its signature is checked with a key that the operator has named, never with one that the
-// token brings; its claims say who speaks (claims.go). Keys are those of a JWKS, at a URL or in a
-// file (keys.go, keyring.go, source.go), or a secret that issuer and server share, never both.
-// Connections that stay open are checked again while they do (watch.go). Parsing, signatures and
-// the rules of JOSE are go-jose's.
+// A token is a JWT (https://www.rfc-editor.org/rfc/rfc7519) that an identity provider has signed.
+// The package verifies the signature with keys that the operator has configured, never with a key
+// from the token. The keys come from a JWKS at a URL or in a file (keys.go, keyring.go, source.go),
+// or are one secret that issuer and server share. The claims determine the principal (claims.go).
+// Tokens of open connections are checked again periodically (watch.go). go-jose parses tokens and
+// verifies signatures.
 package auth
 
 import (
@@ -27,109 +27,112 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// ErrUnauthenticated means that a token is not valid; why is for the log. What wraps it holds
-// nothing of the token.
+// ErrUnauthenticated reports that a token is not valid. Errors that wrap it have the reason, which
+// is for the log. They contain no part of the token.
 var ErrUnauthenticated = errors.New("the token is not valid")
 
-// ErrForged is the ErrUnauthenticated of a token whose signature is not that of a key.
-var ErrForged = refused("its signature is not that of the key")
+// ErrForged reports that no key verifies the signature of a token. It wraps ErrUnauthenticated.
+var ErrForged = refused("its signature does not match the key")
 
-// refused is ErrUnauthenticated with the reason, which never repeats what stands in a token.
-func refused(why string) error { return fmt.Errorf("%w: %s", ErrUnauthenticated, why) }
+// refused returns ErrUnauthenticated with a reason. The reason must not repeat any part of a token.
+func refused(reason string) error { return fmt.Errorf("%w: %s", ErrUnauthenticated, reason) }
 
-// Identity is who a token speaks for.
+// Identity is the result of authenticating a token.
 type Identity struct {
 	Principal commerce.Principal
-	// Expires is when the token is over; the difference that clocks may have is in it.
+	// Expires is the expiry of the token plus the leeway.
 	Expires time.Time
-	// signature is what Watch checks again.
+	// signature identifies the key of the token, so that Watch can check it again.
 	signature *signature
 }
 
-// signature names the key that a token was signed with: as the token names it, and the key itself.
+// signature identifies the key that a token was signed with: the token's kid and alg, and the key
+// itself.
 type signature struct {
 	keyID     string
 	algorithm jose.SignatureAlgorithm
 	key       any
 }
 
-// isOf reports whether the signature was made with a key.
+// isOf reports whether the signature was verified with the given key.
 func (s *signature) isOf(key any) bool {
-	switch of := s.key.(type) {
+	switch own := s.key.(type) {
 	case []byte:
 		other, ok := key.([]byte)
-		return ok && bytes.Equal(of, other)
+		return ok && bytes.Equal(own, other)
 	case interface{ Equal(crypto.PublicKey) bool }:
-		return of.Equal(key)
+		return own.Equal(key)
 	default:
 		return false
 	}
 }
 
-// Bounds of options.
+// Limits of Options.
 const (
-	// MinSecret is how many bytes a secret has at least
+	// MinSecret is the minimum length of a secret in bytes
 	// (https://www.rfc-editor.org/rfc/rfc7518#section-3.2).
 	MinSecret = 32
-	// MaxLeeway is how much the clocks of issuer and server may differ at most.
+	// MaxLeeway is the maximum of Options.Leeway.
 	MaxLeeway = 5 * time.Minute
 )
 
-// Options are what tokens are checked against.
+// Options configure how tokens are verified.
 type Options struct {
-	// JWKS is where the public keys are, a URL or a file; empty where there is a Secret.
+	// JWKS is the URL or the file name of the JWKS. It is empty if Secret is set.
 	JWKS string
-	// Secret is shared with the issuer, of MinSecret bytes or more; empty where there is a JWKS.
+	// Secret is the secret that issuer and server share. It has at least MinSecret bytes, or is empty
+	// if JWKS is set.
 	Secret []byte
-	// Issuer and Audience are what a token's iss has to be, and what has to be in its aud.
+	// Issuer must equal the iss claim of a token, and Audience must be in its aud claim.
 	Issuer, Audience string
-	// Leeway is how much the clocks of issuer and server may differ, up to MaxLeeway.
+	// Leeway is the tolerated clock difference between issuer and server, at most MaxLeeway.
 	Leeway time.Duration
-	// RoleClaim and CustomerClaim are the names of the claims that say the role, and the customer's
-	// id of a principal of RoleCustomer.
+	// RoleClaim is the name of the claim with the role. CustomerClaim is the name of the claim with
+	// the customer's ID, which tokens of RoleCustomer need.
 	RoleClaim, CustomerClaim string
-	// CustomerExists reports whether there is a record of a customer, so that tokens of those who
-	// were deleted are refused; nil asks nobody. Its errors are Authenticate's.
+	// CustomerExists reports whether a customer's record exists, so that tokens of deleted customers
+	// are rejected. If it is nil, all customers count as existing. Authenticate returns its errors.
 	CustomerExists func(context.Context, commerce.CustomerID) (bool, error)
-	// Log is told when keys change or cannot be read.
+	// Log logs changes of the keys and failures to read them.
 	Log *slog.Logger
-	// Verifications is the pool of signatures that are verified at the same time; nil for one of the
-	// default size.
+	// Verifications limits how many signatures are verified at the same time. If it is nil, New
+	// creates a pool of the default size.
 	Verifications *admission.Pool
-	// Now is the clock; nil is the system's.
+	// Now is the clock. If it is nil, New uses time.Now.
 	Now func() time.Time
-	// After calls f in its own goroutine after d, unless stop is called before; nil is
+	// After calls f in its own goroutine after d, unless stop is called before. If it is nil, New uses
 	// time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// keyFinder finds the keys that a token may be checked with, by the id that it names, empty where
-// it names none, and the algorithm.
+// keyFinder finds the keys that can verify a token by the kid and alg of its header. A token
+// without a kid has the key ID "".
 type keyFinder interface {
-	// find may read the keys again to find one.
+	// find reads the JWKS again if it does not know the kid.
 	find(kid string, algorithm jose.SignatureAlgorithm) []any
-	// atHand never waits.
+	// atHand finds keys only among those already in memory, so it never blocks.
 	atHand(kid string, algorithm jose.SignatureAlgorithm) []any
 }
 
-// Authenticator checks tokens. It is safe for concurrent use.
+// Authenticator verifies tokens. It is safe for concurrent use.
 type Authenticator struct {
 	opts Options
-	// algorithms are those of the keys: either all with public keys, or all with a secret.
+	// algorithms are either all public-key algorithms or all HMAC algorithms, never both.
 	algorithms []jose.SignatureAlgorithm
 	keys       keyFinder
 	customers  *customers
-	// verified are the good signatures of tokens, by the SHA-256 of the token. One counts as long
-	// as its key does.
+	// verified contains the signatures that were verified before, by the SHA-256 of the token. An
+	// entry is valid only while its key is.
 	verified *lru.Cache[[sha256.Size]byte, *signature]
 }
 
-// maxVerified is how many tokens are remembered, in some two megabytes.
+// maxVerified bounds the cache of verified tokens. The cache takes about two megabytes.
 const maxVerified = 10_000
 
-// New returns an Authenticator. It reads a JWKS, and again from time to time until ctx ends.
+// New returns an Authenticator. If JWKS is set, New reads it, and refreshes it periodically until
+// ctx ends.
 //
-// Errors: one that says what is wrong with the options, or why no keys can be read.
+// It returns an error if the options are invalid, or if no keys can be read.
 func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -142,13 +145,13 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	}
 	switch {
 	case opts.Issuer == "" || opts.Audience == "":
-		return nil, errors.New("tokens need an issuer and an audience")
+		return nil, errors.New("an issuer and an audience are required")
 	case opts.RoleClaim == "" || opts.CustomerClaim == "":
-		return nil, errors.New("the claims of the role and of the customer need names")
+		return nil, errors.New("the names of the role claim and of the customer claim are required")
 	case opts.Leeway < 0 || opts.Leeway > MaxLeeway:
-		return nil, fmt.Errorf("clocks may differ by 0s to %s, not %s", MaxLeeway, opts.Leeway)
+		return nil, fmt.Errorf("the leeway must be 0s to %s, not %s", MaxLeeway, opts.Leeway)
 	case (opts.JWKS == "") == (len(opts.Secret) == 0):
-		return nil, errors.New("tokens are checked with the keys of a JWKS or with a secret: give one of them")
+		return nil, errors.New("set either a JWKS or a secret")
 	}
 	verified, err := lru.New[[sha256.Size]byte, *signature](maxVerified)
 	if err != nil {
@@ -159,16 +162,16 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	}
 	if opts.JWKS == "" {
 		if len(opts.Secret) < MinSecret {
-			return nil, fmt.Errorf("the secret has %d bytes: give it at least %d", len(opts.Secret), MinSecret)
+			return nil, fmt.Errorf("the secret has %d bytes: at least %d are required", len(opts.Secret), MinSecret)
 		}
 		a.algorithms, a.keys = secretAlgorithms(), secret(opts.Secret)
 		return a, nil
 	}
-	from, err := newSource(opts.JWKS)
+	jwks, err := newSource(opts.JWKS)
 	if err != nil {
 		return nil, err
 	}
-	ring := &keyring{source: from, log: opts.Log, now: opts.Now, after: opts.After}
+	ring := &keyring{source: jwks, log: opts.Log, now: opts.Now, after: opts.After}
 	if err := ring.refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -177,10 +180,10 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	return a, nil
 }
 
-// Authenticate tells whom a token speaks for.
+// Authenticate verifies a token and returns the identity of its holder.
 //
-// Errors: ErrUnauthenticated; those of Options.CustomerExists where it cannot be found out now;
-// those of the context.
+// It returns ErrUnauthenticated if the token is not valid, the errors of Options.CustomerExists,
+// and the errors of ctx.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
 	payload, signature, err := a.verify(ctx, token)
 	if err != nil {
@@ -197,12 +200,11 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 	return identity, nil
 }
 
-// Busy reports whether signatures wait to be verified.
+// Busy reports whether requests wait for a slot to verify a signature.
 func (a *Authenticator) Busy() bool { return a.opts.Verifications.Waiting() > 0 }
 
-// customerExists refuses an identity whose customer has no record.
-//
-// Errors: ErrUnauthenticated; those of Options.CustomerExists.
+// customerExists returns ErrUnauthenticated if the identity's customer does not exist. It returns
+// the errors of Options.CustomerExists.
 func (a *Authenticator) customerExists(ctx context.Context, identity Identity) error {
 	if identity.Principal.Customer == "" {
 		return nil
@@ -217,44 +219,45 @@ func (a *Authenticator) customerExists(ctx context.Context, identity Identity) e
 	}
 }
 
-// maxToken is how many bytes a token can have; those of identity providers have one or two
+// maxToken is the maximum length of a token in bytes. Tokens of identity providers have one or two
 // thousand.
 const maxToken = 8 << 10
 
-// verify returns the payload of a token whose signature is that of a key, and the signature.
+// verify verifies the signature of a token. It returns the payload and the signature.
 func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *signature, error) {
 	if len(token) > maxToken {
-		return nil, nil, refused("it is too long")
+		return nil, nil, refused(fmt.Sprintf("it exceeds %d bytes", maxToken))
 	}
-	// base64's decoder would skip line ends.
+	// The base64 decoder ignores line breaks, so one token would have several spellings.
 	if strings.ContainsFunc(token, func(r rune) bool { return r != '.' && !base64URL(r) }) {
-		return nil, nil, refused("it holds other characters than a token does")
+		return nil, nil, refused("it contains a character that no token has")
 	}
 	signed, err := jose.ParseSignedCompact(token, a.algorithms)
-	if wrong := (*jose.ErrUnexpectedSignatureAlgorithm)(nil); errors.As(err, &wrong) {
-		return nil, nil, refused("its algorithm is not one of the keys'")
+	if unexpected := (*jose.ErrUnexpectedSignatureAlgorithm)(nil); errors.As(err, &unexpected) {
+		return nil, nil, refused("its algorithm is not accepted")
 	}
 	if err != nil {
-		return nil, nil, refused("it is not well-formed") // the error repeats parts of the token
+		return nil, nil, refused("it is malformed") // err repeats parts of the token
 	}
 	header := signed.Signatures[0].Header
 	for _, extension := range []jose.HeaderKey{"crit", "b64"} {
-		if _, given := header.ExtraHeaders[extension]; given {
-			return nil, nil, refused("its header has extensions, which are not known")
+		if _, ok := header.ExtraHeaders[extension]; ok {
+			return nil, nil, refused("its header has unsupported extensions")
 		}
 	}
 	algorithm := jose.SignatureAlgorithm(header.Algorithm)
 	keys := a.keys.find(header.KeyID, algorithm)
 	if len(keys) == 0 {
-		return nil, nil, refused("no key has its id and its algorithm")
+		return nil, nil, refused("no key has its key ID and algorithm")
 	}
-	// Who was let in a moment ago does not wait behind forged tokens. What else a token says is
-	// looked at each time.
+	// A token that was verified before does not wait behind forged tokens. Its claims are checked
+	// every time.
 	id := sha256.Sum256([]byte(token))
-	if good, seen := a.verified.Get(id); seen && slices.ContainsFunc(keys, good.isOf) {
-		return signed.UnsafePayloadWithoutVerification(), good, nil
+	if known, ok := a.verified.Get(id); ok && slices.ContainsFunc(keys, known.isOf) {
+		return signed.UnsafePayloadWithoutVerification(), known, nil
 	}
-	// Strangers can make the server verify signatures, which takes up to milliseconds each.
+	// Verifying a signature takes up to milliseconds, and anonymous callers can cause it. So the pool
+	// bounds how many run at once.
 	caller := admission.CallerOf(ctx)
 	if err := a.opts.Verifications.Await(ctx, caller, 1); err != nil {
 		return nil, nil, err
@@ -262,15 +265,15 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 	defer a.opts.Verifications.Give(caller, 1)
 	for _, key := range keys {
 		if payload, err := signed.Verify(key); err == nil {
-			good := &signature{header.KeyID, algorithm, key}
-			a.verified.Add(id, good)
-			return payload, good, nil
+			verified := &signature{header.KeyID, algorithm, key}
+			a.verified.Add(id, verified)
+			return payload, verified, nil
 		}
 	}
 	return nil, nil, ErrForged
 }
 
-// base64URL tells of the characters of base64url
+// base64URL reports whether r is in the base64url alphabet
 // (https://www.rfc-editor.org/rfc/rfc4648#section-5).
 func base64URL(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'

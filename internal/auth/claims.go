@@ -12,27 +12,27 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// read tells whom the claims of a token speak for, if it is for this server and for now. JSON is
-// read strictly: names are told apart by case, and none may come twice.
+// read validates the claims of a token and returns the identity that they describe. The JSON is
+// decoded strictly: names are case-sensitive, and duplicates are rejected.
 func (a *Authenticator) read(payload []byte) (Identity, error) {
 	var standard jwt.Claims
 	var all map[string]json.RawMessage
 	if json.Unmarshal(payload, &standard) != nil || json.Unmarshal(payload, &all) != nil {
-		return Identity{}, refused("its claims cannot be read")
+		return Identity{}, refused("its claims are malformed")
 	}
 	switch {
 	case standard.Expiry == nil:
-		return Identity{}, refused("it does not say when it is over")
+		return Identity{}, refused("it has no exp claim")
 	case standard.Subject == "":
-		return Identity{}, refused("it names nobody")
+		return Identity{}, refused("it has no sub claim")
 	}
 	expected := jwt.Expected{Issuer: a.opts.Issuer, AnyAudience: jwt.Audience{a.opts.Audience}, Time: a.opts.Now()}
 	if err := standard.ValidateWithLeeway(expected, a.opts.Leeway); err != nil {
-		return Identity{}, refused(err.Error()) // one of a few sentences, without any claim
+		return Identity{}, refused(err.Error()) // err is a fixed sentence without any claim
 	}
 	role, ok := roleOf(all[a.opts.RoleClaim])
 	if !ok {
-		return Identity{}, refused("it has no role, or several")
+		return Identity{}, refused("its role claim has no role, or several")
 	}
 	identity := Identity{
 		Principal: commerce.Principal{Name: actorName(standard.Subject), Role: role},
@@ -41,11 +41,11 @@ func (a *Authenticator) read(payload []byte) (Identity, error) {
 	if role == commerce.RoleCustomer {
 		var id string
 		if json.Unmarshal(all[a.opts.CustomerClaim], &id) != nil {
-			return Identity{}, refused("it is a customer's and does not say whose")
+			return Identity{}, refused("its customer claim is missing, or is not a string")
 		}
 		customer, err := commerce.ParseID[commerce.CustomerID](id)
 		if err != nil {
-			return Identity{}, refused("the id of its customer can be none")
+			return Identity{}, refused("its customer claim is not a valid ID")
 		}
 		identity.Principal.Customer = customer
 	}
@@ -53,9 +53,9 @@ func (a *Authenticator) read(payload []byte) (Identity, error) {
 	return identity, nil
 }
 
-// roleOf is the one role that a claim names, as a text or in a list of texts; other texts in the
-// list do not matter, as issuers put groups of all kinds there. It is false where it names no role
-// or several.
+// roleOf returns the role in a claim, which is a string or a list of strings. It ignores unknown
+// strings, because issuers put groups of all kinds into such a list. It returns false if the claim
+// has no role, or several.
 func roleOf(claim json.RawMessage) (commerce.Role, bool) {
 	var names []string
 	if name := ""; json.Unmarshal(claim, &name) == nil {
@@ -76,9 +76,9 @@ func roleOf(claim json.RawMessage) (commerce.Role, bool) {
 	return found, found != 0
 }
 
-// principalID identifies the holder of a token. Subjects are unique within their issuer only, and
-// one subject can act for several customers, so all three are hashed together. Each is preceded by
-// its length: "ab" and "c" is not "a" and "bc".
+// principalID returns a hash that identifies the holder of a token. Subjects are unique only within
+// their issuer, and one subject can act for several customers. So the hash covers all three. The
+// length precedes each part, so that "ab" and "c" differ from "a" and "bc".
 func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	h := sha256.New()
 	for _, part := range []string{issuer, subject, string(customer)} {
@@ -87,16 +87,16 @@ func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// hashed begins the names of actors whose subject cannot be shown.
+// hashed is the prefix of actor names that are hashes of their subjects.
 const hashed = "sha256:"
 
-// actorName is the name of a subject in the events of orders. Issuers choose subjects of up to 255
-// characters of any kind (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). Subjects
-// that are long, hold other characters than visible ASCII, or look like another actor's name are
-// hashed.
+// actorName returns the name that order events show for a subject. Issuers choose subjects of up to
+// 255 characters of any kind (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). The
+// name is a hash if the subject is too long, has characters outside visible ASCII, or resembles a
+// reserved name.
 func actorName(subject string) string {
-	unfit := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
-	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, unfit) && !strings.HasPrefix(subject, hashed) && subject != commerce.Everybody().Name {
+	invalid := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
+	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, invalid) && !strings.HasPrefix(subject, hashed) && subject != commerce.Everybody().Name {
 		return subject
 	}
 	sum := sha256.Sum256([]byte(subject))

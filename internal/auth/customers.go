@@ -10,32 +10,32 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// customers remembers which customers exist, so that not each request reads a record.
+// customers caches which customers exist, so that not every request reads a record.
 type customers struct {
 	ask  func(context.Context, commerce.CustomerID) (bool, error)
 	now  func() time.Time
 	seen *lru.Cache[commerce.CustomerID, sighting]
-	// asking lets all who ask for one customer wait for one answer.
+	// asking merges concurrent lookups of one customer.
 	asking singleflight.Group
 }
 
-// sighting is what was found out about a customer.
+// sighting is the cached result of a lookup.
 type sighting struct {
 	exists bool
 	until  time.Time
 }
 
 const (
-	// maxCustomers is how many customers are remembered.
+	// maxCustomers is the capacity of the cache.
 	maxCustomers = 10_000
-	// existFor is how long a customer is taken to exist. Requests of a deleted customer are refused
-	// after existFor, and open connections end after existFor and watchEvery, which is less than
-	// the minute that the docs promise.
+	// existFor is how long the cache keeps that a customer exists. Requests of a deleted customer are
+	// rejected after existFor at the latest. Open connections end after existFor plus watchEvery,
+	// which is less than the minute that the docs promise.
 	existFor = 30 * time.Second
-	// missingFor is how long a customer is taken not to exist. It is short: a shop may make the
-	// record after the token.
+	// missingFor is how long the cache keeps that a customer is missing. It is short, because a shop
+	// may create the record after the token.
 	missingFor = 5 * time.Second
-	// askTimeout is how long finding out can take.
+	// askTimeout is the timeout of a lookup.
 	askTimeout = 5 * time.Second
 )
 
@@ -47,9 +47,7 @@ func newCustomers(ask func(context.Context, commerce.CustomerID) (bool, error), 
 	return &customers{ask: ask, now: now, seen: seen}
 }
 
-// exist reports whether there is a customer.
-//
-// Errors: those of ask, which are not remembered.
+// exist reports whether a customer exists. Errors of the lookup are returned and not cached.
 func (c *customers) exist(ctx context.Context, id commerce.CustomerID) (bool, error) {
 	if c.ask == nil {
 		return true, nil
@@ -58,7 +56,7 @@ func (c *customers) exist(ctx context.Context, id commerce.CustomerID) (bool, er
 		return s.exists, nil
 	}
 	exists, err, _ := c.asking.Do(string(id), func() (any, error) {
-		// Others may wait for the answer when this caller has gone.
+		// The lookup continues if this caller goes away, because others may wait for its result.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		exists, err := c.ask(ctx, id)

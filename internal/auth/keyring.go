@@ -12,32 +12,30 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// keyring has the keys of a JWKS at hand. They are read again in the background from time to time,
-// and at need where a token names a key that is not among them; when they cannot be read, those at
-// hand go on.
+// keyring holds the keys of a JWKS in memory. It refreshes them periodically in the background, and
+// when a token names an unknown key. If a refresh fails, it keeps the previous keys.
 type keyring struct {
 	source source
 	log    *slog.Logger
 	now    func() time.Time
 	after  func(time.Duration, func()) (stop func() bool)
 
-	// keys are replaced only by others, so that the pointer tells whether they are the same.
+	// keys are replaced only when they differ, so comparing pointers shows whether they changed.
 	keys atomic.Pointer[keyset]
-	// tried is when the keys were last read, or could not be, in nanoseconds since 1970.
+	// tried is the time of the last attempt to read the keys, in nanoseconds since 1970.
 	tried atomic.Int64
-	// reading lets all who need the keys now wait for one reading.
+	// reading merges concurrent refreshes.
 	reading singleflight.Group
 }
 
-// find returns the keys for a token. Anybody can name keys that do not exist, so the keys are read
-// no more often than source.pause allows, however many tokens name some.
+// find returns the keys for a token. Any caller can send tokens with unknown key IDs. So
+// source.pause limits how often such tokens cause a refresh.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
 	if known || r.lately() {
 		return keys
 	}
-	// The reading belongs to all who wait for it, so none of them can end it; the source bounds its
-	// time.
+	// All waiting requests share the refresh, so none of them can cancel it. The source has a timeout.
 	_, _, _ = r.reading.Do("", func() (any, error) {
 		if !r.lately() {
 			r.reread(context.Background())
@@ -47,16 +45,16 @@ func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return r.atHand(kid, algorithm)
 }
 
-// atHand returns the keys for a token among those that were read last.
+// atHand returns the keys for a token without a refresh.
 func (r *keyring) atHand(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, _ := r.keys.Load().find(kid, algorithm)
 	return keys
 }
 
-// lately reports whether the keys were read a moment ago.
+// lately reports whether the last attempt to read the keys was within source.pause.
 func (r *keyring) lately() bool { return r.now().Sub(time.Unix(0, r.tried.Load())) < r.source.pause }
 
-// follow reads the keys again and again until ctx ends.
+// follow refreshes the keys every source.every until ctx ends.
 func (r *keyring) follow(ctx context.Context) {
 	r.after(r.source.every, func() {
 		if ctx.Err() != nil {
@@ -67,24 +65,22 @@ func (r *keyring) follow(ctx context.Context) {
 	})
 }
 
-// reread reads the keys again, and tells the log what came of it.
+// reread refreshes the keys and logs changes and failures.
 func (r *keyring) reread(ctx context.Context) {
 	before := r.keys.Load()
 	switch err := r.refresh(ctx); {
 	case ctx.Err() != nil:
 	case err != nil:
-		r.log.WarnContext(ctx, "the keys of tokens cannot be read, those at hand go on", "error", err)
+		r.log.WarnContext(ctx, "cannot refresh the JWKS, so its previous keys remain in use", "error", err)
 	case before != r.keys.Load():
-		r.log.InfoContext(ctx, "the keys of tokens have changed", "keys", len(*r.keys.Load()))
+		r.log.InfoContext(ctx, "the JWKS has changed", "keys", len(*r.keys.Load()))
 	}
 }
 
-// refresh reads the keys.
-//
-// Errors: those of the source and of parseKeys.
+// refresh reads and stores the keys. It returns the errors of the source and of parseKeys.
 func (r *keyring) refresh(ctx context.Context) (err error) {
 	defer func() {
-		// Nobody else would catch it in the background, and the keys at hand are as good as before.
+		// In a background goroutine, an unrecovered panic would end the server.
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/authtest"
 )
 
-// publisher is an issuer that serves a JWKS and counts who asks.
+// publisher serves a JWKS and counts the requests.
 type publisher struct {
 	mu     sync.Mutex
 	answer http.HandlerFunc
@@ -44,7 +44,7 @@ func newPublisher(t *testing.T) *publisher {
 		answer(w, r)
 	}))
 	t.Cleanup(s.Close)
-	s.Config.SetKeepAlivesEnabled(false) // a connection that breaks when it is used again makes the client ask once more
+	s.Config.SetKeepAlivesEnabled(false) // the client would repeat a request after a broken reused connection
 	p.url = s.URL + "/jwks.json"
 	return p
 }
@@ -59,22 +59,22 @@ func (p *publisher) publishes(jwks []byte) {
 	p.does(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(jwks) })
 }
 
-// clock is set by tests.
+// clock is a manual clock.
 type clock struct{ ns atomic.Int64 }
 
 func (c *clock) now() time.Time         { return time.Unix(0, c.ns.Load()) }
 func (c *clock) passes(d time.Duration) { c.ns.Add(int64(d)) }
 
-// ringAt is the keys of a place, and a log.
-func ringAt(t *testing.T, where string) (*keyring, *clock, *bytes.Buffer) {
+// ringAt returns a keyring for a location, with its clock and its log.
+func ringAt(t *testing.T, location string) (*keyring, *clock, *bytes.Buffer) {
 	t.Helper()
-	from, err := newSource(where)
+	src, err := newSource(location)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, log := &clock{}, &bytes.Buffer{}
 	c.passes(1000 * time.Hour)
-	return &keyring{source: from, log: slog.New(slog.NewTextHandler(log, nil)), now: c.now}, c, log
+	return &keyring{source: src, log: slog.New(slog.NewTextHandler(log, nil)), now: c.now}, c, log
 }
 
 func has(r *keyring, kid string) bool {
@@ -88,8 +88,8 @@ func checkAsked(t *testing.T, p *publisher, want int64, when string) {
 	}
 }
 
-// A new key is found at its first token, however often strangers name keys that do not exist: these
-// make no more than one reading in ten seconds.
+// A new key is found with its first token. Tokens with unknown key IDs cause at most one read in
+// ten seconds.
 func TestRotation(t *testing.T) {
 	p := newPublisher(t)
 	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
@@ -123,7 +123,7 @@ func TestRotation(t *testing.T) {
 	}
 	checkAsked(t, p, 3, "by unknown keys later")
 
-	// A key that is no longer published goes when the keys are next read.
+	// A removed key is gone after the next read.
 	p.publishes(authtest.JWKS(t, second.JWK(t, nil)))
 	if !has(r, "first") {
 		t.Error("the first key is gone before the keys were read")
@@ -131,15 +131,15 @@ func TestRotation(t *testing.T) {
 	r.reread(t.Context())
 	c.passes(31 * time.Second)
 	if has(r, "first") {
-		t.Error("the first key outlives its publication")
+		t.Error("the first key is found after its removal")
 	}
-	if n := strings.Count(log.String(), "have changed"); n != 2 {
-		t.Errorf("the log tells %d changes, want 2: %s", n, log)
+	if n := strings.Count(log.String(), "has changed"); n != 2 {
+		t.Errorf("the log has %d changes, want 2: %s", n, log)
 	}
 }
 
-// While the keys cannot be read, or are not keys, those at hand go on.
-func TestKeysThatCannotBeReadAgain(t *testing.T) {
+// If a read fails or returns no keys, the previous keys remain.
+func TestFailedRefreshKeepsKeys(t *testing.T) {
 	huge := append([]byte(`{"keys":[],"x":"`), bytes.Repeat([]byte("x"), maxJWKS)...)
 	for name, answer := range map[string]http.HandlerFunc{
 		"down":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
@@ -169,14 +169,14 @@ func TestKeysThatCannotBeReadAgain(t *testing.T) {
 		r.reread(t.Context())
 		c.passes(time.Hour)
 		if has(r, "second") || !has(r, "first") {
-			t.Errorf("%s: the keys are not those at hand", name)
+			t.Errorf("%s: the previous keys are gone", name)
 		}
 		checkAsked(t, p, 3, name)
 		for range 100 {
 			has(r, "second")
 		}
 		checkAsked(t, p, 3, name)
-		if n := strings.Count(log.String(), "those at hand go on"); n != 2 || strings.Contains(log.String(), "jwks.json") {
+		if n := strings.Count(log.String(), "previous keys remain in use"); n != 2 || strings.Contains(log.String(), "jwks.json") {
 			t.Errorf("%s: the log is %s", name, log)
 		}
 		if err := r.refresh(t.Context()); err == nil {
@@ -185,8 +185,8 @@ func TestKeysThatCannotBeReadAgain(t *testing.T) {
 	}
 }
 
-// Those who need a new key wait for one reading together, also when it takes its time.
-func TestOneReadingForAll(t *testing.T) {
+// Concurrent requests for a new key share one read, even if the read is slow.
+func TestConcurrentRefreshesShareOneRead(t *testing.T) {
 	p := newPublisher(t)
 	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
 	p.publishes(authtest.JWKS(t, first.JWK(t, nil)))
@@ -204,27 +204,27 @@ func TestOneReadingForAll(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if !has(r, "second") {
-			t.Error("who came first does not find the key")
+			t.Error("the first caller does not find the key")
 		}
 	})
 	<-begun
 	for range 20 {
 		wg.Go(func() {
 			if !has(r, "second") {
-				t.Error("who came later does not find the key")
+				t.Error("a later caller does not find the key")
 			}
 		})
 	}
 	if !has(r, "first") {
-		t.Error("a known key waits for the reading, or is gone")
+		t.Error("a known key is not found during the read")
 	}
 	close(resume)
 	wg.Wait()
 	checkAsked(t, p, 2, "by all")
 }
 
-// A publisher that does not answer is given up after five seconds.
-func TestSlowPublisher(t *testing.T) {
+// A fetch times out after five seconds.
+func TestFetchTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newClient()
 		client.Transport = never{}
@@ -242,7 +242,7 @@ func TestSlowPublisher(t *testing.T) {
 	}
 }
 
-// never answers no request.
+// never is a transport that never responds.
 type never struct{}
 
 func (never) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -250,26 +250,25 @@ func (never) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// endless is a text without an end, and counts what was read of it.
+// endless is an endless reader that counts the bytes read.
 type endless struct{ read int }
 
 func (e *endless) Read(b []byte) (int, error) {
 	if e.read += len(b); e.read > 100*maxJWKS {
-		return 0, errors.New("all of it is read")
+		return 0, errors.New("the limit is ignored")
 	}
 	return len(b), nil
 }
 
-func TestATextWithoutAnEnd(t *testing.T) {
+func TestEndlessJWKS(t *testing.T) {
 	e := &endless{}
-	if _, err := bounded(e); err == nil || !strings.Contains(err.Error(), "longer than") || e.read > 4*maxJWKS {
+	if _, err := bounded(e); err == nil || !strings.Contains(err.Error(), "exceeds") || e.read > 4*maxJWKS {
 		t.Errorf("%d bytes are read, %v", e.read, err)
 	}
 }
 
-// In the background the keys are read at their interval until the server ends, and a fault on the
-// way ends nothing.
-func TestFollow(t *testing.T) {
+// The background refresh runs at its interval until ctx ends. A panic does not stop it.
+func TestPeriodicRefresh(t *testing.T) {
 	jwks := authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil))
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
@@ -285,7 +284,7 @@ func TestFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.follow(ctx)
-		time.Sleep(10*time.Minute + time.Second) // by the clock of the bubble
+		time.Sleep(10*time.Minute + time.Second) // by the fake clock of synctest
 		synctest.Wait()
 		if reads != 11 {
 			t.Errorf("in ten minutes the keys were read %d times, want 11", reads)
@@ -293,13 +292,13 @@ func TestFollow(t *testing.T) {
 		stop()
 		time.Sleep(10 * time.Minute)
 		if reads != 11 {
-			t.Errorf("the keys were read %d times when the server had ended, want 11", reads)
+			t.Errorf("the keys were read %d times after ctx ended, want 11", reads)
 		}
 	})
 }
 
-// A file's keys change when the file does.
-func TestAFileThatChanges(t *testing.T) {
+// A changed file is read again.
+func TestChangedFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "jwks.json")
 	write := func(id string) {
 		if err := os.WriteFile(name, authtest.JWKS(t, authtest.NewKey(t, id, "EdDSA").JWK(t, nil)), 0o600); err != nil {
@@ -313,7 +312,7 @@ func TestAFileThatChanges(t *testing.T) {
 	}
 	write("second")
 	if has(r, "second") {
-		t.Error("the file is read more than once in a second")
+		t.Error("the file is read twice in a second")
 	}
 	c.passes(time.Second)
 	if !has(r, "second") || has(r, "first") {
@@ -324,55 +323,54 @@ func TestAFileThatChanges(t *testing.T) {
 	}
 }
 
-// A server does not start without keys, and says why.
-func TestStartWithoutKeys(t *testing.T) {
+// New fails if there are no keys, and its error describes why.
+func TestNewFailsWithoutKeys(t *testing.T) {
 	p := newPublisher(t)
 	for name, c := range map[string]struct {
-		answer http.HandlerFunc
-		says   string
+		answer  http.HandlerFunc
+		problem string
 	}{
 		"down": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "404 Not Found"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://other.example/", http.StatusMovedPermanently)
 		}, "redirects are not followed"},
-		"no keys":      {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "there is no JWKS"},
+		"no keys":      {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "not a JWKS"},
 		"an empty set": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys": []}`) }, "the JWKS has no keys"},
 	} {
 		p.does(c.answer)
 		_, err := New(t.Context(), Options{JWKS: p.url, Issuer: "i", Audience: "a", RoleClaim: "r", CustomerClaim: "c", Log: slog.New(slog.DiscardHandler)})
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want an error that says %s", name, err, c.says)
+		if err == nil || !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%s: %v, want an error with %s", name, err, c.problem)
 		}
 	}
 }
 
-// A customer is looked up once in half a minute, by all requests together; what cannot be found out
-// is not remembered.
+// A customer is looked up once in 30 seconds for all requests. Errors are not cached.
 func TestCustomers(t *testing.T) {
 	c := &clock{}
-	var asked []commerce.CustomerID
+	var lookups []commerce.CustomerID
 	down := errors.New("down")
 	answers := map[commerce.CustomerID]error{"here": nil, "down": down}
-	known := newCustomers(func(ctx context.Context, id commerce.CustomerID) (bool, error) {
+	cache := newCustomers(func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 		if _, bounded := ctx.Deadline(); !bounded || ctx.Err() != nil {
-			t.Errorf("%s is asked for without an end, or after it: %v", id, ctx.Err())
+			t.Errorf("the lookup of %s has no deadline, or has ended: %v", id, ctx.Err())
 		}
-		asked = append(asked, id)
+		lookups = append(lookups, id)
 		err, exists := answers[id]
 		return exists && err == nil, err
 	}, c.now)
-	gone, stop := context.WithCancel(t.Context())
-	stop() // a caller who has gone away does not spoil it for others
+	canceled, stop := context.WithCancel(t.Context())
+	stop() // a canceled caller does not fail the lookup of others
 	check := func(id commerce.CustomerID, want bool, wantErr error, times int) {
 		t.Helper()
-		asked = nil
+		lookups = nil
 		for range 3 {
-			if exists, err := known.exist(gone, id); exists != want || !errors.Is(err, wantErr) {
+			if exists, err := cache.exist(canceled, id); exists != want || !errors.Is(err, wantErr) {
 				t.Errorf("%s: %t, %v, want %t, %v", id, exists, err, want, wantErr)
 			}
 		}
-		if len(asked) != times {
-			t.Errorf("%s is looked up %d times, want %d", id, len(asked), times)
+		if len(lookups) != times {
+			t.Errorf("%s is looked up %d times, want %d", id, len(lookups), times)
 		}
 	}
 	check("here", true, nil, 1)
@@ -391,17 +389,17 @@ func TestCustomers(t *testing.T) {
 	c.passes(time.Second)
 	check("here", false, nil, 1)
 	for i := range 2 * maxCustomers {
-		_, _ = known.exist(gone, commerce.CustomerID(fmt.Sprint(i)))
+		_, _ = cache.exist(canceled, commerce.CustomerID(fmt.Sprint(i)))
 	}
-	if n := known.seen.Len(); n != maxCustomers {
-		t.Errorf("%d customers are remembered, want %d", n, maxCustomers)
+	if n := cache.seen.Len(); n != maxCustomers {
+		t.Errorf("%d customers are cached, want %d", n, maxCustomers)
 	}
 }
 
-// Signatures wait for a place, and who goes away does not. Who was let in before needs none, until
-// the token or its key is over: strangers with forged tokens, which take the places, do not keep
-// others out.
-func TestSignaturesWaitForAPlace(t *testing.T) {
+// Verifying a signature waits for a slot until the request is canceled. A token that was verified
+// before needs no slot until it expires or its key changes. So forged tokens, which occupy the
+// slots, do not lock out other callers.
+func TestVerificationsWaitForASlot(t *testing.T) {
 	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
 	p := newPublisher(t)
 	p.publishes(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
@@ -411,48 +409,48 @@ func TestSignaturesWaitForAPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, stop := context.WithCancel(t.Context())
+	canceled, stop := context.WithCancel(t.Context())
 	stop()
 	known, unknown := first.Token(t, authtest.Claims(c.now(), nil), nil), second.Token(t, authtest.Claims(c.now(), nil), nil)
 	check := func(when, token string, want error) {
 		t.Helper()
 		ctx := t.Context()
 		if errors.Is(want, context.Canceled) {
-			ctx = gone // else it waits for ever
+			ctx = canceled // otherwise it would wait forever
 		}
 		if _, err := a.Authenticate(ctx, token); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", when, err, want)
 		}
 	}
-	check("with a place", known, nil)
+	check("with a free slot", known, nil)
 	pool, others := a.opts.Verifications, admission.Caller{Key: "others"}
-	take := func() {
+	occupy := func() {
 		t.Helper()
-		if err := pool.Await(gone, others, pool.Size); err != nil {
+		if err := pool.Await(canceled, others, pool.Size); err != nil {
 			t.Fatal(err)
 		}
 	}
-	take()
-	check("a known token without a place", known, nil)
-	check("an unknown token without a place", unknown, context.Canceled)
-	check("a known token with another signature", known[:len(known)-10]+"AAAAAAAAAA", context.Canceled)
+	occupy()
+	check("a verified token without a free slot", known, nil)
+	check("a new token without a free slot", unknown, context.Canceled)
+	check("a verified token with another signature", known[:len(known)-10]+"AAAAAAAAAA", context.Canceled)
 	ring := a.keys.(*keyring)
 	ring.reread(t.Context())
-	check("a known token when the keys were read again", known, nil)
+	check("a verified token when the keys were read again", known, nil)
 	p.publishes(authtest.JWKS(t, first.JWK(t, nil)))
 	ring.reread(t.Context())
-	check("a known token when another key is gone", known, nil)
+	check("a verified token when another key is gone", known, nil)
 	p.publishes(authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil)))
 	ring.reread(t.Context())
-	check("a known token when its key has another value", known, context.Canceled)
+	check("a verified token when its key has another value", known, context.Canceled)
 	p.publishes(authtest.JWKS(t, second.JWK(t, nil)))
 	ring.reread(t.Context())
-	check("a known token of a key that is gone", known, ErrUnauthenticated)
+	check("a verified token of a key that is gone", known, ErrUnauthenticated)
 	p.publishes(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
 	ring.reread(t.Context())
 	pool.Give(others, pool.Size)
 	check("when its key is back", known, nil)
-	take()
+	occupy()
 	c.passes(2 * time.Hour)
-	check("a known token that is over", known, ErrUnauthenticated)
+	check("a verified token that has expired", known, ErrUnauthenticated)
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/go-jose/go-jose/v4/json"
 )
 
-// publicAlgorithms are those of tokens where the keys are those of a JWKS.
+// publicAlgorithms returns the algorithms that are accepted with a JWKS.
 func publicAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 	}
 }
 
-// secretAlgorithms are those of tokens where the key is a secret.
+// secretAlgorithms returns the algorithms that are accepted with a secret.
 func secretAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.HS256, jose.HS384, jose.HS512}
 }
 
-// secret is a key that issuer and server share. It has no id, so what id a token names does not
-// matter.
+// secret is a keyFinder with one key, which issuer and server share. The key has no ID, so the kid
+// of a token is ignored.
 type secret []byte
 
 func (s secret) find(string, jose.SignatureAlgorithm) []any { return []any{[]byte(s)} }
@@ -35,108 +35,107 @@ func (s secret) atHand(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return s.find(kid, algorithm)
 }
 
-// key is a public key with the algorithms that it is used with, and no others: a key cannot be
-// taken for one of another kind, such as the text of an RSA key for a secret.
+// key is a public key and the algorithms that it may be used with. The list prevents algorithm
+// confusion, such as using the text of an RSA key as an HMAC secret.
 type key struct {
 	id         string
 	public     any
 	algorithms []jose.SignatureAlgorithm
 }
 
-// keyset is the keys of a JWKS.
+// keyset is the usable keys of a JWKS.
 type keyset []key
 
-// find returns the keys for a token, and whether the id that it names is one of the set's. A token
-// that names none is checked where only one key of the set is for its algorithm.
-func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (fitting []any, known bool) {
+// find returns the keys for a token, and reports whether the set has its kid. For a token without a
+// kid, it returns a key only if exactly one has the algorithm.
+func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (matching []any, known bool) {
 	for _, k := range s {
 		if kid != "" && k.id != kid {
 			continue
 		}
 		known = true
 		if slices.Contains(k.algorithms, algorithm) {
-			fitting = append(fitting, k.public)
+			matching = append(matching, k.public)
 		}
 	}
-	if kid == "" && len(fitting) > 1 {
+	if kid == "" && len(matching) > 1 {
 		return nil, true
 	}
-	return fitting, known
+	return matching, known
 }
 
-// maxKeys is how many keys a JWKS can have; issuers have two or three.
+// maxKeys is the maximum number of keys in a JWKS. Issuers publish two or three.
 const maxKeys = 100
 
-// minModulus is how many bits an RSA key has at least
-// (https://www.rfc-editor.org/rfc/rfc7518#section-3.3). go-jose bounds the most.
+// minModulus is the minimum size of an RSA key in bits
+// (https://www.rfc-editor.org/rfc/rfc7518#section-3.3). go-jose enforces a maximum.
 const minModulus = 2048
 
-// parseKeys reads a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). Keys that are not for
-// signatures, or that cannot be used, are left out, as the RFC wants: an issuer may publish some
-// for others.
+// parseKeys parses a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). It skips keys that
+// are unusable or not for signatures, as the RFC requires: an issuer may publish keys for other
+// purposes.
 //
-// Errors: one that says why there is no key that can be used. It repeats nothing but ids of keys,
-// as what is no JWKS may be a secret.
+// It returns an error if no key is usable. The error contains nothing from the text, because a file
+// that is not a JWKS may be a secret.
 func parseKeys(text []byte) (keyset, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &set); err != nil || set.Keys == nil {
-		return nil, errors.New(`there is no JWKS: it is a JSON object with keys, {"keys": [...]}`)
+		return nil, errors.New(`this is not a JWKS: expected a JSON object with the member "keys", {"keys": [...]}`)
 	}
 	if len(set.Keys) == 0 {
 		return nil, errors.New("the JWKS has no keys")
 	}
 	if len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("the JWKS has %d keys: at most %d are read", len(set.Keys), maxKeys)
+		return nil, fmt.Errorf("the JWKS has %d keys: at most %d are allowed", len(set.Keys), maxKeys)
 	}
 	var keys keyset
 	var unusable []string
 	for i, text := range set.Keys {
-		k, why := parseKey(text)
-		if why != "" {
-			unusable = append(unusable, fmt.Sprintf("key %d %s", i+1, why))
+		k, problem := parseKey(text)
+		if problem != "" {
+			unusable = append(unusable, fmt.Sprintf("key %d %s", i+1, problem))
 			continue
 		}
 		keys = append(keys, k)
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("the JWKS has no key that can be used: %s", strings.Join(unusable, "; "))
+		return nil, fmt.Errorf("the JWKS has no usable key: %s", strings.Join(unusable, "; "))
 	}
 	return keys, nil
 }
 
-// parseKey reads a key, or tells why it cannot be used.
+// parseKey parses a key. If the key is unusable, it returns the reason.
 func parseKey(text []byte) (key, string) {
-	// What go-jose does not tell of a key.
-	var says struct {
+	// go-jose does not expose these members.
+	var members struct {
 		Operations []string        `json:"key_ops"`
 		Private    json.RawMessage `json:"d"`
 		Secret     json.RawMessage `json:"k"`
 	}
-	if json.Unmarshal(text, &says) != nil {
-		return key{}, "is no JWK"
+	if json.Unmarshal(text, &members) != nil {
+		return key{}, "is not a JWK"
 	}
-	if says.Private != nil || says.Secret != nil {
-		return key{}, "is secret: whoever can read it can make tokens, so publish public keys only"
+	if members.Private != nil || members.Secret != nil {
+		return key{}, "is secret: publish public keys only, because a secret key can sign tokens"
 	}
 	var parsed jose.JSONWebKey
 	if err := parsed.UnmarshalJSON(text); err != nil {
-		return key{}, "is of an unknown kind, or malformed"
+		return key{}, "has an unknown key type, or is malformed"
 	}
-	if parsed.Use != "" && parsed.Use != "sig" || says.Operations != nil && !slices.Contains(says.Operations, "verify") {
+	if parsed.Use != "" && parsed.Use != "sig" || members.Operations != nil && !slices.Contains(members.Operations, "verify") {
 		return key{}, "is not for signatures"
 	}
 	k := key{id: parsed.KeyID, public: parsed.Key}
 	switch public := parsed.Key.(type) {
 	case *rsa.PublicKey:
 		if public.N.BitLen() < minModulus {
-			return key{}, fmt.Sprintf("is weak: RSA keys have at least %d bits", minModulus)
+			return key{}, fmt.Sprintf("is too short: RSA keys need at least %d bits", minModulus)
 		}
 		k.algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
 	case *ecdsa.PublicKey:
-		// By the curve's name: each is for one algorithm
-		// (https://www.rfc-editor.org/rfc/rfc7518#section-3.4).
+		// Each curve has one algorithm (https://www.rfc-editor.org/rfc/rfc7518#section-3.4).
 		k.algorithms = map[string][]jose.SignatureAlgorithm{"P-256": {jose.ES256}, "P-384": {jose.ES384}, "P-521": {jose.ES512}}[public.Params().Name]
 	case ed25519.PublicKey:
 		k.algorithms = []jose.SignatureAlgorithm{jose.EdDSA}
@@ -145,7 +144,7 @@ func parseKey(text []byte) (key, string) {
 		k.algorithms = slices.DeleteFunc(k.algorithms, func(a jose.SignatureAlgorithm) bool { return string(a) != parsed.Algorithm })
 	}
 	if len(k.algorithms) == 0 {
-		return key{}, "is for an algorithm that is not its kind's, or not known"
+		return key{}, "has an algorithm that is unknown or does not match its type"
 	}
 	return k, ""
 }

@@ -20,15 +20,15 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// MintingKey makes tokens, for development: elsewhere issuers do.
+// MintingKey signs tokens for development. In production, the issuer signs them.
 type MintingKey struct {
 	private   any
 	algorithm jose.SignatureAlgorithm
-	// id is the key's thumbprint (https://www.rfc-editor.org/rfc/rfc7638); a secret has none.
+	// id is the key's thumbprint (https://www.rfc-editor.org/rfc/rfc7638). It is empty for a secret.
 	id string
 }
 
-// NewMintingKey makes a key, of Ed25519.
+// NewMintingKey generates an Ed25519 key.
 func NewMintingKey() (*MintingKey, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -37,26 +37,26 @@ func NewMintingKey() (*MintingKey, error) {
 	return newMintingKey(private)
 }
 
-// SecretMintingKey is the key of a secret that is shared with the server, of MinSecret bytes or
-// more.
+// SecretMintingKey returns a key for a secret that is shared with the server. The secret has at
+// least MinSecret bytes.
 func SecretMintingKey(secret []byte) *MintingKey {
 	return &MintingKey{private: secret, algorithm: jose.HS256}
 }
 
-// blockType is PKCS #8's (https://www.rfc-editor.org/rfc/rfc7468#section-10).
+// blockType is the PEM type of PKCS #8 (https://www.rfc-editor.org/rfc/rfc7468#section-10).
 const blockType = "PRIVATE KEY"
 
-// ReadMintingKey reads a key of Ed25519, an elliptic curve or RSA from PEM, in PKCS #8.
+// ReadMintingKey parses a PEM block in PKCS #8 format with an Ed25519, elliptic-curve or RSA key.
 //
-// Errors: one that says what is wrong with it, and nothing of the key.
+// It returns an error that describes the problem and contains nothing of the key.
 func ReadMintingKey(text []byte) (*MintingKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != blockType {
-		return nil, fmt.Errorf("there is no PEM block %q in it: make one with `ordergraph token key`, or bring yours into this form with `openssl pkcs8 -topk8 -nocrypt`", blockType)
+		return nil, fmt.Errorf("no PEM block %q found: create a key with `ordergraph token key`, or convert yours with `openssl pkcs8 -topk8 -nocrypt`", blockType)
 	}
 	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New("it holds no private key that can be read")
+		return nil, errors.New("the private key cannot be parsed")
 	}
 	return newMintingKey(private)
 }
@@ -74,7 +74,7 @@ func newMintingKey(private any) (*MintingKey, error) {
 		}
 	}
 	if k.algorithm == "" {
-		return nil, fmt.Errorf("the key can be of Ed25519, of P-256, P-384 or P-521, or of RSA with at least %d bits", minModulus)
+		return nil, fmt.Errorf("unsupported key: use Ed25519, P-256, P-384, P-521, or RSA with at least %d bits", minModulus)
 	}
 	thumbprint, err := k.public().Thumbprint(crypto.SHA256)
 	if err != nil {
@@ -84,18 +84,18 @@ func newMintingKey(private any) (*MintingKey, error) {
 	return k, nil
 }
 
-// public is the public key; a secret has none.
+// public returns the public key. It must not be called for a secret.
 func (k *MintingKey) public() *jose.JSONWebKey {
 	p := (&jose.JSONWebKey{Key: k.private, KeyID: k.id, Algorithm: string(k.algorithm), Use: "sig"}).Public()
 	return &p
 }
 
-// JWKS is what a server checks the key's tokens with, as JSON.
+// JWKS returns the JSON of the JWKS that verifies the key's tokens.
 func (k *MintingKey) JWKS() ([]byte, error) {
 	return json.MarshalIndent(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{*k.public()}}, "", "  ")
 }
 
-// PEM is the private key.
+// PEM returns the private key in PEM.
 func (k *MintingKey) PEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(k.private)
 	if err != nil {
@@ -104,17 +104,18 @@ func (k *MintingKey) PEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: blockType, Bytes: der}), nil
 }
 
-// Mint makes a token that opts accept, from now on for so long.
+// Mint returns a signed token that an Authenticator with the given options accepts from now until
+// now plus ttl.
 func (k *MintingKey) Mint(opts Options, subject string, role commerce.Role, customer commerce.CustomerID, now time.Time, ttl time.Duration) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.algorithm, Key: jose.JSONWebKey{Key: k.private, KeyID: k.id}}, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return "", fmt.Errorf("sign a token: %w", err)
 	}
-	own := map[string]any{opts.RoleClaim: role.String()}
+	custom := map[string]any{opts.RoleClaim: role.String()}
 	if customer != "" {
-		own[opts.CustomerClaim] = customer
+		custom[opts.CustomerClaim] = customer
 	}
-	return jwt.Signed(signer).Claims(own).Claims(jwt.Claims{
+	return jwt.Signed(signer).Claims(custom).Claims(jwt.Claims{
 		Issuer: opts.Issuer, Audience: jwt.Audience{opts.Audience}, Subject: subject,
 		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(ttl)),
 	}).Serialize()

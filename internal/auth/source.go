@@ -13,63 +13,62 @@ import (
 	"time"
 )
 
-// source is where a JWKS is read.
+// source reads a JWKS from a URL or a file.
 type source struct {
 	read func(context.Context) ([]byte, error)
-	// every is how long keys are used before they are read again; pause is how much time at least
-	// lies between two readings because of tokens that name unknown keys.
-	every, pause time.Duration
+	// every is the interval of periodic reads.
+	every time.Duration
+	// pause is the minimum interval between reads that tokens with unknown keys cause.
+	pause time.Duration
 }
 
-// maxJWKS is how many bytes a JWKS can have. Those with certificates have some ten thousand.
+// maxJWKS is the maximum length of a JWKS in bytes. A JWKS with certificates has about ten
+// thousand.
 const maxJWKS = 256 << 10
 
-// fetchTimeout is how long a JWKS can take to arrive.
+// fetchTimeout is the timeout for fetching a JWKS.
 const fetchTimeout = 5 * time.Second
 
-// newSource returns where a JWKS is read: a URL, or the name of a file.
-//
-// Errors: those of CheckJWKS.
-func newSource(where string) (source, error) {
-	if err := CheckJWKS(where); err != nil {
+// newSource returns the source for a URL or a file name. It returns the errors of CheckJWKS.
+func newSource(location string) (source, error) {
+	if err := CheckJWKS(location); err != nil {
 		return source{}, err
 	}
-	if !isURL(where) {
-		return source{read: func(context.Context) ([]byte, error) { return readFile(where) }, every: 10 * time.Second, pause: time.Second}, nil
+	if !isURL(location) {
+		return source{read: func(context.Context) ([]byte, error) { return readFile(location) }, every: 10 * time.Second, pause: time.Second}, nil
 	}
 	client := newClient()
-	return source{read: func(ctx context.Context) ([]byte, error) { return fetch(ctx, client, where) }, every: 30 * time.Second, pause: 10 * time.Second}, nil
+	return source{read: func(ctx context.Context) ([]byte, error) { return fetch(ctx, client, location) }, every: 30 * time.Second, pause: 10 * time.Second}, nil
 }
 
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: fetchTimeout,
-		// Whoever could redirect could choose the keys; and the place would not be checked as this
-		// one was.
+		// A redirect could lead to other keys, and its target has not passed CheckJWKS.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-func isURL(where string) bool { return strings.Contains(where, "://") }
+func isURL(location string) bool { return strings.Contains(location, "://") }
 
-// CheckJWKS reports whether a JWKS may be read from there: a file, or a URL that nobody on the way
-// can change.
+// CheckJWKS validates the location of a JWKS. A file name is always valid. A URL must use https, or
+// http on this machine, so that the keys cannot be replaced in transit.
 //
-// Errors: one that says what to change.
-func CheckJWKS(where string) error {
-	if !isURL(where) {
+// It returns an error that describes what to change.
+func CheckJWKS(location string) error {
+	if !isURL(location) {
 		return nil
 	}
-	u, err := url.Parse(where)
+	u, err := url.Parse(location)
 	switch {
 	case err != nil || u.Host == "":
-		return errors.New("is no URL: set it to one such as https://id.example.com/.well-known/jwks.json, or to the name of a file")
+		return errors.New("is not a valid URL: set it to a URL such as https://id.example.com/.well-known/jwks.json, or to a file name")
 	case u.User != nil:
-		return errors.New("has a user in its URL: leave it out, keys for checking tokens are public")
+		return errors.New("has a user in its URL: remove the user, because public keys need no credentials")
 	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
 		return nil
 	}
-	return errors.New("is no https URL, so that others could put their keys there: use https (http is for this machine only), or a file")
+	return errors.New("is not an https URL, so an attacker could replace the keys: use https (http is allowed on this machine only), or a file")
 }
 
 func loopback(host string) bool {
@@ -88,39 +87,39 @@ func readFile(name string) ([]byte, error) {
 }
 
 // fetch reads a JWKS from a URL.
-func fetch(ctx context.Context, client *http.Client, from string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, from, http.NoBody)
+func fetch(ctx context.Context, client *http.Client, location string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, location, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	r.Header.Set("Accept", "application/jwk-set+json, application/json")
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err // it would repeat the URL, whose query may be a secret
+		err = wrapped.Err // a url.Error repeats the URL, and its query may be a secret
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch the JWKS from %s: %w", r.URL.Host, err)
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
 		hint := ""
-		if answer.StatusCode/100 == 3 {
-			hint = ": redirects are not followed, name the place itself"
+		if response.StatusCode/100 == 3 {
+			hint = ": redirects are not followed, so set the final URL"
 		}
-		return nil, fmt.Errorf("fetch the JWKS from %s: the answer is %s%s", r.URL.Host, answer.Status, hint)
+		return nil, fmt.Errorf("fetch the JWKS from %s: the response is %s%s", r.URL.Host, response.Status, hint)
 	}
-	text, err := bounded(answer.Body)
+	text, err := bounded(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("fetch the JWKS from %s: %w", r.URL.Host, err)
 	}
 	return text, nil
 }
 
-// bounded reads a text that is not too long for a JWKS.
-func bounded(from io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, maxJWKS+1))
+// bounded reads a JWKS of at most maxJWKS bytes.
+func bounded(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxJWKS+1))
 	if err == nil && len(text) > maxJWKS {
-		return nil, fmt.Errorf("it is longer than %d bytes, which no JWKS should be", maxJWKS)
+		return nil, fmt.Errorf("the JWKS exceeds %d bytes", maxJWKS)
 	}
 	return text, err
 }

@@ -10,22 +10,21 @@ import (
 	"time"
 )
 
-// watchEvery is how often the token of an open connection is checked again. A check waits for
-// nothing but the customer's record, which is read once in existFor for all connections of the
-// customer.
+// watchEvery is the interval at which the token of an open connection is checked again. A check
+// waits at most for the customer's record. All connections of a customer share one read within
+// existFor.
 const watchEvery = 15 * time.Second
 
-// Watch calls ended once, in its own goroutine, when a new request with the token of an identity
-// would be refused: the token has expired, its key is no longer among the keys, or its customer
-// does not exist. While the customer cannot be looked up, the watch goes on. The function that
-// Watch returns ends the watch.
-func (a *Authenticator) Watch(identity Identity, ended func(error)) (stop func()) {
-	w := &watch{tokens: a, identity: identity, ended: ended}
+// Watch calls onInvalid once, in its own goroutine, when a new request with the identity's token
+// would be rejected. The token has expired, its key was removed, or its customer does not exist. If
+// the customer's lookup fails, the watch continues. The returned function stops the watch.
+func (a *Authenticator) Watch(identity Identity, onInvalid func(error)) (stop func()) {
+	w := &watch{tokens: a, identity: identity, ended: onInvalid}
 	w.next(0)
 	return w.end
 }
 
-// watch is the watch over one connection. Between checks it takes a timer and no goroutine.
+// watch checks the token of one connection. Between checks it needs a timer and no goroutine.
 type watch struct {
 	tokens   *Authenticator
 	identity Identity
@@ -33,11 +32,11 @@ type watch struct {
 
 	mu   sync.Mutex
 	over bool
-	// stop stops the timer of the next check.
+	// stop cancels the timer of the next check.
 	stop func() bool
 }
 
-// next plans the next check.
+// next schedules the next check.
 func (w *watch) next(after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +45,7 @@ func (w *watch) next(after time.Duration) {
 	}
 }
 
-// check ends the watch where the token would be refused now, or plans the next check.
+// check ends the watch if the token is no longer valid. Otherwise it schedules the next check.
 func (w *watch) check() {
 	err := w.tokens.recheck(w.identity)
 	if errors.Is(err, ErrUnauthenticated) {
@@ -56,38 +55,38 @@ func (w *watch) check() {
 		return
 	}
 	if err != nil {
-		// Requests that fail for the same reason are logged as errors. Connections would repeat it
-		// thousands of times.
-		w.tokens.opts.Log.Debug("the token of an open connection could not be checked", "error", err)
+		// The same cause makes requests fail, and these are logged as errors. Thousands of connections
+		// would repeat the error, so it is logged for debugging only.
+		w.tokens.opts.Log.Debug("cannot recheck the token of an open connection", "error", err)
 	}
 	w.next(min(watchEvery, w.identity.Expires.Sub(w.tokens.opts.Now())))
 }
 
-// finish marks the watch as over, and reports whether it was not.
+// finish marks the watch as ended, and reports whether it was active.
 func (w *watch) finish() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	first := !w.over
+	active := !w.over
 	w.over = true
-	return first
+	return active
 }
 
-// end ends the watch.
+// end stops the watch without calling onInvalid.
 func (w *watch) end() {
 	if w.finish() {
 		w.stop()
 	}
 }
 
-// recheck checks an identity as Authenticate would check its token.
+// recheck verifies an identity as Authenticate would verify its token.
 //
-// Errors: ErrUnauthenticated; those of Options.CustomerExists.
+// It returns ErrUnauthenticated, or an error of Options.CustomerExists.
 func (a *Authenticator) recheck(identity Identity) (err error) {
 	defer func() {
-		// In the goroutine of a timer a panic would end the server.
+		// An unrecovered panic in a timer's goroutine would end the server.
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)
-			a.opts.Log.Error("the check of an open connection's token failed", "error", fmt.Sprintf("%v\n%s", err, debug.Stack()))
+			a.opts.Log.Error("rechecking the token of an open connection panicked", "error", fmt.Sprintf("%v\n%s", err, debug.Stack()))
 		}
 	}()
 	s := identity.signature
@@ -95,7 +94,7 @@ func (a *Authenticator) recheck(identity Identity) (err error) {
 	case !a.opts.Now().Before(identity.Expires):
 		return refused("it has expired")
 	case !slices.ContainsFunc(a.keys.atHand(s.keyID, s.algorithm), s.isOf):
-		return refused("its key is no longer one of the keys")
+		return refused("its key is no longer in the JWKS")
 	default:
 		return a.customerExists(context.Background(), identity)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/authtest"
 )
 
-// watched is an Authenticator on a clock of its own, and what its watches tell.
+// watched is an Authenticator with its own clock, JWKS and log.
 type watched struct {
 	*Authenticator
 	t     *testing.T
 	clock *authtest.Clock
 	p     *publisher
 	key   authtest.Key
-	// exists answers whether a customer exists.
+	// exists is the result of looking up a customer.
 	exists func() (bool, error)
 	log    bytes.Buffer
 	ended  chan error
@@ -51,7 +51,7 @@ func (w *watched) token(expires time.Duration) string {
 	return w.key.Token(w.t, authtest.Claims(w.clock.Now(), authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01", "exp": w.clock.Now().Add(expires).Unix()}), nil)
 }
 
-// open watches a connection with a token that expires.
+// open watches a connection whose token expires after the given time.
 func (w *watched) open(expires time.Duration) (stop func()) {
 	w.t.Helper()
 	identity, err := w.Authenticate(w.t.Context(), w.token(expires))
@@ -61,12 +61,12 @@ func (w *watched) open(expires time.Duration) (stop func()) {
 	return w.Watch(identity, func(err error) { w.ended <- err })
 }
 
-// watching is how many watches wait for their next check. The keys wait to be read again as well.
+// watching returns the number of active watches. One timer is for the refresh of the keys.
 func (w *watched) watching() int { return w.clock.Timers() - 1 }
 
-// Whenever a key or a customer goes, the watch ends within a minute. It ends once.
+// A watch ends once, within a minute after a key or a customer is removed.
 func TestWatchesEndWithinAMinute(t *testing.T) {
-	for says, revoke := range map[string]func(*watched){
+	for name, revoke := range map[string]func(*watched){
 		"another key": func(w *watched) {
 			w.p.publishes(authtest.JWKS(w.t, authtest.NewKey(w.t, "second", "EdDSA").JWK(w.t, nil)))
 		},
@@ -75,7 +75,7 @@ func TestWatchesEndWithinAMinute(t *testing.T) {
 		},
 		"no customer": func(w *watched) { w.exists = func() (bool, error) { return false, nil } },
 	} {
-		for second := range 46 { // the longest cycle is the 45 seconds of a look-up and a check
+		for second := range 46 { // the longest cycle is a lookup's 30 and a check's 15 seconds
 			after := time.Duration(second) * time.Second
 			for when, begin := range map[string]func(w *watched){
 				"after the connection was opened": func(w *watched) {
@@ -86,11 +86,11 @@ func TestWatchesEndWithinAMinute(t *testing.T) {
 					w.clock.Pass(time.Minute)
 				},
 				"between a request and the connection": func(w *watched) {
-					w.open(time.Hour)() // like a request, it is over at once
+					w.open(time.Hour)() // a request ends immediately
 					revoke(w)
 					w.clock.Pass(after)
 					if _, err := w.Authenticate(t.Context(), w.token(time.Hour)); err != nil {
-						w.ended <- err // it is refused to begin with
+						w.ended <- err // the new connection is rejected
 						return
 					}
 					w.open(time.Hour)
@@ -100,40 +100,39 @@ func TestWatchesEndWithinAMinute(t *testing.T) {
 				w := newWatched(t)
 				begin(w)
 				if n := w.watching(); n != 0 {
-					t.Fatalf("%s %s: the watch goes on a minute after second %d", says, when, second)
+					t.Fatalf("%s %s: the watch goes on a minute after second %d", name, when, second)
 				}
 				if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) {
-					t.Fatalf("%s %s: the watch ends with %v", says, when, err)
+					t.Fatalf("%s %s: the watch ends with %v", name, when, err)
 				}
 				w.clock.Pass(20 * time.Second)
 				if len(w.ended) > 0 {
-					t.Fatalf("%s %s: the watch ends again, with %v", says, when, <-w.ended)
+					t.Fatalf("%s %s: the watch ends again, with %v", name, when, <-w.ended)
 				}
 			}
 		}
 	}
 }
 
-// A watch ends when the token expires, not at the check after it.
+// A watch ends when the token expires, without waiting for the next check.
 func TestWatchesEndWithTheToken(t *testing.T) {
 	w := newWatched(t)
 	w.open(100 * time.Second)
 	w.clock.Pass(99 * time.Second)
 	if n := w.watching(); n != 1 {
-		t.Fatalf("%d watches go on a second before the end", n)
+		t.Fatalf("%d watches are active a second before the end", n)
 	}
 	w.clock.Pass(time.Second)
 	if n := w.watching(); n != 0 {
-		t.Fatalf("%d watches go on at the end", n)
+		t.Fatalf("%d watches are active at the end", n)
 	}
 	if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), "expired") {
 		t.Error(err)
 	}
 }
 
-// What cannot be found out ends nothing: neither a customer who cannot be looked up, nor keys that
-// cannot be read, nor a fault of the server.
-func TestWatchesGoOnWhileNothingIsKnown(t *testing.T) {
+// A watch continues while customers or keys cannot be read, and after a panic.
+func TestWatchesContinueAfterErrors(t *testing.T) {
 	w := newWatched(t)
 	stop := w.open(time.Hour)
 	second := w.open(time.Hour)
@@ -143,7 +142,7 @@ func TestWatchesGoOnWhileNothingIsKnown(t *testing.T) {
 	w.exists = func() (bool, error) { panic("a fault") }
 	w.clock.Pass(time.Minute)
 	if n := w.watching(); n != 2 || len(w.ended) > 0 {
-		t.Fatalf("%d watches go on, %d have ended", n, len(w.ended))
+		t.Fatalf("%d watches are active, %d have ended", n, len(w.ended))
 	}
 	if log := w.log.String(); !strings.Contains(log, "a fault") || strings.Contains(log, `"down"`) {
 		t.Errorf("the log is %s", log)
@@ -153,12 +152,12 @@ func TestWatchesGoOnWhileNothingIsKnown(t *testing.T) {
 	stop()
 	stop()
 	if n := w.watching(); n != 1 {
-		t.Errorf("%d watches go on when one was stopped", n)
+		t.Errorf("%d watches are active when one was stopped", n)
 	}
 	w.exists = func() (bool, error) { return false, nil }
 	w.clock.Pass(time.Minute)
 	if n := w.watching(); n != 0 {
-		t.Fatalf("%d watches go on when the customer is gone", n)
+		t.Fatalf("%d watches are active when the customer is gone", n)
 	}
 	if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || len(w.ended) > 0 {
 		t.Errorf("%v, and %d more have ended", err, len(w.ended))
@@ -166,21 +165,21 @@ func TestWatchesGoOnWhileNothingIsKnown(t *testing.T) {
 	second()
 }
 
-// All connections of a customer share the look-ups of the customer's record: one in half a minute.
-func TestConnectionsShareLookUps(t *testing.T) {
+// All connections of a customer share one lookup in 30 seconds.
+func TestConnectionsShareLookups(t *testing.T) {
 	w := newWatched(t)
-	lookUps := 0
-	w.exists = func() (bool, error) { lookUps++; return true, nil }
+	lookups := 0
+	w.exists = func() (bool, error) { lookups++; return true, nil }
 	for range 100 {
 		t.Cleanup(w.open(time.Hour))
 		w.clock.Pass(100 * time.Millisecond)
 	}
-	lookUps = 0
+	lookups = 0
 	w.clock.Pass(10 * time.Minute)
-	if lookUps > 20 {
-		t.Errorf("in ten minutes 100 connections made %d look-ups, want 20 at most", lookUps)
+	if lookups > 20 {
+		t.Errorf("in ten minutes 100 connections made %d lookups, want 20 at most", lookups)
 	}
 	if n := w.watching(); n != 100 {
-		t.Errorf("%d watches go on, want 100", n)
+		t.Errorf("%d watches are active, want 100", n)
 	}
 }

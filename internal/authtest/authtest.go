@@ -1,5 +1,5 @@
-// Package authtest makes keys and tokens for tests, good ones and forged ones. It signs by itself,
-// so that it does not share the faults of the library that tokens are checked with.
+// Package authtest creates keys and tokens for tests, valid and forged. It has its own signing
+// code, so that it cannot share a bug with the library that verifies tokens.
 package authtest
 
 import (
@@ -18,12 +18,12 @@ import (
 	"testing"
 	"time"
 
-	// The hashes of the algorithms.
+	// Register the hash functions of the algorithms.
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 )
 
-// What tokens of Claims say.
+// The iss and aud of the tokens that Claims returns.
 const (
 	Issuer   = "https://id.example/"
 	Audience = "https://shop.example/graphql"
@@ -32,13 +32,13 @@ const (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Claims are those of a token that is good for an hour from now on, with others put in; nil takes
-// one away.
+// Claims returns the claims of a token that is valid for an hour from now. The members of others
+// replace the defaults; nil removes a claim.
 func Claims(now time.Time, others Object) Object {
 	return with(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
 }
 
-// with is an object with others put in; nil takes one away.
+// with sets the members of others in o. A nil value removes the member.
 func with(o, others Object) Object {
 	maps.Copy(o, others)
 	maps.DeleteFunc(o, func(_ string, v any) bool { return v == nil })
@@ -52,7 +52,7 @@ type Key struct {
 	Private any
 }
 
-// NewKey makes a key for an algorithm: RS, PS, ES with 256, 384 or 512, or EdDSA.
+// NewKey generates a key for an algorithm: RS, PS or ES with 256, 384 or 512, or EdDSA.
 func NewKey(t testing.TB, id, algorithm string) Key {
 	t.Helper()
 	var private crypto.Signer
@@ -71,7 +71,7 @@ func NewKey(t testing.TB, id, algorithm string) Key {
 	return Key{id, algorithm, private}
 }
 
-// JWK is the public key, with other members put in; nil takes one away.
+// JWK returns the public key. The members of others replace its own; nil removes a member.
 func (k Key) JWK(t testing.TB, others Object) Object {
 	t.Helper()
 	jwk := Object{"kid": k.ID, "alg": k.Algorithm, "use": "sig"}
@@ -79,7 +79,7 @@ func (k Key) JWK(t testing.TB, others Object) Object {
 	case *rsa.PublicKey:
 		jwk["kty"], jwk["n"], jwk["e"] = "RSA", base64URL(public.N.Bytes()), base64URL(big.NewInt(int64(public.E)).Bytes())
 	case *ecdsa.PublicKey:
-		point, err := public.Bytes() // 4, x, y
+		point, err := public.Bytes() // the byte 4, x and y
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,14 +91,14 @@ func (k Key) JWK(t testing.TB, others Object) Object {
 	return with(jwk, others)
 }
 
-// JWKS is the set of public keys of JWKs.
+// JWKS returns the JSON of a JWKS with the given keys.
 func JWKS(t testing.TB, jwks ...Object) []byte {
 	t.Helper()
 	return encode(t, Object{"keys": jwks})
 }
 
-// Token is a token with the key's header and signature. Claims are an Object, or the payload as it
-// is in a []byte; header is put into the key's.
+// Token returns a signed token. The claims are an Object, or the exact payload in a []byte. The
+// members of header replace the default ones.
 func (k Key) Token(t testing.TB, claims any, header Object) string {
 	t.Helper()
 	payload, raw := claims.([]byte)
@@ -108,13 +108,13 @@ func (k Key) Token(t testing.TB, claims any, header Object) string {
 	return Assemble(encode(t, with(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
 }
 
-// Assemble is a token of these parts, whatever they are.
+// Assemble returns a token of the given parts, which need not be valid.
 func Assemble(header, payload []byte, sign func(input []byte) []byte) string {
 	input := base64URL(header) + "." + base64URL(payload)
 	return input + "." + base64URL(sign([]byte(input)))
 }
 
-// sign signs as RFC 7518, section 3, says.
+// sign signs as RFC 7518, section 3, specifies.
 func (k Key) sign(t testing.TB, input []byte) []byte {
 	t.Helper()
 	hash := map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}[k.Algorithm[2:]]
@@ -151,7 +151,7 @@ func (k Key) sign(t testing.TB, input []byte) []byte {
 		}
 		return signature
 	}
-	panic(fmt.Sprintf("a key is a %T", k.Private))
+	panic(fmt.Sprintf("unsupported key type %T", k.Private))
 }
 
 func encode(t testing.TB, v any) []byte {

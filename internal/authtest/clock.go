@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a clock that only Pass moves. It is safe for concurrent use.
+// Clock is a manual clock: only Pass advances it. It is safe for concurrent use.
 type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -18,17 +18,17 @@ type timer struct {
 	f   func()
 }
 
-// NewClock returns a clock that shows the time.
+// NewClock returns a clock that starts at now.
 func NewClock(now time.Time) *Clock { return &Clock{now: now} }
 
-// Now is the time of the clock.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// After makes Pass call f when d has passed, unless stop is called before.
+// After schedules f, which Pass calls when d has passed, unless stop is called before.
 func (c *Clock) After(d time.Duration, f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,22 +41,22 @@ func (c *Clock) After(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// Timers is how many functions wait to be called.
+// Timers returns the number of scheduled functions.
 func (c *Clock) Timers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.timers)
 }
 
-// remove reports whether a timer was there. The caller holds mu.
+// remove removes a timer and reports whether it was scheduled. The caller holds mu.
 func (c *Clock) remove(t *timer) bool {
 	before := len(c.timers)
-	c.timers = slices.DeleteFunc(c.timers, func(other *timer) bool { return other == t })
+	c.timers = slices.DeleteFunc(c.timers, func(scheduled *timer) bool { return scheduled == t })
 	return len(c.timers) < before
 }
 
-// Pass moves the clock forward and calls what is due on the way, each function at its time and
-// before the next one.
+// Pass advances the clock by d. It calls the scheduled functions one after another, each at its own
+// time.
 func (c *Clock) Pass(d time.Duration) {
 	until := c.Now().Add(d)
 	for {
@@ -68,8 +68,8 @@ func (c *Clock) Pass(d time.Duration) {
 	}
 }
 
-// next moves the clock to the next timer that is due until then and returns it, or to the end and
-// returns nil.
+// next advances the clock to the next timer that is due by until, and returns that timer. Without
+// such a timer, it advances the clock to until and returns nil.
 func (c *Clock) next(until time.Time) *timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,17 +14,18 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// exitUndone is the exit status of a check that could not tell; 1 says that it found something.
+// exitUndone is the exit status of an incomplete check. The status 1 means that drifts are left.
 const exitUndone = 3
 
-// checkSegments and checkParallel are how many requests a check makes at once: enough to be quick,
-// few enough to leave a table's capacity to the servers.
+// checkSegments is the number of parallel scan segments, and checkParallel the number of other
+// parallel requests. More would take capacity from the servers.
 const (
 	checkSegments = 4
 	checkParallel = 8
 )
 
-// statusError ends a command with an exit status of its own. A nil err has been told already.
+// statusError ends a command with its own exit status. If err is nil, the command has already
+// printed the reason.
 type statusError struct {
 	status int
 	err    error
@@ -42,8 +43,8 @@ func (e *statusError) Unwrap() error { return e.err }
 func checkCommand(ctx context.Context, args []string, env Environment) error {
 	repair, asJSON := false, false
 	err := flags("check", args, 0, func(set *flag.FlagSet) {
-		set.BoolVar(&repair, "repair", false, "put right what can be put right")
-		set.BoolVar(&asJSON, "json", false, "write a line of JSON for each drift, and one for the summary")
+		set.BoolVar(&repair, "repair", false, "repair the drifts that can be repaired")
+		set.BoolVar(&asJSON, "json", false, "write one JSON line per drift, and one for the summary")
 	}, nil)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 	summary, err := checkTable(ctx, repair, asJSON, env)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &statusError{exitUndone, errors.New("check: stopped before its end")}
+		return &statusError{exitUndone, errors.New("check: interrupted before the end")}
 	case err != nil:
 		return &statusError{exitUndone, err}
 	case summary.Left() > 0:
@@ -62,7 +63,7 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// checkTable returns what came of the check.
+// checkTable checks the table and writes the findings. It returns the summary.
 func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (check.Summary, error) {
 	store, cfg, err := open(ctx, "check", env)
 	if err != nil {
@@ -89,19 +90,19 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 	opts.Progress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
-	// Who waited for an hour wants to know what was found and repaired, also where the check did
-	// not come to its end.
+	// A check can take an hour, so the summary is printed even if the check fails.
 	out.summary(summary, err == nil)
 	switch {
 	case err != nil:
 		return summary, onTable(cfg, err)
 	case stdout.err != nil:
-		return summary, fmt.Errorf("write what was found: %w", stdout.err)
+		return summary, fmt.Errorf("write the results: %w", stdout.err)
 	}
 	return summary, nil
 }
 
-// firstError is an output that remembers its first error: whoever writes to it need not look.
+// firstError is a writer that keeps its first error, so that callers can check for errors once at
+// the end.
 type firstError struct {
 	w   io.Writer
 	err error
@@ -116,15 +117,15 @@ func (f *firstError) Write(b []byte) (int, error) {
 	return n, f.err
 }
 
-// checkOutput tells people or programs what a check finds.
+// checkOutput writes the findings of a check, as text or as JSON.
 type checkOutput interface {
 	drift(check.Drift)
 	unsettled(check.Unsettled)
-	// summary ends the output; whole reports whether the check came to its end.
-	summary(s check.Summary, whole bool)
+	// summary writes the last lines. complete reports whether the check read the whole table.
+	summary(s check.Summary, complete bool)
 }
 
-// checkText is for people.
+// checkText writes text for people.
 type checkText struct {
 	w      io.Writer
 	repair bool
@@ -148,7 +149,7 @@ func (t *checkText) drift(d check.Drift) {
 	fmt.Fprintf(t.w, "%s  %s %s: %s%s\n", d.Class, d.PK, d.SK, d.Detail, note)
 }
 
-// driftClass is the class of that name.
+// driftClass returns the kind with the given name.
 func driftClass(name string) repair.DriftClass {
 	for _, c := range repair.DriftClasses() {
 		if c.Name == name {
@@ -162,7 +163,7 @@ func (t *checkText) unsettled(u check.Unsettled) {
 	fmt.Fprintf(t.w, "unverified  %s %s: %s\n", u.PK, u.SK, u.Reason)
 }
 
-func (t *checkText) summary(s check.Summary, whole bool) {
+func (t *checkText) summary(s check.Summary, complete bool) {
 	if len(s.Found) > 0 {
 		fmt.Fprintln(t.w)
 		tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
@@ -180,7 +181,7 @@ func (t *checkText) summary(s check.Summary, whole bool) {
 	}
 	fmt.Fprintf(t.w, "Table %s: %d orders, %d customers, %d products, %d employees, %d warehouses; %d records", t.table, s.Orders, s.Customers, s.Products, s.Employees, s.Warehouses, s.Records)
 	if s.Foreign > 0 {
-		fmt.Fprintf(t.w, ", %d of them foreign", s.Foreign)
+		fmt.Fprintf(t.w, ", %d of them external", s.Foreign)
 	}
 	fmt.Fprintf(t.w, "; %d requests", s.Requests)
 	if s.ReadUnits > 0 {
@@ -188,24 +189,24 @@ func (t *checkText) summary(s check.Summary, whole bool) {
 	}
 	fmt.Fprintln(t.w, ".")
 	if s.Unsettled > 0 {
-		fmt.Fprintf(t.w, "unverified: %d, as told above; check again\n", s.Unsettled)
+		fmt.Fprintf(t.w, "unverified: %d, listed above; check again\n", s.Unsettled)
 	}
-	fmt.Fprintln(t.w, t.outcome(s, whole))
+	fmt.Fprintln(t.w, t.outcome(s, complete))
 }
 
-// outcome is the last line: what is left, and what to do.
-func (t *checkText) outcome(s check.Summary, whole bool) string {
+// outcome returns the last line: the drifts that are left and what to do.
+func (t *checkText) outcome(s check.Summary, complete bool) string {
 	left := s.Left()
 	byRepair := left - s.ByHand
 	switch {
-	case !whole:
+	case !complete:
 		repaired := 0
 		for _, n := range s.Repaired {
 			repaired += n
 		}
-		return fmt.Sprintf("not checked to the end; until then drifts found: %d, repaired: %d", left+repaired, repaired)
+		return fmt.Sprintf("incomplete check; drifts found so far: %d, repaired: %d", left+repaired, repaired)
 	case left == 0 && s.Unsettled > 0:
-		return "it cannot be told whether the table is clean"
+		return "unverified records are left: the table may not be clean"
 	case left == 0 && len(s.Found) == 0:
 		return "clean"
 	case left == 0:
@@ -213,20 +214,20 @@ func (t *checkText) outcome(s check.Summary, whole bool) string {
 	case t.repair && s.ByHand == 0:
 		return fmt.Sprintf("drifts left: %d", left)
 	case t.repair && byRepair > 0:
-		return fmt.Sprintf("drifts left: %d, of which %d are to be put right by hand, as told above", left, s.ByHand)
+		return fmt.Sprintf("drifts left: %d; %d need a repair by hand, described above", left, s.ByHand)
 	case t.repair:
-		return fmt.Sprintf("drifts left: %d, all to be put right by hand, as told above", left)
+		return fmt.Sprintf("drifts left: %d; all need a repair by hand, described above", left)
 	case byRepair == 0:
-		return fmt.Sprintf("drifts: %d, all to be put right by hand, as told above", left)
+		return fmt.Sprintf("drifts: %d; all need a repair by hand, described above", left)
 	case s.ByHand > 0:
-		return fmt.Sprintf("drifts: %d; `ordergraph check -repair` repairs %d, %d are by hand", left, byRepair, s.ByHand)
+		return fmt.Sprintf("drifts: %d; `ordergraph check -repair` repairs %d, and %d need a repair by hand", left, byRepair, s.ByHand)
 	default:
 		return fmt.Sprintf("drifts: %d; repair them with `ordergraph check -repair`", left)
 	}
 }
 
-// checkJSON is for programs: a line for each drift and each record that could not be verified, and
-// one for the summary. Errors are w's to remember.
+// checkJSON writes one JSON line per drift and per unverified record, and one for the summary. The
+// writer keeps its errors.
 type checkJSON struct{ w *json.Encoder }
 
 func (j *checkJSON) drift(d check.Drift) { _ = j.w.Encode(d) }
@@ -235,7 +236,7 @@ func (j *checkJSON) unsettled(u check.Unsettled) {
 	_ = j.w.Encode(map[string]check.Unsettled{"unverified": u})
 }
 
-func (j *checkJSON) summary(s check.Summary, whole bool) {
+func (j *checkJSON) summary(s check.Summary, complete bool) {
 	type summary struct {
 		Clean      bool           `json:"clean"`
 		Complete   bool           `json:"complete"`
@@ -255,7 +256,7 @@ func (j *checkJSON) summary(s check.Summary, whole bool) {
 		ReadUnits  float64        `json:"readUnits"`
 	}
 	_ = j.w.Encode(map[string]summary{"summary": {
-		whole && s.Left() == 0 && s.Unsettled == 0, whole, s.Records, s.Foreign, s.Orders, s.Customers, s.Products, s.Employees,
+		complete && s.Left() == 0 && s.Unsettled == 0, complete, s.Records, s.Foreign, s.Orders, s.Customers, s.Products, s.Employees,
 		s.Warehouses, s.Found, s.Repaired, s.Left(), s.ByHand, s.Unsettled, s.Requests, s.ReadUnits,
 	}})
 }

@@ -31,7 +31,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// getenv looks variables up, NAME=value.
+// getenv returns a lookup function for variables of the form NAME=value.
 func getenv(variables []string) func(string) string {
 	return func(name string) string {
 		for _, v := range variables {
@@ -43,7 +43,7 @@ func getenv(variables []string) func(string) string {
 	}
 }
 
-// seeded is a table with the sample book.
+// seeded creates a table with the sample data.
 func seeded(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
 	t.Helper()
 	db, table, variables = local(t)
@@ -52,16 +52,16 @@ func seeded(t *testing.T) (db *dynamodb.Client, table string, variables []string
 	return db, table, variables
 }
 
-func TestCheckOfACleanTable(t *testing.T) {
+func TestCheckCleanTable(t *testing.T) {
 	_, table, variables := seeded(t)
-	book, n := storetest.SampleBook(t)
+	dataset, n := storetest.SampleBook(t)
 	c := run(t, "check", variables...)
-	c.checkDone(t, fmt.Sprintf("Table %s: %d orders, %d customers", table, len(book.Orders), len(book.Customers)), fmt.Sprint(n, " records"), "read units", "\nclean\n")
+	c.checkDone(t, fmt.Sprintf("Table %s: %d orders, %d customers", table, len(dataset.Orders), len(dataset.Customers)), fmt.Sprint(n, " records"), "read units", "\nclean\n")
 	run(t, "check -repair", variables...).checkDone(t, "\nclean\n")
 }
 
-// damageSample loses the claim of an address, gives an order a total that is none, and two
-// customers one address.
+// damageSample gives an order a wrong total, and adds a claim of an email address that no customer
+// has.
 func damageSample(t *testing.T, db *dynamodb.Client, table string) {
 	t.Helper()
 	ctx := context.Background()
@@ -91,7 +91,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 			"drifts: 2; repair them with `ordergraph check -repair`", "a total is not the sum of the items",
 		} {
 			if !strings.Contains(c.stdout.String(), part) {
-				t.Errorf("stdout does not say %q:\n%s", part, c.stdout.String())
+				t.Errorf("stdout does not contain %q:\n%s", part, c.stdout.String())
 			}
 		}
 	}
@@ -102,8 +102,8 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 	}
 }
 
-// What no repair is made for is left, and says what to do.
-func TestCheckThatLeavesSomething(t *testing.T) {
+// A drift without an automatic repair remains, and the output describes the repair by hand.
+func TestCheckWithoutAutomaticRepair(t *testing.T) {
 	db, table, variables := seeded(t)
 	rec := contents(t, db, table)["WAREHOUSE#wh_pdx #METADATA"]
 	delete(rec, "name")
@@ -118,7 +118,7 @@ func TestCheckThatLeavesSomething(t *testing.T) {
 	}
 }
 
-func TestCheckAsJSON(t *testing.T) {
+func TestCheckJSON(t *testing.T) {
 	db, table, variables := seeded(t)
 	damageSample(t, db, table)
 	type line struct {
@@ -164,10 +164,10 @@ func TestCheckAsJSON(t *testing.T) {
 	}
 }
 
-func TestCheckThatCannotBeMade(t *testing.T) {
+func TestCheckFailsToStart(t *testing.T) {
 	_, _, variables := local(t)
 	run(t, "check", variables...).checkFailed(t, 3, "does not exist")
-	run(t, "check").checkFailed(t, 3, "check works on DynamoDB", "ORDERGRAPH_STORE=dynamodb")
+	run(t, "check").checkFailed(t, 3, "check requires DynamoDB", "ORDERGRAPH_STORE=dynamodb")
 	run(t, "check", "ORDERGRAPH_STORE=mysql").checkFailed(t, 3, "ORDERGRAPH_STORE")
 	run(t, "check -fast").checkFailed(t, 2, "-fast")
 	run(t, "check all").checkFailed(t, 2, `"all"`)
@@ -175,7 +175,7 @@ func TestCheckThatCannotBeMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // nobody listens there now
+	l.Close() // the port is now unused
 	atEndpoint(t, "http://"+l.Addr().String())
 	run(t, "check -json", useDynamoDB).checkFailed(t, 3, "cannot be reached")
 }
@@ -185,8 +185,8 @@ func TestCheckWithAnotherNumberOfShards(t *testing.T) {
 	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkFailed(t, 3, "shards")
 }
 
-// behind puts a proxy between the commands and DynamoDB Local. It calls before with each request,
-// which may refuse it with the name of an error.
+// behind puts a proxy between the commands and DynamoDB Local. It calls before with each request.
+// If before returns the name of an error, the proxy responds with that error.
 func behind(t *testing.T, before func(operation string, body []byte) (refusal string)) {
 	t.Helper()
 	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
@@ -194,18 +194,18 @@ func behind(t *testing.T, before func(operation string, body []byte) (refusal st
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(local)
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that are given up
-	var one sync.Mutex
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // canceled requests log errors
+	var mu sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the command has given up
+			return // the command has canceled the request
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		one.Lock()
+		mu.Lock()
 		refusal := before(operation, body)
-		one.Unlock()
+		mu.Unlock()
 		if refusal == "" {
 			proxy.ServeHTTP(w, r)
 			return
@@ -218,8 +218,8 @@ func behind(t *testing.T, before func(operation string, body []byte) (refusal st
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", server.URL)
 }
 
-// A check that could not tell of everything does not say that the table is clean.
-func TestCheckThatCouldNotVerify(t *testing.T) {
+// A check with unverified records does not report a clean table.
+func TestCheckWithUnverifiedRecords(t *testing.T) {
 	db, table, variables := seeded(t)
 	const order = "01HVMK3P2Q0000000000000001"
 	version := 100
@@ -227,7 +227,7 @@ func TestCheckThatCouldNotVerify(t *testing.T) {
 		if operation != "BatchGetItem" {
 			return ""
 		}
-		// The order's own record has been read, its copy is read next.
+		// The order's own record has been read, and its copy is read next.
 		version++
 		var actions []types.TransactWriteItem
 		for _, k := range [][2]string{{"ORDER#" + order, "#METADATA"}, {"CUSTOMER#cust_01", "ORDER#" + order}} {
@@ -245,7 +245,7 @@ func TestCheckThatCouldNotVerify(t *testing.T) {
 		return ""
 	})
 	c := run(t, "check", variables...)
-	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: the record changed between reads", "\nunverified: 1,", "\nit cannot be told whether the table is clean\n"} {
+	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: the record changed between reads", "\nunverified: 1,", "\nunverified records are left: the table may not be clean\n"} {
 		if out := c.stdout.String(); c.status != 3 || !strings.Contains(out, part) {
 			t.Errorf("exit %d, want 3 and %q:\n%s", c.status, part, out)
 		}
@@ -257,8 +257,8 @@ func TestCheckThatCouldNotVerify(t *testing.T) {
 	}
 }
 
-// What was found and repaired until then is told, and where the check ended.
-func TestCheckThatIsStopped(t *testing.T) {
+// An interrupted check prints its findings and repairs so far.
+func TestInterruptedCheck(t *testing.T) {
 	_, n := storetest.SampleBook(t)
 	db, table, variables := seeded(t)
 	for _, line := range []string{"check -repair", "check -repair -json"} {
@@ -276,14 +276,14 @@ func TestCheckThatIsStopped(t *testing.T) {
 		c := begin(ctx, line, variables...)
 		<-c.done
 		stop()
-		if c.status != 3 || !strings.Contains(c.stderr.String(), "stopped before its end") {
+		if c.status != 3 || !strings.Contains(c.stderr.String(), "interrupted before the end") {
 			t.Errorf("%s: exit %d, stderr %q", line, c.status, c.stderr.String())
 		}
-		wanted := []string{"(repaired)", "not checked to the end; until then drifts found: 1, repaired: 1\n", fmt.Sprint(n+1, " records")}
+		want := []string{"(repaired)", "incomplete check; drifts found so far: 1, repaired: 1\n", fmt.Sprint(n+1, " records")}
 		if strings.Contains(line, "json") {
-			wanted = []string{`"repaired":true`, fmt.Sprint(`{"summary":{"clean":false,"complete":false,"records":`, n+1), `"repaired":{"order-total":1}`}
+			want = []string{`"repaired":true`, fmt.Sprint(`{"summary":{"clean":false,"complete":false,"records":`, n+1), `"repaired":{"order-total":1}`}
 		}
-		for _, part := range wanted {
+		for _, part := range want {
 			if out := c.stdout.String(); !strings.Contains(out, part) {
 				t.Errorf("%s: want %q:\n%s", line, part, out)
 			}
@@ -291,7 +291,7 @@ func TestCheckThatIsStopped(t *testing.T) {
 	}
 }
 
-func TestCheckThatFails(t *testing.T) {
+func TestFailedCheck(t *testing.T) {
 	db, table, variables := seeded(t)
 	damageSample(t, db, table)
 	behind(t, func(operation string, _ []byte) string {
@@ -301,17 +301,17 @@ func TestCheckThatFails(t *testing.T) {
 		return ""
 	})
 	c := run(t, "check -repair", variables...)
-	if c.status != 3 || !strings.Contains(c.stdout.String(), "not checked to the end; until then drifts found: 0, repaired: 0") || !strings.Contains(c.stderr.String(), "refuses the credentials") {
+	if c.status != 3 || !strings.Contains(c.stdout.String(), "incomplete check; drifts found so far: 0, repaired: 0") || !strings.Contains(c.stderr.String(), "denies access") {
 		t.Errorf("exit %d, stderr %q:\n%s", c.status, c.stderr.String(), c.stdout.String())
 	}
 }
 
-// full is an output that takes no more.
+// full is a writer that always fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-func TestCheckThatCannotBeWritten(t *testing.T) {
+func TestCheckWithFailingOutput(t *testing.T) {
 	_, _, variables := seeded(t)
 	for _, args := range [][]string{{"check"}, {"check", "-json"}} {
 		var stderr output
@@ -321,7 +321,7 @@ func TestCheckThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Nobody is sent to a repair that does nothing.
+// The output suggests `check -repair` only if the command can repair a drift.
 func TestCheckByHand(t *testing.T) {
 	db, table, variables := seeded(t)
 	ctx := context.Background()
@@ -333,7 +333,7 @@ func TestCheckByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	says := func(line string, status int, parts ...string) {
+	checkOutput := func(line string, status int, parts ...string) {
 		t.Helper()
 		c := run(t, line, variables...)
 		for _, part := range parts {
@@ -343,17 +343,17 @@ func TestCheckByHand(t *testing.T) {
 		}
 	}
 	remove("WAREHOUSE#wh_pdx", "name")
-	says("check", 1, "\ndrifts: 1, all to be put right by hand, as told above\n")
+	checkOutput("check", 1, "\ndrifts: 1; all need a repair by hand, described above\n")
 	damageSample(t, db, table)
-	says("check", 1, "\ndrifts: 3; `ordergraph check -repair` repairs 2, 1 are by hand\n")
-	says("check -json", 1, `"repaired":false,"byHand":true}`, `"left":3,"leftByHand":1,`)
-	says("check -repair", 1, "\ndrifts left: 1, all to be put right by hand, as told above\n")
+	checkOutput("check", 1, "\ndrifts: 3; `ordergraph check -repair` repairs 2, and 1 need a repair by hand\n")
+	checkOutput("check -json", 1, `"repaired":false,"byHand":true}`, `"left":3,"leftByHand":1,`)
+	checkOutput("check -repair", 1, "\ndrifts left: 1; all need a repair by hand, described above\n")
 	if _, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("WAREHOUSE#wh_sea", "#METADATA")}); err != nil {
 		t.Fatal(err)
 	}
-	says("check -repair", 1, "warehouse-missing  WAREHOUSE#wh_sea #METADATA: inventory levels or employees refer to the warehouse (a stand-in was written)")
+	checkOutput("check -repair", 1, "warehouse-missing  WAREHOUSE#wh_sea #METADATA: inventory levels or employees refer to the warehouse (a stand-in was written)")
 
-	// Its name comes from its line of an export.
+	// The import restores the warehouse's name from the edited export.
 	file := filepath.Join(t.TempDir(), "all.jsonl")
 	run(t, "export "+file, variables...).checkDone(t)
 	lines, err := os.ReadFile(file)
@@ -374,7 +374,7 @@ func TestCheckByHand(t *testing.T) {
 	}
 }
 
-// terminal is an output that says it is one.
+// terminal is an output that looks like a terminal.
 type terminal struct{ output }
 
 func (*terminal) Stat() (fs.FileInfo, error) { return os.Stat("/dev/null") }
@@ -389,6 +389,6 @@ func TestCheckShowsProgressOnATerminalOnly(t *testing.T) {
 		t.Errorf("exit %d, stderr %q", status, shown)
 	}
 	if strings.Contains(stdout.String(), "\x1b") {
-		t.Errorf("progress stands on stdout: %q", stdout.String())
+		t.Errorf("progress is written to stdout: %q", stdout.String())
 	}
 }

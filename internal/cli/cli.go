@@ -1,4 +1,5 @@
-// Package cli is the command line: it puts the parts together and runs them.
+// Package cli implements the commands of ordergraph. It reads the configuration, connects the other
+// packages, and runs them.
 package cli
 
 import (
@@ -31,12 +32,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Environment is what a command has of the world.
+// Environment is the process environment of a command.
 type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
-	// Listening, where it is set, is told the address that a server listens on.
+	// Listening, if set, is called with the address when a server listens.
 	Listening func(net.Addr)
 }
 
@@ -47,16 +48,17 @@ const (
 	exitUsage
 )
 
-// usageError says what is wrong with the command's words.
+// usageError reports invalid arguments.
 type usageError struct{ problem string }
 
 func (e usageError) Error() string { return e.problem }
 
-// Run runs the command that args are, without the program's name, until it is done or ctx ends. It
-// returns the exit status: 0, 1 where it failed, 2 where args are wrong; check has others.
+// Run runs the command in args, without the program's name, until the command ends or ctx is
+// canceled. It returns the exit status: 0 for success, 1 for failure, 2 for invalid arguments.
+// check has further statuses.
 func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
-	var wrong usageError
+	var usage usageError
 	var status *statusError
 	var help *helpWanted
 	switch {
@@ -71,8 +73,8 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) && !errors.As(err, &status):
 		fmt.Fprintln(env.Stderr, "ordergraph: interrupted")
 		return exitFailed
-	case errors.As(err, &wrong):
-		fmt.Fprintf(env.Stderr, "ordergraph: %s; see ordergraph help\n", wrong.problem)
+	case errors.As(err, &usage):
+		fmt.Fprintf(env.Stderr, "ordergraph: %s; see `ordergraph help`\n", usage.problem)
 		return exitUsage
 	case errors.As(err, &status):
 		if status.err != nil {
@@ -104,12 +106,13 @@ func run(ctx context.Context, args []string, env Environment) error {
 			return c.run(ctx, args, env)
 		}
 	}
-	return usageError{fmt.Sprintf("there is no command %q", command)}
+	return usageError{fmt.Sprintf("unknown command %q", command)}
 }
 
-func isHelp(word string) bool { return word == "-h" || word == "-help" || word == "--help" }
+func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// flags parses the flags of a command and puts the words behind them, at most most, into words.
+// flags parses a command's flags, and stores up to most further arguments in words. The flags come
+// first.
 func flags(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	if define != nil {
@@ -119,10 +122,10 @@ func flags(command string, args []string, most int, define func(*flag.FlagSet), 
 		return err
 	}
 	if most > 0 && define != nil && slices.ContainsFunc(set.Args()[min(1, set.NArg()):], isFlag) {
-		return usageError{fmt.Sprintf("%s: flags stand before FILE", command)}
+		return usageError{fmt.Sprintf("%s: put flags before FILE", command)}
 	}
 	if set.NArg() > most {
-		return usageError{fmt.Sprintf("%s takes no %q", command, set.Arg(most))}
+		return usageError{fmt.Sprintf("%s: unexpected argument %q", command, set.Arg(most))}
 	}
 	if words != nil {
 		*words = set.Args()
@@ -130,7 +133,7 @@ func flags(command string, args []string, most int, define func(*flag.FlagSet), 
 	return nil
 }
 
-// flagsAnywhere is flags, for a command whose flags may stand before, between and behind its words.
+// flagsAnywhere is like parseArgs, but accepts flags before, between and after the other arguments.
 func flagsAnywhere(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	define(set)
@@ -142,14 +145,14 @@ func flagsAnywhere(command string, args []string, most int, define func(*flag.Fl
 			return nil
 		}
 		if len(*words) == most {
-			return usageError{fmt.Sprintf("%s takes no %q", command, set.Arg(0))}
+			return usageError{fmt.Sprintf("%s: unexpected argument %q", command, set.Arg(0))}
 		}
 		*words = append(*words, set.Arg(0))
 		args = set.Args()[1:]
 	}
 }
 
-// parseFlags parses the flags up to the first word that is none.
+// parseFlags parses the flags up to the first other argument.
 func parseFlags(set *flag.FlagSet, args []string) error {
 	set.SetOutput(io.Discard)
 	err := set.Parse(args)
@@ -162,9 +165,9 @@ func parseFlags(set *flag.FlagSet, args []string) error {
 	return nil
 }
 
-func isFlag(word string) bool { return len(word) > 1 && word[0] == '-' }
+func isFlag(arg string) bool { return len(arg) > 1 && arg[0] == '-' }
 
-// tableError is an error of a command that works on a table.
+// tableError adds the table's name to an error.
 type tableError struct {
 	table string
 	err   error
@@ -174,7 +177,7 @@ func (e *tableError) Error() string { return e.err.Error() }
 
 func (e *tableError) Unwrap() error { return e.err }
 
-// onTable says which table an error is about; nil stays nil.
+// onTable wraps a non-nil error in a tableError.
 func onTable(cfg config.Config, err error) error {
 	if err == nil {
 		return nil
@@ -182,45 +185,45 @@ func onTable(cfg config.Config, err error) error {
 	return &tableError{table: cfg.Table.Table, err: err}
 }
 
-// explainFailure is what to tell people of an error: one sentence that says what to change where
-// there is one, else the error.
+// explainFailure returns the message for an error. For a known cause, the message is one sentence
+// that describes what to change.
 func explainFailure(err error, getenv func(string) string) string {
 	name := ""
 	if e := (*tableError)(nil); errors.As(err, &e) {
 		name = e.table
 	}
-	wrong, clock := (*table.ShardsError)(nil), (*table.ClockError)(nil)
+	shards, clock := (*table.ShardsError)(nil), (*table.ClockError)(nil)
 	switch {
-	case errors.As(err, &wrong):
-		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that it was written with", name, wrong.Shards, wrong.Under())
+	case errors.As(err, &shards):
+		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that the table was written with", name, shards.Shards, shards.Under())
 	case errors.Is(err, table.ErrNoTable):
-		return fmt.Sprintf("table %s does not exist: make it with `ordergraph table create`, or name another with ORDERGRAPH_TABLE", name)
+		return fmt.Sprintf("table %s does not exist: create it with `ordergraph table create`, or set ORDERGRAPH_TABLE to another table", name)
 	case errors.Is(err, table.ErrTableMismatch):
-		return fmt.Sprintf("table %s: %v; name another with ORDERGRAPH_TABLE, and make it with `ordergraph table create`", name, err)
+		return fmt.Sprintf("table %s: %v; set ORDERGRAPH_TABLE to another name, and create that table with `ordergraph table create`", name, err)
 	case errors.Is(err, table.ErrOtherStream):
-		return fmt.Sprintf("table %s: %v: turn that off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; its readers have to change to the new one", name, err, name)
+		return fmt.Sprintf("table %s: %v: turn the stream off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false), run `ordergraph table create` again, and point other readers of the stream to the new one", name, err, name)
 	case errors.Is(err, table.ErrAccessDenied):
-		return fmt.Sprintf("DynamoDB refuses the credentials: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", reason(err))
+		return fmt.Sprintf("DynamoDB rejects the credentials or denies access: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", reason(err))
 	case errors.As(err, &clock):
-		return fmt.Sprintf("the clock of this machine is %s DynamoDB's, and what is written has its time: set the clock, and run the command again", clock.Difference())
+		return fmt.Sprintf("the clock of this machine is %s DynamoDB's, and records would have the wrong time: set the clock and run the command again", clock.Difference())
 	case errors.Is(err, table.ErrUnavailable):
-		where := ""
+		location := ""
 		if endpoint := getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
-			where = " at " + endpoint
+			location = " at " + endpoint
 		}
-		return fmt.Sprintf("DynamoDB cannot be reached%s: check AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB (%s)", where, reason(err))
+		return fmt.Sprintf("DynamoDB cannot be reached%s: check AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB (%s)", location, reason(err))
 	default:
 		return err.Error()
 	}
 }
 
-// reason is what stands at the bottom of an error: what the network or DynamoDB said.
+// reason returns the innermost message of an error: the network's or DynamoDB's.
 func reason(err error) string {
 	if errors.Is(err, table.ErrNotDynamoDB) {
-		return "what answers there is not DynamoDB"
+		return "the endpoint is not DynamoDB"
 	}
-	if said := (interface{ ErrorMessage() string })(nil); errors.As(err, &said) && said.ErrorMessage() != "" {
-		return said.ErrorMessage()
+	if api := (interface{ ErrorMessage() string })(nil); errors.As(err, &api) && api.ErrorMessage() != "" {
+		return api.ErrorMessage()
 	}
 	if network := (*net.OpError)(nil); errors.As(err, &network) {
 		return network.Error()
@@ -228,21 +231,21 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// open returns the order book on DynamoDB; the embedded store has nothing that outlives the
+// open opens the DynamoDB store. It fails for the embedded store, whose data does not outlive a
 // command.
 func open(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
 	store, _, cfg, err := openWithStream(ctx, command, env, nil)
 	return store, cfg, err
 }
 
-// openWithStream is open, and where the table's changes are told. log is the store's.
+// openWithStream is like openStore, and also returns the table's stream. The store writes to log.
 func openWithStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, config.Config, error) {
 	cfg, err := config.Read(env.Getenv)
 	if err != nil {
 		return nil, nil, cfg, err
 	}
 	if cfg.Store == config.Embedded {
-		return nil, nil, cfg, fmt.Errorf("%s works on DynamoDB, the embedded store lives only while the server runs: set ORDERGRAPH_STORE=%s", command, config.DynamoDB)
+		return nil, nil, cfg, fmt.Errorf("%s requires DynamoDB, because the embedded store exists only while the server runs: set ORDERGRAPH_STORE=%s", command, config.DynamoDB)
 	}
 	db, streams, err := config.OpenDynamoDB(ctx)
 	if err != nil {
@@ -254,13 +257,13 @@ func openWithStream(ctx context.Context, command string, env Environment, log *s
 	return store, feed.Streamed(streams, feed.StreamOptions{}), cfg, err
 }
 
-// startTimeout is how long the checks at the start may take.
+// startTimeout is the timeout of the checks before the server starts.
 const startTimeout = 30 * time.Second
 
 func serve(ctx context.Context, args []string, env Environment) error {
 	addr := ""
 	err := flags("serve", args, 0, func(set *flag.FlagSet) {
-		set.StringVar(&addr, "addr", "", "the address to listen on, such as :8080 for all addresses of the machine; without it PORT says the port")
+		set.StringVar(&addr, "addr", "", "address to listen on, such as :8080 for all addresses of the machine; by default, PORT sets the port")
 	}, nil)
 	if err != nil {
 		return err
@@ -273,7 +276,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		cfg.Addr = addr
 	}
 	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
-		return usageError{fmt.Sprintf("-addr %q is no address: give HOST:PORT, such as :8080", cfg.Addr)}
+		return usageError{fmt.Sprintf("-addr %q is not a valid address: use HOST:PORT, such as :8080", cfg.Addr)}
 	}
 	if err := checkServing(cfg); err != nil {
 		return err
@@ -297,7 +300,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // ends what reads the keys of tokens
+	defer stop() // stops refreshing the JWKS
 	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.Serving, Admission: pools, Weights: cfg.Weights, Log: log}
 	if err := authenticate(ctx, cfg, &serving); err != nil {
 		return err
@@ -311,7 +314,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	listener, err := net.Listen("tcp", cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is taken: something else listens there; choose another port with -addr or PORT", cfg.Addr)
+		return fmt.Errorf("%s is in use by another program: choose another port with -addr or PORT", cfg.Addr)
 	}
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
@@ -323,8 +326,8 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, serving)
 }
 
-// openForServing returns an order book that can be served, as the table is there and fits, and
-// where its changes are told.
+// openForServing opens the configured store and the source of its changes. For DynamoDB, it checks
+// that the table exists and matches the model.
 func openForServing(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -337,19 +340,19 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 			return nil, nil, onTable(cfg, err)
 		}
 		if err := store.BeginCounts(ctx); err != nil {
-			log.Warn("it is not known whether orders are counted by status", "table", cfg.Table.Table, "error", err)
+			log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
 		}
-		// All else works without; when the stream is turned on, subscriptions work without a
-		// restart.
+		// Everything except subscriptions works without a stream. When the stream is turned on,
+		// subscriptions work without a restart.
 		if err := store.CheckStream(ctx); err != nil {
 			log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
 		}
-		if why := store.LongWay(); why != "" {
-			log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", why)
+		if reason := store.LongWay(); reason != "" {
+			log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", reason)
 		}
 		return store, source, nil
 	}
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -361,11 +364,11 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 	if err := store.CreateTable(ctx); err != nil {
 		return nil, nil, err
 	}
-	_, err = store.Load(ctx, book)
+	_, err = store.Load(ctx, dataset)
 	return store, feed.Observed(engine), err
 }
 
-// welcome says where the server is and what to try.
+// welcome prints the server's addresses, its store, who has access, and a command to try.
 func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 	base := "http://" + reachable(addr)
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
@@ -377,20 +380,20 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 	bearer := ""
 	if cfg.Auth == config.AuthJWT {
 		bearer = "-H \"Authorization: Bearer $TOKEN\" "
-		fmt.Fprintf(w, "  Access    with a token of %s\n", cfg.JWT.Issuer)
+		fmt.Fprintf(w, "  Access    requires a token from %s\n", cfg.JWT.Issuer)
 		if cfg.Anonymous {
-			fmt.Fprint(w, "            without one, products only\n")
+			fmt.Fprint(w, "            without a token, products only\n")
 		}
 	} else {
 		fmt.Fprintf(w, "  Access    %s\n", openTo(addr))
 	}
 	if cfg.TrustedOnly {
-		fmt.Fprintf(w, "  Documents only those of %s are executed\n", cfg.Documents)
-		return // the command below would be refused
+		fmt.Fprintf(w, "  Documents only trusted documents from %s are executed\n", cfg.Documents)
+		return // the server would reject the query below
 	}
 	fmt.Fprint(w, "\nTry:\n\n")
 	if bearer != "" {
-		key := " -key FILE" // whose public part is in the JWKS
+		key := " -key FILE" // its public key is in the JWKS
 		if cfg.JWT.Secret != nil {
 			key = ""
 		}
@@ -401,7 +404,7 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 `, base, server.PathGraphQL, bearer, server.ExplainHeader)
 }
 
-// openTo says who can use a server without authentication.
+// openTo describes who can use a server without authentication.
 func openTo(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return fmt.Sprintf("open to this machine only: every program on it can read and change everything; -addr :%d opens it to others", tcp.Port)
@@ -409,7 +412,7 @@ func openTo(addr net.Addr) string {
 	return "open: everyone who reaches the server can read and change everything"
 }
 
-// reachable is an address that a browser on this machine can use.
+// reachable returns an address that a browser on this machine can use.
 func reachable(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
@@ -424,7 +427,7 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {
-		return usageError{"table: say create or describe"}
+		return usageError{"table: expected create or describe"}
 	}
 	store, cfg, err := open(ctx, "table "+words[0], env)
 	if err != nil {
@@ -443,12 +446,12 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	}
 	fmt.Fprintf(env.Stdout, "table    %s\nstatus   %s\nrecords  %d (DynamoDB's estimate)\nbytes    %d (DynamoDB's estimate)\n", d.Name, d.Status, d.Records, d.Bytes)
 	if d.Expires {
-		fmt.Fprint(env.Stdout, "expiry   on: idempotency records go when they have expired\n")
+		fmt.Fprint(env.Stdout, "expiry   on: DynamoDB deletes expired idempotency records\n")
 	} else {
-		fmt.Fprint(env.Stdout, "expiry   off: idempotency records stay for ever; `ordergraph table create` turns it on\n")
+		fmt.Fprint(env.Stdout, "expiry   off: expired idempotency records remain; `ordergraph table create` turns it on\n")
 	}
 	if d.Followable == nil {
-		fmt.Fprint(env.Stdout, "stream   on: subscriptions are told what changes\n")
+		fmt.Fprint(env.Stdout, "stream   on: subscriptions receive changes\n")
 	} else {
 		fmt.Fprintf(env.Stdout, "stream   off: no subscriptions (%v)\n", d.Followable)
 	}
@@ -461,14 +464,14 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	return onTable(cfg, err)
 }
 
-// create makes the table. One that is there already and fits is as good, so that creating twice
-// equals once; what it lacked is told.
+// create creates the table. If the table exists and matches the model, create enables what is
+// missing and prints it. So creating twice has the same result as creating once.
 func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, table.ErrTableExists) {
-		was, err := store.DescribeTable(ctx)
+		before, err := store.DescribeTable(ctx)
 		if err == nil {
-			err = was.Mismatch()
+			err = before.Mismatch()
 		}
 		if err != nil {
 			return onTable(cfg, err)
@@ -479,12 +482,12 @@ func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Env
 		if err := store.EnableStream(ctx); err != nil {
 			return onTable(cfg, err)
 		}
-		fmt.Fprintf(env.Stdout, "Table %s already exists, and fits the model.\n", cfg.Table.Table)
-		if !was.Expires {
-			fmt.Fprint(env.Stdout, "Expiry is on now: idempotency records go when they have expired.\n")
+		fmt.Fprintf(env.Stdout, "Table %s already exists, and matches the model.\n", cfg.Table.Table)
+		if !before.Expires {
+			fmt.Fprint(env.Stdout, "Expiry is on now: DynamoDB deletes expired idempotency records.\n")
 		}
-		if was.Followable != nil {
-			fmt.Fprint(env.Stdout, "Its stream is on now: subscriptions are told what changes.\n")
+		if before.Followable != nil {
+			fmt.Fprint(env.Stdout, "The stream is on now: subscriptions receive changes.\n")
 		}
 		return nil
 	}
@@ -498,7 +501,7 @@ func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Env
 func patterns(_ context.Context, args []string, env Environment) error {
 	asMarkdown := false
 	err := flags("patterns", args, 0, func(set *flag.FlagSet) {
-		set.BoolVar(&asMarkdown, "markdown", false, "as the table in docs/data-model.md")
+		set.BoolVar(&asMarkdown, "markdown", false, "print the Markdown table of docs/data-model.md")
 	}, nil)
 	if err != nil {
 		return err

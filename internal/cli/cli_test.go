@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// output is written by a command and read by a test at the same time.
+// output is a buffer that a command writes and a test reads concurrently.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -37,17 +37,16 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// command is a command that runs or has run.
+// command is a running or completed command.
 type command struct {
 	stdout, stderr output
 	listening      chan net.Addr
 	done           chan struct{}
-	// status is there when done is closed.
+	// status is valid after done is closed.
 	status int
 }
 
-// begin starts a command line, such as "table create", in an environment of these variables,
-// NAME=value.
+// begin starts a command line, such as "table create". The variables have the form NAME=value.
 func begin(ctx context.Context, line string, variables ...string) *command {
 	c := &command{listening: make(chan net.Addr, 1), done: make(chan struct{})}
 	environment := cli.Environment{Stdout: &c.stdout, Stderr: &c.stderr, Listening: func(addr net.Addr) { c.listening <- addr }, Getenv: func(name string) string {
@@ -65,7 +64,7 @@ func begin(ctx context.Context, line string, variables ...string) *command {
 	return c
 }
 
-// run runs a command line to its end; a server has none, and fails the test.
+// run runs a command line and waits for its end. It fails the test if the command starts a server.
 func run(t *testing.T, line string, variables ...string) *command {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -81,8 +80,8 @@ func run(t *testing.T, line string, variables ...string) *command {
 	return c
 }
 
-// checkFailed fails the test unless the command printed nothing but one line to stderr, which says
-// all of the parts, and gave the exit status.
+// checkFailed checks the exit status, that stdout is empty, and that stderr is one line with all
+// parts.
 func (c *command) checkFailed(t *testing.T, status int, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()
@@ -90,17 +89,17 @@ func (c *command) checkFailed(t *testing.T, status int, parts ...string) {
 		t.Errorf("exit %d, stdout %q, want %d and nothing", c.status, stdout, status)
 	}
 	if !strings.HasPrefix(stderr, "ordergraph: ") || strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") {
-		t.Errorf("stderr is no single sentence: %q", stderr)
+		t.Errorf("stderr is not a single line: %q", stderr)
 	}
 	for _, part := range parts {
 		if !strings.Contains(stderr, part) {
-			t.Errorf("stderr does not say %q: %q", part, stderr)
+			t.Errorf("stderr does not contain %q: %q", part, stderr)
 		}
 	}
 }
 
-// checkDone fails the test unless the command succeeded, with nothing on stderr and all of the
-// parts on stdout.
+// checkDone checks that the command succeeded with an empty stderr, and that stdout contains all
+// parts.
 func (c *command) checkDone(t *testing.T, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()
@@ -109,18 +108,18 @@ func (c *command) checkDone(t *testing.T, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(stdout, part) {
-			t.Errorf("stdout does not say %q: %q", part, stdout)
+			t.Errorf("stdout does not contain %q: %q", part, stdout)
 		}
 	}
 }
 
 func TestPatterns(t *testing.T) {
-	for line, mark := range map[string]string{"patterns": "%s ", "patterns -markdown": "| %s |", "patterns --markdown=true": "| %s |"} {
+	for line, format := range map[string]string{"patterns": "%s ", "patterns -markdown": "| %s |", "patterns --markdown=true": "| %s |"} {
 		c := run(t, line)
 		c.checkDone(t)
 		for _, p := range model.AccessPatterns() {
-			if n := strings.Count("\n"+c.stdout.String(), "\n"+fmt.Sprintf(mark, p.ID)); n != 1 {
-				t.Errorf("%s: %s stands on %d lines, want 1", line, p.ID, n)
+			if n := strings.Count("\n"+c.stdout.String(), "\n"+fmt.Sprintf(format, p.ID)); n != 1 {
+				t.Errorf("%s: %s is on %d lines, want 1", line, p.ID, n)
 			}
 		}
 		if line == "patterns" {
@@ -133,7 +132,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// Patterns are the model's, so they need no configuration.
+// The patterns command needs no configuration.
 func TestPatternsNeedNoConfiguration(t *testing.T) {
 	run(t, "patterns", "ORDERGRAPH_STORE=nonsense").checkDone(t, "AP31")
 }
@@ -152,8 +151,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// A command's help says what each of its flags means.
-func TestHelpOfACommand(t *testing.T) {
+// A command's help describes each of its flags.
+func TestCommandHelp(t *testing.T) {
 	for command, flags := range map[string][]string{
 		"serve": {"-addr"}, "table": nil, "seed": {"-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-segments", "-overwrite"}, "import": {"-overwrite", "-dry-run", "-skip-unreadable"},
 		"check": {"-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"},
@@ -163,35 +162,35 @@ func TestHelpOfACommand(t *testing.T) {
 			t.Run(line, func(t *testing.T) {
 				c := run(t, line)
 				c.checkDone(t, command)
-				var meant []string
+				var described []string
 				for line := range strings.Lines(c.stdout.String()) {
 					if words := strings.Fields(line); len(words) > 0 && strings.HasPrefix(line, "  -") {
 						if len(words) < 3 {
-							t.Errorf("nothing is said about %q", line)
+							t.Errorf("%q has no description", line)
 						}
-						meant = append(meant, words[0])
+						described = append(described, words[0])
 					}
 				}
-				slices.Sort(meant)
-				if slices.Sort(flags); !slices.Equal(meant, flags) {
-					t.Errorf("its flags are %v, want %v", meant, flags)
+				slices.Sort(described)
+				if slices.Sort(flags); !slices.Equal(described, flags) {
+					t.Errorf("its flags are %v, want %v", described, flags)
 				}
 			})
 		}
 	}
 }
 
-// Who asks for help gets it, whatever is wrong with the environment.
+// Help works with an invalid environment.
 func TestHelpNeedsNoConfiguration(t *testing.T) {
 	for _, line := range []string{"help", "-h", "serve -h"} {
 		run(t, line, "PORT=nonsense").checkDone(t, "PORT")
 	}
 }
 
-func TestWrongWords(t *testing.T) {
-	for line, says := range map[string]string{
-		"nonsense":              `no command "nonsense"`,
-		"Serve":                 `no command "Serve"`,
+func TestInvalidArguments(t *testing.T) {
+	for line, message := range map[string]string{
+		"nonsense":              `unknown command "nonsense"`,
+		"Serve":                 `unknown command "Serve"`,
 		"serve now":             `"now"`,
 		"-port 80":              "-port",
 		"serve -port 80":        "-port",
@@ -200,39 +199,39 @@ func TestWrongWords(t *testing.T) {
 		"patterns -json":        "-json",
 		"table":                 "create or describe",
 		"table drop":            "create or describe",
-		"table create now":      `takes no "now"`,
-		"seed a b":              `takes no "b"`,
+		"table create now":      `unexpected argument "now"`,
+		"seed a b":              `unexpected argument "b"`,
 		"seed -force":           "-force",
 		"export":                "name a file",
-		"export a b":            `takes no "b"`,
+		"export a b":            `unexpected argument "b"`,
 		"export -dry-run":       "-dry-run",
-		"export -segments 33 a": "give 1 to 32",
-		"export -segments -1 a": "give 1 to 32",
-		"export -segments 0 a":  "give 1 to 32",
-		"export -segments x a":  "give 1 to 32",
-		"export a -overwrite":   "flags stand before FILE",
-		"import - -dry-run":     "flags stand before FILE",
-		"help nonsense":         `no command "nonsense"`,
+		"export -segments 33 a": "use 1 to 32",
+		"export -segments -1 a": "use 1 to 32",
+		"export -segments 0 a":  "use 1 to 32",
+		"export -segments x a":  "use 1 to 32",
+		"export a -overwrite":   "put flags before FILE",
+		"import - -dry-run":     "put flags before FILE",
+		"help nonsense":         `unknown command "nonsense"`,
 		"import":                "name a file",
-		"import a b":            `takes no "b"`,
+		"import a b":            `unexpected argument "b"`,
 		"import -segments":      "-segments",
 
-		"documents":                           "say check",
-		"documents lint x":                    "say check",
-		"documents -json":                     "say check",
+		"documents":                           "expected check",
+		"documents lint x":                    "expected check",
+		"documents -json":                     "expected check",
 		"documents check":                     "name a manifest",
 		"documents check -json":               "name a manifest",
-		"documents check a b":                 `takes no "b"`,
-		"documents check a -json b":           `takes no "b"`,
+		"documents check a b":                 `unexpected argument "b"`,
+		"documents check a -json b":           `unexpected argument "b"`,
 		"documents check a -fast":             "-fast",
 		"documents check a -max-requests":     "-max-requests",
-		"documents check a -max-requests -1":  "numbers from 0",
+		"documents check a -max-requests -1":  "must be 0 or more",
 		"documents check a -max-requests 1.5": "-max-requests",
-		"documents check a -max-units -0.5":   "numbers from 0",
-		"documents check a -max-units NaN":    "numbers from 0",
-		"documents check a -shards 0":         "give 1 to 64",
-		"documents check a -shards 65":        "give 1 to 64",
-		"documents check a -shards x":         "give 1 to 64",
+		"documents check a -max-units -0.5":   "must be 0 or more",
+		"documents check a -max-units NaN":    "must be 0 or more",
+		"documents check a -shards 0":         "use 1 to 64",
+		"documents check a -shards 65":        "use 1 to 64",
+		"documents check a -shards x":         "use 1 to 64",
 
 		"token":                                  "CUSTOMER, STAFF, ADMIN or SERVICE",
 		"token -role ROOT":                       `"ROOT"`,
@@ -242,34 +241,34 @@ func TestWrongWords(t *testing.T) {
 		"token -role STAFF -ttl 24h1s":           "1s to 24h",
 		"token -role STAFF -ttl 0s":              "1s to 24h",
 		"token -role STAFF -ttl 5":               "-ttl",
-		"token -role STAFF now":                  `takes no "now"`,
+		"token -role STAFF now":                  `unexpected argument "now"`,
 		"token -secret x":                        "-secret",
 		"token key":                              "name a file",
-		"seed -orders 3":                         "-orders is for -generate",
-		"seed -seed 1 book.json":                 "-seed is for -generate",
-		"seed -generate book.json":               `takes no FILE: it makes up its order book, and "book.json"`,
+		"seed -orders 3":                         "-orders requires -generate",
+		"seed -seed 1 book.json":                 "-seed requires -generate",
+		"seed -generate book.json":               `accepts no FILE such as "book.json"`,
 		"seed -generate -items 4-2":              "-items is 4-2",
 		"seed -generate -items few":              "such as 3 or 1-5",
-		"seed -generate -statuses lost=1":        `"lost=1" is no status`,
-		"seed -generate -customers 0":            "-customers is 0: give 1 to",
+		"seed -generate -statuses lost=1":        `"lost=1" is not a status`,
+		"seed -generate -customers 0":            "-customers is 0: use 1 to",
 		"seed -generate -products 2":             "-products is 2",
 		"seed -generate -orders 10 -from 11":     "-from is 11",
-		"token key a b":                          `takes no "b"`,
-		"token key -role STAFF /nowhere/dev-key": "takes no flags",
-		"token key /nowhere/dev-key -ttl 1h":     "takes no flags",
+		"token key a b":                          `unexpected argument "b"`,
+		"token key -role STAFF /nowhere/dev-key": "accepts no flags",
+		"token key /nowhere/dev-key -ttl 1h":     "accepts no flags",
 	} {
-		t.Run(line, func(t *testing.T) { run(t, line).checkFailed(t, 2, says, "ordergraph help") })
+		t.Run(line, func(t *testing.T) { run(t, line).checkFailed(t, 2, message, "ordergraph help") })
 	}
 }
 
-// A wrong setting is a failure, not a wrong use, and is told before anything is opened.
-func TestWrongSetting(t *testing.T) {
+// An invalid setting is a failure, not a usage error, and is reported before a store is opened.
+func TestInvalidSetting(t *testing.T) {
 	for _, line := range []string{"serve", "table create", "table describe", "seed", "export x", "import x"} {
 		run(t, line, "ORDERGRAPH_STORE=mysql").checkFailed(t, 1, "ORDERGRAPH_STORE", `"mysql"`, "embedded or dynamodb")
 	}
 }
 
-// What is in memory is gone when the command ends, so there is nothing to create, describe or seed.
+// Commands for tables fail with the embedded store, whose data does not outlive a command.
 func TestCommandsThatNeedDynamoDB(t *testing.T) {
 	for _, line := range []string{"table create", "table describe", "seed", "export x", "import x"} {
 		command, _, _ := strings.Cut(line, " x")
@@ -277,6 +276,6 @@ func TestCommandsThatNeedDynamoDB(t *testing.T) {
 	}
 }
 
-func TestSeedOfAFileThatIsNotThere(t *testing.T) {
+func TestSeedMissingFile(t *testing.T) {
 	run(t, "seed /nowhere/book.json").checkFailed(t, 1, "/nowhere/book.json", "no such file")
 }

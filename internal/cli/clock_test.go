@@ -15,7 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
-// lateBy makes the machine's clock look late: the Date of DynamoDB Local's responses is ahead.
+// lateBy simulates a clock that is late by d: it moves the Date of DynamoDB Local's responses
+// ahead.
 func lateBy(t *testing.T, d time.Duration) {
 	t.Helper()
 	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
@@ -32,8 +33,8 @@ func lateBy(t *testing.T, d time.Duration) {
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", server.URL)
 }
 
-// Commands that write refuse to where the machine's clock is wrong. The others work.
-func TestAWrongClock(t *testing.T) {
+// Commands that write fail if the machine's clock is wrong. Other commands work.
+func TestWrongClock(t *testing.T) {
 	db, table, variables := seeded(t)
 	damageSample(t, db, table)
 	before, out := contents(t, db, table), file(t, `{"Item":{"pk":{"S":"NOTE#1"},"sk":{"S":"NOTE"}}}`+"\n")
@@ -44,8 +45,8 @@ func TestAWrongClock(t *testing.T) {
 	}
 	for line, status := range map[string]int{"seed": 1, "seed -generate -orders 1 -customers 1 -products 9": 1, "import -overwrite " + out: 1, "check -repair": 3} {
 		c := run(t, line, variables...)
-		if says := c.stderr.String(); c.status != status || !strings.Contains(says, "the clock of this machine is 1h0m0s behind DynamoDB's") || !strings.Contains(says, "set the clock") {
-			t.Errorf("%s: exit %d, stderr %q", line, c.status, says)
+		if message := c.stderr.String(); c.status != status || !strings.Contains(message, "the clock of this machine is 1h0m0s behind DynamoDB's") || !strings.Contains(message, "set the clock") {
+			t.Errorf("%s: exit %d, stderr %q", line, c.status, message)
 		}
 	}
 	if !reflect.DeepEqual(before, contents(t, db, table)) {
@@ -61,6 +62,6 @@ func TestAWrongClock(t *testing.T) {
 	stop()
 	<-c.done
 	if log := c.stderr.String(); strings.Count(log, "nothing is written, as the server's clock and DynamoDB's differ") != 1 {
-		t.Errorf("the log does not tell it once: %s", log)
+		t.Errorf("the log does not contain the warning once: %s", log)
 	}
 }

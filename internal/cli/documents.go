@@ -22,7 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/manifest"
 )
 
-// readManifest reads a manifest of trusted documents from a file; - is in.
+// readManifest reads a manifest of trusted documents from a file, or from in if the name is -.
 func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	if name != "-" {
 		f, err := os.Open(name)
@@ -39,8 +39,8 @@ func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	return documents, nil
 }
 
-// trust reads the trusted documents that a server is configured to have into opts. The function
-// that it returns tells, when the server is made, whether any of them can be executed.
+// trust reads the configured manifest of trusted documents into opts. Call the returned function
+// after the server is created: it returns an error if no document can be executed.
 func trust(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
 	if cfg.Documents == "" {
 		return func() error { return nil }, nil
@@ -49,24 +49,24 @@ func trust(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() err
 	if err != nil {
 		return nil, fmt.Errorf("ORDERGRAPH_DOCUMENTS: %w", err)
 	}
-	unfit := 0
+	invalid := 0
 	var first error
 	opts.Documents, opts.TrustedOnly = documents, cfg.TrustedOnly
 	opts.Unfit = func(d document.Trusted, err document.Error) {
-		if unfit++; unfit == 1 {
+		if invalid++; invalid == 1 {
 			first = fmt.Errorf("%s: %w", documentName(d.ID, d.Name), err)
 		}
 		log.Error("a trusted document cannot be executed", "file", cfg.Documents, "name", d.Name, "id", d.ID, "error", err.Error())
 	}
 	return func() error {
-		if unfit < len(documents) {
+		if invalid < len(documents) {
 			return nil
 		}
-		return fmt.Errorf("ORDERGRAPH_DOCUMENTS: %s: none of the %s fits this server's schema and limits; the first is %w", cfg.Documents, counted(len(documents), "document"), first)
+		return fmt.Errorf("ORDERGRAPH_DOCUMENTS: %s: none of the %s matches this server's schema and limits; the first error is %w", cfg.Documents, counted(len(documents), "document"), first)
 	}, nil
 }
 
-// documentName is how people know a document.
+// documentName returns the name and the ID of a document for messages.
 func documentName(id, name string) string {
 	if name == "" {
 		return id
@@ -74,32 +74,33 @@ func documentName(id, name string) string {
 	return name + " (" + id + ")"
 }
 
-func counted(n int, what string) string {
+func counted(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// budget is what each operation may ask of DynamoDB at most.
+// budget is the maximum bound of each operation.
 type budget struct {
 	requests int
 	units    float64
 }
 
-// exceeded says by how much a bound is over the budget, nothing where it is not.
-func (b budget) exceeded(of bound.Bound) []string {
-	var over []string
-	if of.Requests > b.requests {
-		over = append(over, fmt.Sprintf("%s, %d more than %d", counted(of.Requests, "request"), of.Requests-b.requests, b.requests))
+// exceeded describes by how much a bound exceeds the budget. It returns nil if the bound is within
+// the budget.
+func (b budget) exceeded(actual bound.Bound) []string {
+	var problems []string
+	if actual.Requests > b.requests {
+		problems = append(problems, fmt.Sprintf("%s, %d more than %d", counted(actual.Requests, "request"), actual.Requests-b.requests, b.requests))
 	}
-	if of.ReadUnits > b.units {
-		over = append(over, fmt.Sprintf("%s read units, %s more than %s", units(of.ReadUnits), units(of.ReadUnits-b.units), units(b.units)))
+	if actual.ReadUnits > b.units {
+		problems = append(problems, fmt.Sprintf("%s read units, %s more than %s", units(actual.ReadUnits), units(actual.ReadUnits-b.units), units(b.units)))
 	}
-	return over
+	return problems
 }
 
-// units writes read units, of which halves are the smallest.
+// units formats read units, which are multiples of a half.
 func units(n float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") }
 
 func documents(_ context.Context, args []string, env Environment) error {
@@ -107,25 +108,25 @@ func documents(_ context.Context, args []string, env Environment) error {
 	allowed := budget{}
 	var words []string
 	err := flagsAnywhere("documents", args, 2, func(set *flag.FlagSet) {
-		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "how many requests to DynamoDB each operation may make at most; without it, any number")
-		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "how many read units each operation may use at most; without it, any number")
-		set.Func("shards", "over how many partition keys the table spreads each busy list; without it, ORDERGRAPH_SHARDS", func(text string) (err error) {
+		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "maximum DynamoDB requests per operation (default: no limit)")
+		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "maximum read units per operation (default: no limit)")
+		set.Func("shards", "number of partition keys per busy list (default: ORDERGRAPH_SHARDS)", func(text string) (err error) {
 			if shards, err = strconv.Atoi(text); err != nil || shards < 1 || shards > model.MaxShards {
-				return fmt.Errorf("give 1 to %d", model.MaxShards)
+				return fmt.Errorf("use 1 to %d", model.MaxShards)
 			}
 			return nil
 		})
-		set.BoolVar(&asJSON, "json", false, "write a line of JSON for each operation, and one for the summary")
+		set.BoolVar(&asJSON, "json", false, "write one JSON line per operation, and one for the summary")
 	}, &words)
 	switch {
 	case err != nil:
 		return err
 	case len(words) == 0 || words[0] != "check":
-		return usageError{"documents: say check"}
+		return usageError{"documents: expected check"}
 	case len(words) == 1:
 		return usageError{"documents check: name a manifest, or - for standard input"}
-	case allowed.requests < 0 || !(allowed.units >= 0): // not a number is neither
-		return usageError{"documents check: -max-requests and -max-units are numbers from 0"}
+	case allowed.requests < 0 || !(allowed.units >= 0): // NaN compares as false
+		return usageError{"documents check: -max-requests and -max-units must be 0 or more"}
 	}
 	cfg, err := config.Read(env.Getenv)
 	if err != nil {
@@ -145,17 +146,17 @@ func documents(_ context.Context, args []string, env Environment) error {
 	fine := write(stdout, operations, allowed)
 	switch {
 	case stdout.err != nil:
-		return fmt.Errorf("write what was found: %w", stdout.err)
+		return fmt.Errorf("write the results: %w", stdout.err)
 	case !fine:
 		return &statusError{exitFailed, nil}
 	}
 	return nil
 }
 
-// subscriptionType is the type of operations whose bound is that of each event.
+// subscriptionType is the operation type whose bound applies to each event.
 const subscriptionType = "subscription"
 
-// sortByBound puts those that cannot be executed first, then those that ask for most.
+// sortByBound sorts invalid operations first, then by descending bound.
 func sortByBound(operations []graph.CheckedOperation) {
 	slices.SortStableFunc(operations, func(a, b graph.CheckedOperation) int {
 		return cmp.Or(
@@ -167,10 +168,10 @@ func sortByBound(operations []graph.CheckedOperation) {
 	})
 }
 
-// writeDocuments tells people: what is wrong, the bounds as a table, and what is over the budget,
-// with where that comes from. It returns whether all is fine.
+// writeDocuments writes text: the errors, a table of the bounds, and the operations over the budget
+// with their access patterns. It reports whether all operations are valid and within the budget.
 func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
-	invalid, over := 0, 0
+	invalid, overBudget := 0, 0
 	for _, o := range operations {
 		for _, err := range o.Errors {
 			fmt.Fprintf(w, "invalid  %s: %s\n", documentName(o.ID, o.Name), err.Error())
@@ -180,26 +181,26 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 	if invalid > 0 && invalid < len(operations) {
 		fmt.Fprintln(w)
 	}
-	subscribing := false
+	hasSubscription := false
 	for i, o := range operations[invalid:] {
 		if i == 0 {
 			fmt.Fprint(w, "requests  round trips  read units  operation\n")
 		}
 		each := ""
 		if o.Type == subscriptionType {
-			each, subscribing = ", for each event", true
+			each, hasSubscription = ", for each event", true
 		}
 		fmt.Fprintf(w, "%8d  %11d  %10s  %s %s%s\n", o.Bound.Requests, o.Bound.RoundTrips, units(o.Bound.ReadUnits), o.Type, documentName(o.ID, o.Name), each)
 	}
-	if subscribing {
-		fmt.Fprint(w, "\nWhat subscribing itself reads is not in these numbers: with after, it is all that has happened since.\n")
+	if hasSubscription {
+		fmt.Fprint(w, "\nA subscription also reads when it starts: with the argument after, it reads all later events.\n")
 	}
 	for _, o := range operations[invalid:] {
 		exceeded := allowed.exceeded(o.Bound)
 		if len(exceeded) == 0 {
 			continue
 		}
-		if over++; over == 1 {
+		if overBudget++; overBudget == 1 {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "over the budget  %s: %s\n", documentName(o.ID, o.Name), strings.Join(exceeded, "; "))
@@ -207,27 +208,27 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 			fmt.Fprintf(w, "    %s  %s, %s read units\n", p.AccessPattern, counted(p.Requests, "request"), units(p.ReadUnits))
 		}
 	}
-	fmt.Fprintf(w, "\n%s: %s\n", counted(len(operations), "operation"), outcome(invalid, over))
-	return invalid+over == 0
+	fmt.Fprintf(w, "\n%s: %s\n", counted(len(operations), "operation"), outcome(invalid, overBudget))
+	return invalid+overBudget == 0
 }
 
-// outcome is the last line: what is wrong, and what to do.
-func outcome(invalid, over int) string {
-	var wrong []string
+// outcome returns the last line: the problems and what to do.
+func outcome(invalid, overBudget int) string {
+	var problems []string
 	if invalid > 0 {
-		wrong = append(wrong, fmt.Sprintf("%d invalid, which the server would not execute", invalid))
+		problems = append(problems, fmt.Sprintf("%d invalid, which the server would reject", invalid))
 	}
-	if over > 0 {
-		wrong = append(wrong, fmt.Sprintf("%d over the budget: ask for smaller pages or for fewer lists inside lists, or allow more", over))
+	if overBudget > 0 {
+		problems = append(problems, fmt.Sprintf("%d over the budget: request smaller pages or fewer nested lists, or raise the budget", overBudget))
 	}
-	if len(wrong) == 0 {
+	if len(problems) == 0 {
 		return "fine"
 	}
-	return strings.Join(wrong, "; ")
+	return strings.Join(problems, "; ")
 }
 
-// writeDocumentsAsJSON tells programs: a line for each operation, and one for the summary. It
-// returns whether all is fine.
+// writeDocumentsAsJSON writes one JSON line per operation, and one for the summary. It reports
+// whether all operations are valid and within the budget.
 func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allowed budget) bool {
 	type boundPer struct {
 		Per string `json:"per,omitempty"`

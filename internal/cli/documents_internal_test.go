@@ -10,9 +10,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// Those that ask for most stand first, numbers under one another; what is over the budget is named
-// with by how much, and where it comes from.
-func TestDocumentsAreWrittenForPeople(t *testing.T) {
+// The most expensive operations come first, with aligned numbers. An operation over the budget is
+// listed with the excess and its access patterns.
+func TestWriteDocuments(t *testing.T) {
 	operations := []graph.CheckedOperation{
 		{ID: "a", Name: "Small", Type: "query", Bound: bound.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 0.5}},
 		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 112, RoundTrips: 3, ReadUnits: 1520.5, Patterns: []bound.Pattern{
@@ -29,7 +29,7 @@ func TestDocumentsAreWrittenForPeople(t *testing.T) {
 `
 	for _, c := range []struct {
 		allowed budget
-		said    string
+		want    string
 	}{
 		{budget{math.MaxInt, math.Inf(1)}, bounds + "\n3 operations: fine\n"},
 		{budget{112, 1520.5}, bounds + "\n3 operations: fine\n"},
@@ -38,7 +38,7 @@ over the budget  Large (b): 112 requests, 12 more than 100; 1520.5 read units, 5
     AP1  1 request, 20.5 read units
     AP10  111 requests, 1500 read units
 
-3 operations: 1 over the budget: ask for smaller pages or for fewer lists inside lists, or allow more
+3 operations: 1 over the budget: request smaller pages or fewer nested lists, or raise the budget
 `},
 		{budget{0, 20}, bounds + `
 over the budget  Large (b): 112 requests, 112 more than 0; 1520.5 read units, 1500.5 more than 20
@@ -47,23 +47,23 @@ over the budget  Large (b): 112 requests, 112 more than 0; 1520.5 read units, 15
 over the budget  c: 1 request, 1 more than 0
 over the budget  Small (a): 1 request, 1 more than 0
 
-3 operations: 3 over the budget: ask for smaller pages or for fewer lists inside lists, or allow more
+3 operations: 3 over the budget: request smaller pages or fewer nested lists, or raise the budget
 `},
 	} {
 		var out strings.Builder
 		fine := writeDocuments(&out, operations[1:], c.allowed)
-		if out.String() != c.said || fine != strings.Contains(c.said, "fine") {
-			t.Errorf("%+v: fine %v, said\n%s\nwant\n%s", c.allowed, fine, out.String(), c.said)
+		if out.String() != c.want || fine != strings.Contains(c.want, "fine") {
+			t.Errorf("%+v: fine %v, output\n%s\nwant\n%s", c.allowed, fine, out.String(), c.want)
 		}
 	}
 	var out strings.Builder
 	if fine := writeDocuments(&out, operations, budget{112, 1000}); fine || !strings.HasPrefix(out.String(), "invalid  Wrong (d): 2:5: one\ninvalid  Wrong (d): as a whole\n\nrequests") ||
-		!strings.HasSuffix(out.String(), "\n4 operations: 1 invalid, which the server would not execute; 1 over the budget: ask for smaller pages or for fewer lists inside lists, or allow more\n") {
-		t.Errorf("fine %v, said\n%s", fine, out.String())
+		!strings.HasSuffix(out.String(), "\n4 operations: 1 invalid, which the server would reject; 1 over the budget: request smaller pages or fewer nested lists, or raise the budget\n") {
+		t.Errorf("fine %v, output\n%s", fine, out.String())
 	}
 }
 
-func TestDocumentsAreWrittenForPrograms(t *testing.T) {
+func TestWriteDocumentsAsJSON(t *testing.T) {
 	var out strings.Builder
 	fine := writeDocumentsAsJSON(&out, []graph.CheckedOperation{
 		{ID: "b", Name: "Large", Type: "query", Bound: bound.Bound{Requests: 2, RoundTrips: 1, ReadUnits: 1.5, Patterns: []bound.Pattern{{AccessPattern: "AP1", Requests: 2, ReadUnits: 1.5}}}},
@@ -72,26 +72,26 @@ func TestDocumentsAreWrittenForPrograms(t *testing.T) {
 {"summary":{"fine":false,"operations":1,"invalid":0,"overBudget":1}}
 `
 	if fine || out.String() != want {
-		t.Errorf("fine %v, said\n%s\nwant\n%s", fine, out.String(), want)
+		t.Errorf("fine %v, output\n%s\nwant\n%s", fine, out.String(), want)
 	}
 }
 
-// What a subscription costs is told for each event, and that subscribing comes on top.
-func TestSubscriptionsAreWrittenForEachEvent(t *testing.T) {
+// The bound of a subscription is per event. A note describes the additional reads at its start.
+func TestWriteSubscriptions(t *testing.T) {
 	operations := []graph.CheckedOperation{{ID: "a", Name: "Follow", Type: "subscription", Bound: bound.Bound{Requests: 1, RoundTrips: 1, ReadUnits: 3}}}
-	const people = `requests  round trips  read units  operation
+	const text = `requests  round trips  read units  operation
        1            1           3  subscription Follow (a), for each event
 
-What subscribing itself reads is not in these numbers: with after, it is all that has happened since.
+A subscription also reads when it starts: with the argument after, it reads all later events.
 
 1 operation: fine
 `
 	var out strings.Builder
-	if fine := writeDocuments(&out, operations, budget{1, 3}); !fine || out.String() != people {
-		t.Errorf("fine %v, said\n%s", fine, out.String())
+	if fine := writeDocuments(&out, operations, budget{1, 3}); !fine || out.String() != text {
+		t.Errorf("fine %v, output\n%s", fine, out.String())
 	}
 	out.Reset()
 	if writeDocumentsAsJSON(&out, operations, budget{1, 3}); !strings.Contains(out.String(), `"bound":{"per":"event","requests":1,`) {
-		t.Errorf("said\n%s", out.String())
+		t.Errorf("output\n%s", out.String())
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// file writes a file for one test, and returns its name.
+// file writes a temporary file and returns its name.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "manifest.json")
@@ -29,8 +29,7 @@ const (
 	fineManifest = `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [
 		{"id": "orders", "name": "Orders", "type": "query", "body": "query Orders { orders(first: 10) { nodes { id customer { name } } } }"},
 		{"id": "alice", "name": "Alice", "type": "query", "body": "query Alice { customer(id: \"cust_01\") { name } }"}]}`
-	// A document that does not fit the schema, beside one that does, as Relay's compiler writes
-	// them.
+	// A valid and an invalid document, in the format of Relay's compiler.
 	halfManifest = `{"a1": "query Alice {\n  customer(id: \"cust_01\") { name }\n}", "b2": "query Wrong {\n  customer(id: 1) { nonsense }\n}"}`
 	noneManifest = `{"b2": "query Wrong {\n  nonsense\n}", "c3": "{"}`
 )
@@ -40,49 +39,49 @@ func TestDocumentsCheck(t *testing.T) {
 	for _, line := range []string{"documents check " + name, "documents check " + name + " --shards 4 -max-requests 100000", "documents -max-units=1e9 check --max-requests 100000 " + name} {
 		run(t, line).checkDone(t, "requests  round trips  read units  operation\n", "query Orders (orders)\n", "query Alice (alice)\n", "\n2 operations: fine\n")
 	}
-	// It needs neither a table nor a store that works.
+	// The command needs no table.
 	run(t, "documents check "+name, "ORDERGRAPH_STORE=dynamodb", "AWS_REGION=").checkDone(t, "fine")
 	run(t, "documents check "+name, "ORDERGRAPH_SHARDS=0").checkFailed(t, 1, "ORDERGRAPH_SHARDS")
 }
 
-func TestDocumentsCheckFindsWhatDoesNotFit(t *testing.T) {
+func TestDocumentsCheckInvalidDocuments(t *testing.T) {
 	c := run(t, "documents check "+file(t, halfManifest))
 	if c.status != 1 || c.stderr.String() != "" {
 		t.Errorf("exit %d, stderr %q", c.status, c.stderr.String())
 	}
-	for _, part := range []string{"invalid  Wrong (b2): 2:21: Cannot query field \"nonsense\" on type \"Customer\"", "query Alice (a1)\n", "\n2 operations: 1 invalid, which the server would not execute\n"} {
+	for _, part := range []string{"invalid  Wrong (b2): 2:21: Cannot query field \"nonsense\" on type \"Customer\"", "query Alice (a1)\n", "\n2 operations: 1 invalid, which the server would reject\n"} {
 		if !strings.Contains(c.stdout.String(), part) {
-			t.Errorf("stdout does not say %q:\n%s", part, c.stdout.String())
+			t.Errorf("stdout does not contain %q:\n%s", part, c.stdout.String())
 		}
 	}
 	if c := run(t, "documents check "+file(t, noneManifest)); c.status != 1 || strings.Contains(c.stdout.String(), "round trips") || !strings.Contains(c.stdout.String(), "invalid  c3: 1:2: ") {
 		t.Errorf("exit %d:\n%s", c.status, c.stdout.String())
 	}
-	// The limits are the server's.
+	// The server's limits apply.
 	c = run(t, "documents check "+file(t, fineManifest), "ORDERGRAPH_MAX_TOKENS=5")
 	if c.status != 1 || strings.Count(c.stdout.String(), "invalid  ") != 2 {
 		t.Errorf("exit %d:\n%s", c.status, c.stdout.String())
 	}
 }
 
-func TestDocumentsCheckOfStandardInput(t *testing.T) {
-	var out, side strings.Builder
+func TestDocumentsCheckStandardInput(t *testing.T) {
+	var out, stderr strings.Builder
 	for _, line := range []string{"documents check -", "documents check - -json", "documents check -json -"} {
 		out.Reset()
-		status := cli.Run(t.Context(), strings.Fields(line), cli.Environment{Stdin: strings.NewReader(fineManifest), Stdout: &out, Stderr: &side, Getenv: func(string) string { return "" }})
-		if status != 0 || side.String() != "" || !strings.Contains(out.String(), "fine") {
-			t.Errorf("%s: exit %d, %q, %q", line, status, side.String(), out.String())
+		status := cli.Run(t.Context(), strings.Fields(line), cli.Environment{Stdin: strings.NewReader(fineManifest), Stdout: &out, Stderr: &stderr, Getenv: func(string) string { return "" }})
+		if status != 0 || stderr.String() != "" || !strings.Contains(out.String(), "fine") {
+			t.Errorf("%s: exit %d, %q, %q", line, status, stderr.String(), out.String())
 		}
 	}
 }
 
-func TestDocumentsCheckOfNoManifest(t *testing.T) {
+func TestDocumentsCheckInvalidManifest(t *testing.T) {
 	run(t, "documents check /nowhere/manifest.json").checkFailed(t, 1, "/nowhere/manifest.json", "no such file")
 	name := file(t, `{"a": 1}`)
-	run(t, "documents check "+name).checkFailed(t, 1, name, "no manifest", "@apollo/generate-persisted-query-manifest")
+	run(t, "documents check "+name).checkFailed(t, 1, name, "not a manifest", "@apollo/generate-persisted-query-manifest")
 }
 
-// checkedLine is a line of documents check -json.
+// checkedLine is a line of `documents check -json`.
 type checkedLine struct {
 	ID, Name, Type string
 	Bound          *struct {
@@ -118,7 +117,7 @@ func (c *command) checked(t *testing.T) []checkedLine {
 	return lines
 }
 
-func TestDocumentsCheckAsJSON(t *testing.T) {
+func TestDocumentsCheckJSON(t *testing.T) {
 	c := run(t, "documents check -json "+file(t, halfManifest))
 	lines := c.checked(t)
 	if c.status != 1 || len(lines) != 3 {
@@ -136,8 +135,8 @@ func TestDocumentsCheckAsJSON(t *testing.T) {
 	}
 }
 
-// A budget of exactly the bound is kept, and one below it is not.
-func TestDocumentsCheckOfABudget(t *testing.T) {
+// An operation may use exactly the budget.
+func TestDocumentsCheckBudget(t *testing.T) {
 	name := file(t, fineManifest)
 	worst := run(t, "documents check -json "+name).checked(t)[0]
 	exact := fmt.Sprintf("documents check %s -max-requests %d -max-units %g", name, worst.Bound.Requests, worst.Bound.ReadUnits)
@@ -172,20 +171,20 @@ func TestServeTrustedDocuments(t *testing.T) {
 			t.Errorf("%s: %s", refused, answer)
 		}
 	}
-	if out := c.stdout.String(); !strings.Contains(out, "only those of "+name) || strings.Contains(out, "curl") {
+	if out := c.stdout.String(); !strings.Contains(out, "only trusted documents from "+name) || strings.Contains(out, "curl") {
 		t.Errorf("stdout is %s", out)
 	}
 }
 
-// What does not fit is told in the log, and the server starts with the rest.
-func TestServeLogsTrustedDocumentsThatDoNotFit(t *testing.T) {
+// An invalid document is logged, and the server starts with the others.
+func TestServeLogsInvalidTrustedDocuments(t *testing.T) {
 	name := file(t, halfManifest)
 	ctx, stop := context.WithCancel(t.Context())
 	c := begin(ctx, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS="+name)
 	addr := <-c.listening
 	_, answer := read(t)(http.Post("http://"+addr.String()+server.PathGraphQL, "application/json", strings.NewReader(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"b2"}}}`)))
 	if !strings.Contains(answer, "Cannot query field") {
-		t.Errorf("the answer is %s", answer)
+		t.Errorf("the response is %s", answer)
 	}
 	stop()
 	<-c.done
@@ -195,8 +194,7 @@ func TestServeLogsTrustedDocumentsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A server without a document that it could execute does not start, nor one whose manifest cannot
-// be read.
+// The server does not start if its manifest is unreadable or has no valid document.
 func TestServeWithoutTrustedDocuments(t *testing.T) {
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS=/nowhere/manifest.json").checkFailed(t, 1, "ORDERGRAPH_DOCUMENTS", "/nowhere/manifest.json", "no such file")
 	name := file(t, "{}")
@@ -205,7 +203,7 @@ func TestServeWithoutTrustedDocuments(t *testing.T) {
 	name = file(t, noneManifest)
 	c := run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS="+name)
 	lines := strings.Split(strings.TrimSpace(c.stderr.String()), "\n")
-	if last := lines[len(lines)-1]; c.status != 1 || c.stdout.String() != "" || len(lines) != 3 || !strings.Contains(last, "none of the 2 documents fits") || !strings.Contains(last, "Wrong (b2): 2:3: Cannot query") {
+	if last := lines[len(lines)-1]; c.status != 1 || c.stdout.String() != "" || len(lines) != 3 || !strings.Contains(last, "none of the 2 documents matches") || !strings.Contains(last, "Wrong (b2): 2:3: Cannot query") {
 		t.Errorf("exit %d, stderr %q", c.status, c.stderr.String())
 	}
 }

@@ -27,8 +27,7 @@ const (
 	openToAll   = "ORDERGRAPH_AUTH=none"
 )
 
-// awsEnvironment gives this process the AWS settings that are named, NAME=value, and none that the
-// machine has.
+// awsEnvironment sets the given AWS variables, NAME=value, and clears the other AWS variables.
 func awsEnvironment(t *testing.T, settings ...string) {
 	t.Helper()
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
@@ -43,14 +42,14 @@ func awsEnvironment(t *testing.T, settings ...string) {
 	}
 }
 
-// atEndpoint is an AWS environment with credentials in which DynamoDB answers at a URL.
+// atEndpoint sets AWS credentials and the endpoint of DynamoDB.
 func atEndpoint(t *testing.T, url string) {
 	t.Helper()
 	awsEnvironment(t, append(dynamolocal.Environment(), "AWS_ENDPOINT_URL_DYNAMODB="+url)...)
 }
 
-// local is DynamoDB Local with a table's name that no other test uses; variables are the
-// environment of commands on it.
+// local returns a client of DynamoDB Local, a table name for this test, and the variables of
+// commands on that table.
 func local(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
 	t.Helper()
 	instance := dynamolocal.Shared(t)
@@ -60,13 +59,13 @@ func local(t *testing.T) (db *dynamodb.Client, table string, variables []string)
 	return db, table, []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table}
 }
 
-// deleteTable deletes a table, which not every test makes.
+// deleteTable deletes a table, if the test has created it.
 func deleteTable(t *testing.T, db *dynamodb.Client, table string) {
 	t.Helper()
 	_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
 }
 
-// contents are all records of a table by their keys.
+// contents returns all records of a table by their keys.
 func contents(t *testing.T, db *dynamodb.Client, table string) map[string]map[string]types.AttributeValue {
 	t.Helper()
 	records := map[string]map[string]types.AttributeValue{}
@@ -83,8 +82,8 @@ func contents(t *testing.T, db *dynamodb.Client, table string) map[string]map[st
 	return records
 }
 
-// The way of a stranger with an empty DynamoDB, from the first error to the first answer.
-func TestFromNoTableToTheFirstAnswer(t *testing.T) {
+// The steps of a new user, from the first error to the first query.
+func TestFirstSteps(t *testing.T) {
 	db, table, variables := local(t)
 	for _, line := range []string{"-addr 127.0.0.1:0", "table describe", "seed"} {
 		run(t, line, variables...).checkFailed(t, 1, "table", "does not exist", "ordergraph table create", "ORDERGRAPH_TABLE")
@@ -92,8 +91,8 @@ func TestFromNoTableToTheFirstAnswer(t *testing.T) {
 	run(t, "table create", variables...).checkDone(t, table, "ordergraph seed")
 	run(t, "table describe", variables...).checkDone(t, table, "ACTIVE", "fits     yes")
 
-	book, n := storetest.SampleBook(t)
-	run(t, "seed", variables...).checkDone(t, fmt.Sprintf("%d orders, %d customers", len(book.Orders), len(book.Customers)), table, fmt.Sprint(n, " records"))
+	dataset, n := storetest.SampleBook(t)
+	run(t, "seed", variables...).checkDone(t, fmt.Sprintf("%d orders, %d customers", len(dataset.Orders), len(dataset.Customers)), table, fmt.Sprint(n, " records"))
 	once := contents(t, db, table)
 	if len(once) != n {
 		t.Errorf("the table has %d records, want %d", len(once), n)
@@ -106,14 +105,14 @@ func TestFromNoTableToTheFirstAnswer(t *testing.T) {
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	askFirstQuery(t, url)
 	if stdout := c.stdout.String(); !strings.Contains(stdout, "DynamoDB table "+table) || strings.Contains(stdout, "in memory") {
-		t.Errorf("stdout does not say where the data is: %s", stdout)
+		t.Errorf("stdout does not name the store: %s", stdout)
 	}
 	if status, body := get(t, url+"/readyz"); status != http.StatusOK {
 		t.Errorf("readyz: status %d, body %s", status, body)
 	}
 }
 
-func TestANewTableCountsItsOrders(t *testing.T) {
+func TestNewTableCountsOrders(t *testing.T) {
 	_, _, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
@@ -125,12 +124,12 @@ func TestANewTableCountsItsOrders(t *testing.T) {
 func TestCreateTableTwice(t *testing.T) {
 	_, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t, table, "ready")
-	run(t, "table create", variables...).checkDone(t, table, "already exists", "fits")
+	run(t, "table create", variables...).checkDone(t, table, "already exists", "matches")
 }
 
-// A table of before there were subscriptions has no stream: it is served, the log tells, and
-// creating it again turns the stream on.
-func TestATableWithoutAStream(t *testing.T) {
+// A table without a stream is served, the log reports the missing stream, and `table create`
+// enables it.
+func TestTableWithoutStream(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t, "ready")
 	run(t, "table describe", variables...).checkDone(t, "stream   on")
@@ -152,7 +151,7 @@ func TestATableWithoutAStream(t *testing.T) {
 	stop()
 	<-c.done
 	if log := c.stderr.String(); !strings.Contains(log, "subscriptions are not served") || !strings.Contains(log, "ordergraph table create") {
-		t.Errorf("the log does not tell what to do: %s", log)
+		t.Errorf("the log does not name the command: %s", log)
 	}
 	set(true, types.StreamViewTypeKeysOnly)
 	run(t, "table describe", variables...).checkDone(t, "stream   off", "KEYS_ONLY")
@@ -162,36 +161,36 @@ func TestATableWithoutAStream(t *testing.T) {
 	run(t, "table describe", variables...).checkDone(t, "stream   on")
 }
 
-// Streams are read where the tables are, unless they have an endpoint of their own.
-func TestAnEndpointOfStreamsThatIsNone(t *testing.T) {
+// Streams are read from the endpoint of the tables, unless they have their own.
+func TestInvalidStreamEndpoint(t *testing.T) {
 	atEndpoint(t, "http://127.0.0.1:1")
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "nowhere")
 	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "nowhere", "http://")
 }
 
-func TestTablesThatDoNotFit(t *testing.T) {
+func TestMismatchedTables(t *testing.T) {
 	key := func(pk, sk string) []types.KeySchemaElement {
 		return []types.KeySchemaElement{{AttributeName: &pk, KeyType: types.KeyTypeHash}, {AttributeName: &sk, KeyType: types.KeyTypeRange}}
 	}
 	index := func(name string, schema []types.KeySchemaElement, projection types.ProjectionType) []types.GlobalSecondaryIndex {
 		return []types.GlobalSecondaryIndex{{IndexName: &name, KeySchema: schema, Projection: &types.Projection{ProjectionType: projection}}}
 	}
-	fitting := index("GSI1", key("gsi1pk", "gsi1sk"), types.ProjectionTypeAll)
+	matching := index("GSI1", key("gsi1pk", "gsi1sk"), types.ProjectionTypeAll)
 	for _, c := range []struct {
 		name string
 		key  []types.KeySchemaElement
 		gsi  []types.GlobalSecondaryIndex
-		// numbers are key attributes that are numbers; the others are strings.
+		// numbers are the key attributes of type N. The others have type S.
 		numbers string
-		says    []string
+		problem []string
 	}{
-		{"other.keys", key("id", "range"), fitting, "", []string{"pk (HASH), sk (RANGE)", "id (HASH), range (RANGE)"}},
-		{"no.sort.key", key("pk", "sk")[:1], fitting, "", []string{"pk (HASH), sk (RANGE)", "has pk (HASH)"}},
+		{"other.keys", key("id", "range"), matching, "", []string{"pk (HASH), sk (RANGE)", "id (HASH), range (RANGE)"}},
+		{"no.sort.key", key("pk", "sk")[:1], matching, "", []string{"pk (HASH), sk (RANGE)", "has pk (HASH)"}},
 		{"no.index", key("pk", "sk"), nil, "", []string{"index GSI1", "no such index"}},
 		{"index.of.another.name", key("pk", "sk"), index("byStatus", key("gsi1pk", "gsi1sk"), types.ProjectionTypeAll), "", []string{"index GSI1", "no such index"}},
 		{"index.of.other.keys", key("pk", "sk"), index("GSI1", key("status", "id"), types.ProjectionTypeAll), "", []string{"index GSI1 key", "gsi1pk (HASH), gsi1sk (RANGE)", "status (HASH), id (RANGE)"}},
 		{"index.of.keys.only", key("pk", "sk"), index("GSI1", key("gsi1pk", "gsi1sk"), types.ProjectionTypeKeysOnly), "", []string{"projection", "ALL", "KEYS_ONLY"}},
-		{"number.for.a.key", key("pk", "sk"), fitting, "sk gsi1pk", []string{"type of sk", "type of gsi1pk", "S is wanted", "has N"}},
+		{"number.for.a.key", key("pk", "sk"), matching, "sk gsi1pk", []string{"type of sk", "type of gsi1pk", "expected S", "has N"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db, table, variables := local(t)
@@ -214,21 +213,21 @@ func TestTablesThatDoNotFit(t *testing.T) {
 			if _, err := db.CreateTable(context.Background(), in); err != nil {
 				t.Fatal(err)
 			}
-			says := append(slices.Clone(c.says), "does not fit the model")
+			problem := append(slices.Clone(c.problem), "does not fit the model")
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create"} {
-				run(t, line, variables...).checkFailed(t, 1, says...)
+				run(t, line, variables...).checkFailed(t, 1, problem...)
 			}
 			described := run(t, "table describe", variables...)
 			if stdout := described.stdout.String(); described.status != 1 || !strings.Contains(stdout, "fits     no") || !strings.Contains(stdout, table) {
 				t.Errorf("describe: exit %d, stdout %s", described.status, stdout)
 			}
-			for _, part := range says {
+			for _, part := range problem {
 				if !strings.Contains(described.stderr.String(), part) {
-					t.Errorf("describe does not say %q: %s", part, described.stderr.String())
+					t.Errorf("describe does not contain %q: %s", part, described.stderr.String())
 				}
 			}
 			if out, err := db.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(table)}); err != nil || len(out.Items) > 0 {
-				t.Errorf("seed wrote %d records into it, %v", len(out.Items), err)
+				t.Errorf("seed wrote %d records to it, %v", len(out.Items), err)
 			}
 		})
 	}
@@ -241,8 +240,8 @@ const smallBook = `{
   "items": [{"sku": "mug", "name": "Mug", "quantity": 2, "unitPrice": "4.00"}]}]
 }`
 
-// A number of shards that is not the table's would look like an empty shop.
-func TestANumberOfShardsThatIsNotTheTables(t *testing.T) {
+// With a wrong number of shards, the lists would seem to be empty.
+func TestWrongNumberOfShards(t *testing.T) {
 	for _, c := range []struct{ written, read string }{{"4", "1"}, {"1", "4"}, {"4", "2"}} {
 		t.Run(c.written+"_read_as_"+c.read, func(t *testing.T) {
 			_, table, variables := local(t)
@@ -252,7 +251,7 @@ func TestANumberOfShardsThatIsNotTheTables(t *testing.T) {
 			run(t, "seed", right...).checkDone(t)
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create", "import /nowhere/shop.jsonl"} {
 				begin := "table " + table + " was written with another number of shards than ORDERGRAPH_SHARDS=" + c.read + " (it has records under CUSTOMER"
-				run(t, line, wrong...).checkFailed(t, 1, begin, ": set ORDERGRAPH_SHARDS to the number that it was written with")
+				run(t, line, wrong...).checkFailed(t, 1, begin, ": set ORDERGRAPH_SHARDS to the number that the table was written with")
 			}
 			if d := run(t, "table describe", wrong...); d.status != 1 || !strings.Contains(d.stdout.String(), "fits     no") || !strings.Contains(d.stderr.String(), "ORDERGRAPH_SHARDS="+c.read+" (") {
 				t.Errorf("exit %d, %s%s", d.status, d.stdout.String(), d.stderr.String())
@@ -265,24 +264,24 @@ func TestANumberOfShardsThatIsNotTheTables(t *testing.T) {
 func TestSeedFile(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
-	book := filepath.Join(t.TempDir(), "book.json")
+	dataset := filepath.Join(t.TempDir(), "book.json")
 	for name, text := range map[string]string{
 		"products[0].sku":                  strings.Replace(smallBook, `"sku": "mug"`, `"sku": "m#g"`, 1),
 		"order 01HVMK3P2Q0000000000000001": strings.Replace(smallBook, `"customerId": "c9"`, `"customerId": "c8"`, 1),
 		"EOF":                              smallBook[:100],
 	} {
-		if err := os.WriteFile(book, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(dataset, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		run(t, "seed "+book, variables...).checkFailed(t, 1, name)
+		run(t, "seed "+dataset, variables...).checkFailed(t, 1, name)
 		if records := contents(t, db, table); len(records) > 0 {
 			t.Errorf("a broken file wrote %d records", len(records))
 		}
 	}
-	if err := os.WriteFile(book, []byte(smallBook), 0o600); err != nil {
+	if err := os.WriteFile(dataset, []byte(smallBook), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "seed "+book, variables...).checkDone(t, "1 orders, 1 customers", table)
+	run(t, "seed "+dataset, variables...).checkDone(t, "1 orders, 1 customers", table)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	const query = "?query={order(id:%2201HVMK3P2Q0000000000000001%22){customer{name}total{amount,currencyCode}}}"
 	if _, body := get(t, url+"/graphql"+query); body != `{"data":{"order":{"customer":{"name":"Carl"},"total":{"amount":"8.00","currencyCode":"EUR"}}}}` {
@@ -290,7 +289,7 @@ func TestSeedFile(t *testing.T) {
 	}
 }
 
-// allCommands are those that talk to DynamoDB first thing.
+// allCommands are commands whose first step is a request to DynamoDB.
 var allCommands = []string{"-addr 127.0.0.1:0", "table create", "table describe", "seed", "seed -generate", "export /nowhere/shop.jsonl", "import /nowhere/shop.jsonl"}
 
 func TestNoRegion(t *testing.T) {
@@ -317,14 +316,14 @@ func TestUnreachableEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // nobody listens there now
+	l.Close() // the port is now unused
 	atEndpoint(t, "http://"+l.Addr().String())
 	for _, line := range allCommands {
 		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "cannot be reached", "AWS_ENDPOINT_URL_DYNAMODB", l.Addr().String())
 	}
 }
 
-// refusing is an endpoint that refuses all credentials, and keeps those of the last request.
+// refusing starts an endpoint that rejects all credentials, and stores the last request's.
 func refusing(t *testing.T) (url string, credentials *atomic.Value) {
 	t.Helper()
 	credentials = &atomic.Value{}
@@ -342,11 +341,11 @@ func TestRefusedCredentials(t *testing.T) {
 	url, _ := refusing(t)
 	atEndpoint(t, url)
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "refuses the credentials", "AWS_ACCESS_KEY_ID", "security token")
+		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "rejects the credentials", "AWS_ACCESS_KEY_ID", "security token")
 	}
 }
 
-// The shared configuration counts as everywhere in AWS software.
+// The shared AWS configuration is read, as in other AWS software.
 func TestProfile(t *testing.T) {
 	url, credentials := refusing(t)
 	file := filepath.Join(t.TempDir(), "config")
@@ -354,28 +353,28 @@ func TestProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	awsEnvironment(t, "AWS_PROFILE=shop", "AWS_CONFIG_FILE="+file)
-	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "refuses the credentials")
+	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "rejects the credentials")
 	if used, _ := credentials.Load().(string); !strings.Contains(used, "Credential=mine/") || !strings.Contains(used, "/eu-north-1/dynamodb/") {
 		t.Errorf("the request was signed by %q, want the profile's key and region", used)
 	}
 }
 
-// The sentence is all that people see: the SDK writes nothing beside it.
-func TestNothingBesideTheSentence(t *testing.T) {
+// The SDK writes nothing to standard error besides the command's message.
+func TestSDKWritesNothing(t *testing.T) {
 	_, _, variables := local(t)
-	side, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	capture, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	stderr := os.Stderr
-	os.Stderr = side
+	os.Stderr = capture
 	c := run(t, "table describe", variables...)
 	os.Stderr = stderr
 	c.checkFailed(t, 1, "does not exist")
-	if err := side.Close(); err != nil {
+	if err := capture.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(side.Name()); err != nil || len(text) > 0 {
+	if text, err := os.ReadFile(capture.Name()); err != nil || len(text) > 0 {
 		t.Errorf("the process wrote to its stderr: %s, %v", text, err)
 	}
 }

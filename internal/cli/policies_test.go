@@ -17,14 +17,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// permission is an action on the table, its index or its stream, and whether it is allowed in
-// transactions only.
+// permission is an action on the table, its index or its stream. inTransactions restricts it to
+// transactions.
 type permission struct {
 	action, resource string
 	inTransactions   bool
 }
 
-// policy reads the permissions of a policy in deploy.
+// policy returns the permissions of a policy in deploy.
 func policy(t *testing.T, file string) map[permission]bool {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/" + file)
@@ -56,7 +56,7 @@ func policy(t *testing.T, file string) map[permission]bool {
 	return allowed
 }
 
-// needed are the permissions that a request needs.
+// needed returns the permissions that a request needs.
 func needed(operation string, body []byte) (all []permission, err error) {
 	var request struct {
 		IndexName     string
@@ -81,8 +81,8 @@ func needed(operation string, body []byte) (all []permission, err error) {
 	return []permission{{operation, "table", false}}, nil
 }
 
-// under refuses what a policy does not allow, as DynamoDB does. After the commands, each of its
-// permissions must have been used.
+// under runs commands behind a proxy that enforces a policy, as DynamoDB does. It fails the test if
+// a permission is missing or unused.
 func under(t *testing.T, file string, commands func()) {
 	t.Helper()
 	allowed, used := policy(t, file), map[permission]bool{}
@@ -108,7 +108,7 @@ func under(t *testing.T, file string, commands func()) {
 	}
 }
 
-// Each policy allows what its commands need, and nothing else.
+// Each policy allows exactly what its commands need.
 func TestPolicies(t *testing.T) {
 	db, table, variables := local(t)
 	dir := t.TempDir()
@@ -122,11 +122,11 @@ func TestPolicies(t *testing.T) {
 		run(t, "seed", variables...).checkDone(t)
 		// A category ends when its last product moves to another.
 		for _, category := range []string{"Cups", "Mugs"} {
-			book := filepath.Join(dir, category)
-			if err := os.WriteFile(book, []byte(`{"products": [{"sku": "cup", "name": "Cup", "category": "`+category+`", "unitPrice": "5", "currency": "EUR", "inventory": {}}]}`), 0o600); err != nil {
+			dataset := filepath.Join(dir, category)
+			if err := os.WriteFile(dataset, []byte(`{"products": [{"sku": "cup", "name": "Cup", "category": "`+category+`", "unitPrice": "5", "currency": "EUR", "inventory": {}}]}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			run(t, "seed "+book, variables...).checkDone(t)
+			run(t, "seed "+dataset, variables...).checkDone(t)
 		}
 	})
 	under(t, "iam-policy-transfer.json", func() {

@@ -10,11 +10,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/check"
 )
 
-// progressPause is how long a line of progress stands before the next one.
+// progressPause is the minimum interval between updates of the progress line.
 const progressPause = 250 * time.Millisecond
 
-// progressLine shows how far a command is, on one line that it writes over again, where a person
-// may be looking.
+// progressLine shows the progress of a command on one terminal line, which it overwrites.
 type progressLine struct {
 	w     io.Writer
 	clock func() time.Time
@@ -22,16 +21,15 @@ type progressLine struct {
 	mu    sync.Mutex
 	last  time.Time
 	shown bool
-	// log, where it is set, is told a line of its own every logPause, as nobody is looking and
-	// somebody may read later.
+	// log, if set, receives a new line every logPause instead.
 	log io.Writer
 }
 
-// logPause is how long a log waits for the next line.
+// logPause is the minimum interval between lines in the log.
 const logPause = 30 * time.Second
 
-// alsoInLogs has progress told in w where that is no terminal: for work that may take hours, and
-// that somebody has to go on with who knows no more than its log, as it was killed.
+// alsoInLogs writes progress lines to w if w is not a terminal. It is for long commands: after a
+// crash, the log shows where to continue.
 func (p *progressLine) alsoInLogs(w io.Writer) {
 	if !isTerminal(w) {
 		p.log, p.last = w, p.clock()
@@ -55,20 +53,20 @@ func (p *progressLine) show(format string, args ...any) {
 		fmt.Fprintf(p.log, format+"\n", args...)
 	case p.log == nil && since >= progressPause:
 		p.last, p.shown = now, true
-		// The escape sequence clears what a longer line left behind.
+		// The escape sequence clears the rest of a longer previous line.
 		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)
 	}
 }
 
-func (p *progressLine) showCheck(at check.CheckProgress) {
+func (p *progressLine) showCheck(progress check.CheckProgress) {
 	settling := ""
-	if at.Settling > 0 {
-		settling = fmt.Sprintf(", %d to verify", at.Settling)
+	if progress.Settling > 0 {
+		settling = fmt.Sprintf(", %d to verify", progress.Settling)
 	}
-	p.show("%d records read, %d drifts%s", at.Records, at.Found, settling)
+	p.show("%d records read, %d drifts%s", progress.Records, progress.Found, settling)
 }
 
-// clear makes room for something else on the line.
+// clear erases the progress line.
 func (p *progressLine) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +76,7 @@ func (p *progressLine) clear() {
 	p.shown = false
 }
 
-// isTerminal reports whether a person may be looking at what is written.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {

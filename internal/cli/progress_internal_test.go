@@ -25,18 +25,18 @@ func TestProgressLine(t *testing.T) {
 	p.clear()
 	p.clear()
 	if got := s.String(); got != "\r1 of 3\x1b[K\r3 of 3\x1b[K\r\x1b[K" {
-		t.Errorf("shown is %q", got)
+		t.Errorf("the terminal shows %q", got)
 	}
 	var file bytes.Buffer
 	p = newProgressLine(&file, clock)
 	p.show("1")
 	p.clear()
 	if file.Len() > 0 {
-		t.Errorf("a file holds %q", file.String())
+		t.Errorf("the file contains %q", file.String())
 	}
 }
 
-// A log gets whole lines, and few of them, from work that asks for it; from other work none.
+// A log receives one complete line per interval, and only if the command calls alsoInLogs.
 func TestProgressInALog(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

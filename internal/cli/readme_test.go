@@ -18,7 +18,7 @@ func post(t *testing.T, url, body string) (int, string) {
 	return read(t)(http.Post(url+server.PathGraphQL, "application/json", strings.NewReader(body)))
 }
 
-// found is what the first group of a pattern matches in a file of the repository.
+// found returns the first group of a pattern in a file of the repository.
 func found(t *testing.T, file, pattern string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + file)
@@ -32,8 +32,9 @@ func found(t *testing.T, file, pattern string) string {
 	return string(match[1])
 }
 
-// Who has placed the README's order and runs GraphiQL's example gets that order: both use one key.
-func TestReadmeAndGraphiQLPlaceOneOrder(t *testing.T) {
+// The README's mutation and GraphiQL's example have the same idempotency key, so both return the
+// same order.
+func TestReadmeAndGraphiQLPlaceTheSameOrder(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0")
 	query := found(t, "internal/graphiql/ui/src/examples.ts", "(mutation PlaceOrder [^`]*)`")
 	example, err := json.Marshal(map[string]string{"query": query})
@@ -61,9 +62,8 @@ func TestReadmeAndGraphiQLPlaceOneOrder(t *testing.T) {
 	}
 }
 
-// The products that examples name are in the sample data, and a quote of each product there, which
-// examples may list, refuses nothing.
-func TestExamplesNameProductsThatCanBeOrdered(t *testing.T) {
+// All products in examples are in the sample data, and each can be ordered.
+func TestProductsInExamplesCanBeOrdered(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0")
 	ask := func(query string, data any) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestExamplesNameProductsThatCanBeOrdered(t *testing.T) {
 		}
 		orderable[p.SKU] = true
 	}
-	named := 0
+	mentions := 0
 	for _, files := range []string{"README.md", "docs/clients.md", "docs/subscriptions.md", "internal/graphiql/ui/src/*.ts", "e2e/*/*.js"} {
 		paths, err := filepath.Glob("../../" + files)
 		if err != nil || len(paths) == 0 {
@@ -103,19 +103,19 @@ func TestExamplesNameProductsThatCanBeOrdered(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, match := range regexp.MustCompile(`\bsku: \\?"([\w.-]+)\\?"`).FindAllSubmatch(text, -1) {
-				named++
+				mentions++
 				if sku := string(match[1]); !orderable[sku] {
 					t.Errorf("%s names %s, which is not in the sample data", path, sku)
 				}
 			}
 		}
 	}
-	if named == 0 {
+	if mentions == 0 {
 		t.Error("no example names a product")
 	}
 }
 
-// The statuses that docs/clients.md tells client teams.
+// The HTTP statuses match docs/clients.md.
 func TestDocumentedStatuses(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0")
 	for body, want := range map[string]struct{ json, graphql int }{
@@ -139,8 +139,9 @@ func TestDocumentedStatuses(t *testing.T) {
 	}
 }
 
-// The README's commands make a key, a server that wants tokens, and a request with one.
-func TestReadmeAsksWithAToken(t *testing.T) {
+// The README's commands create a key, start a server that requires tokens, and send a request with
+// a token.
+func TestReadmeTokenCommands(t *testing.T) {
 	block := found(t, "README.md", "(?s)```sh\n(export ORDERGRAPH_AUTH=jwt .*?)```")
 	key := filepath.Join(t.TempDir(), "dev-key")
 	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(block, "\\\n", ""), "dev-key", key), "\n")
@@ -161,7 +162,7 @@ func TestReadmeAsksWithAToken(t *testing.T) {
 	token := run(t, makeToken[1], variables...)
 	token.checkDone(t)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
-	// The server is not there at once.
+	// The command retries until the server has started.
 	parts := regexp.MustCompile(`--retry-connrefused .*"Authorization: Bearer \$TOKEN".* -d '(.*)'`).FindStringSubmatch(lines[4])
 	if parts == nil {
 		t.Fatalf("the command is %q", lines[4])
@@ -174,7 +175,7 @@ func TestReadmeAsksWithAToken(t *testing.T) {
 	}
 }
 
-// postAs posts with a token, or without one.
+// postAs sends a request with a token, or without one if token is empty.
 func postAs(t *testing.T, url, token, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url+server.PathGraphQL, strings.NewReader(body))

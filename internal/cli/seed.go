@@ -20,37 +20,37 @@ import (
 	"github.com/ordergraph/ordergraph/internal/transfer"
 )
 
-// generateOptions are the flags of seed -generate.
+// generateOptions are the flags of `seed -generate`.
 type generateOptions struct {
 	generate bool
 	shape    sampledata.Shape
-	// from is how many orders are in the table already.
+	// from is the number of orders that are already loaded.
 	from int
 }
 
 func (o *generateOptions) define(set *flag.FlagSet) {
 	o.shape = sampledata.DefaultShape()
-	set.BoolVar(&o.generate, "generate", false, "make up an order book; the same flags make the same one, and another one has other ids")
-	set.IntVar(&o.shape.Customers, "customers", o.shape.Customers, fmt.Sprintf("how many customers (%d without it)", o.shape.Customers))
-	set.IntVar(&o.shape.Products, "products", o.shape.Products, fmt.Sprintf("how many products (%d without it)", o.shape.Products))
-	set.IntVar(&o.shape.Orders, "orders", o.shape.Orders, fmt.Sprintf("how many orders (%d without it)", o.shape.Orders))
-	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, fmt.Sprintf("a number that makes another book of the same size (%d without it)", o.shape.Seed))
-	set.IntVar(&o.from, "from", 0, "how many orders are loaded already, as a run says that was interrupted")
-	items := fmt.Sprintf("how many items an order has, such as 3, or a range (%d-%d without it), up to %d", o.shape.FewestItems, o.shape.MostItems, commerce.MaxLines)
+	set.BoolVar(&o.generate, "generate", false, "generate a dataset; the same flags generate the same one, and different datasets have different IDs")
+	set.IntVar(&o.shape.Customers, "customers", o.shape.Customers, fmt.Sprintf("number of customers (default %d)", o.shape.Customers))
+	set.IntVar(&o.shape.Products, "products", o.shape.Products, fmt.Sprintf("number of products (default %d)", o.shape.Products))
+	set.IntVar(&o.shape.Orders, "orders", o.shape.Orders, fmt.Sprintf("number of orders (default %d)", o.shape.Orders))
+	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, fmt.Sprintf("number that selects another dataset of the same size (default %d)", o.shape.Seed))
+	set.IntVar(&o.from, "from", 0, "number of orders already loaded, as an interrupted run reports")
+	items := fmt.Sprintf("line items per order, such as 3 or 1-5, up to %d (default %d-%d)", commerce.MaxLines, o.shape.FewestItems, o.shape.MostItems)
 	set.Func("items", items, func(text string) error {
-		fewest, most, ranged := strings.Cut(text, "-")
-		if !ranged {
-			most = fewest
+		low, high, isRange := strings.Cut(text, "-")
+		if !isRange {
+			high = low
 		}
-		a, errA := strconv.Atoi(fewest)
-		b, errB := strconv.Atoi(most)
-		if errors.Join(errA, errB) != nil {
-			return fmt.Errorf("give how many items an order has, such as 3 or 1-5")
+		fewest, lowErr := strconv.Atoi(low)
+		most, highErr := strconv.Atoi(high)
+		if errors.Join(lowErr, highErr) != nil {
+			return fmt.Errorf("use a number or a range, such as 3 or 1-5")
 		}
-		o.shape.FewestItems, o.shape.MostItems = a, b
+		o.shape.FewestItems, o.shape.MostItems = fewest, most
 		return nil
 	})
-	set.Func("statuses", fmt.Sprintf("how often each status is met (%s without it)", o.shape.Statuses), func(text string) (err error) {
+	set.Func("statuses", fmt.Sprintf("relative frequency of each status (default %s)", o.shape.Statuses), func(text string) (err error) {
 		o.shape.Statuses, err = sampledata.ParseWeights(text)
 		return err
 	})
@@ -72,7 +72,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	}
 	parsed.Visit(func(f *flag.Flag) {
 		if f.Name != "generate" && err == nil {
-			err = usageError{fmt.Sprintf("seed: -%s is for -generate: give both", f.Name)}
+			err = usageError{fmt.Sprintf("seed: -%s requires -generate", f.Name)}
 		}
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	if len(files) == 1 {
 		read = func() (commerce.Book, error) { return readBook(files[0]) }
 	}
-	book, err := read()
+	dataset, err := read()
 	if err != nil {
 		return err
 	}
@@ -90,18 +90,18 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	n, err := store.Load(ctx, book)
+	n, err := store.Load(ctx, dataset)
 	if err != nil && ctx.Err() != nil {
-		return errors.New("seed: interrupted: a part is loaded; run the same command again")
+		return errors.New("seed: interrupted: some records are loaded; run the same command again")
 	}
 	if err != nil {
 		return onTable(cfg, err)
 	}
-	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\n", cfg.Table.Table, len(book.Orders), len(book.Customers), len(book.Products), n)
+	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\n", cfg.Table.Table, len(dataset.Orders), len(dataset.Customers), len(dataset.Products), n)
 	return nil
 }
 
-// openForSeeding returns the order book in a table that is there, and fits.
+// openForSeeding opens the store and checks that the table exists and matches the model.
 func openForSeeding(ctx context.Context, env Environment) (*dynamo.Store, config.Config, error) {
 	store, cfg, err := open(ctx, "seed", env)
 	if err != nil {
@@ -114,23 +114,23 @@ func openForSeeding(ctx context.Context, env Environment) (*dynamo.Store, config
 	return store, cfg, onTable(cfg, err)
 }
 
-// generate loads an order book that is made up on the way.
+// generate generates a dataset and loads it in parts.
 func generate(ctx context.Context, opts generateOptions, files []string, env Environment) error {
 	if len(files) > 0 {
-		return usageError{fmt.Sprintf("seed -generate takes no FILE: it makes up its order book, and %q is one", files[0])}
+		return usageError{fmt.Sprintf("seed -generate accepts no FILE such as %q, because it generates the dataset", files[0])}
 	}
-	// The shape first: what -from may be depends on it.
+	// The shape is checked first, because the maximum of -from depends on it.
 	if err := opts.shape.Check(); err != nil {
 		return usageError{"seed: -" + err.Error()}
 	}
 	if opts.from < 0 || opts.from > opts.shape.Orders {
-		return usageError{fmt.Sprintf("seed: -from is %d: give how many orders were loaded, up to %d", opts.from, opts.shape.Orders)}
+		return usageError{fmt.Sprintf("seed: -from is %d: use the number of loaded orders, at most %d", opts.from, opts.shape.Orders)}
 	}
 	store, cfg, err := openForSeeding(ctx, env)
 	if err != nil {
 		return err
 	}
-	book, err := sampledata.NewGenerator(ctx, opts.shape)
+	generator, err := sampledata.NewGenerator(ctx, opts.shape)
 	if err != nil && ctx.Err() != nil {
 		return errors.New("seed: interrupted before anything was loaded")
 	}
@@ -141,31 +141,31 @@ func generate(ctx context.Context, opts generateOptions, files []string, env Env
 	progress.alsoInLogs(env.Stderr)
 	stock := bulk.Loaded{}
 	if opts.from == 0 {
-		stock, err = store.LoadAll(ctx, book.Stock(), func(l bulk.Loaded) { progress.show("%d records, no orders yet", l.Records) })
+		stock, err = store.LoadAll(ctx, generator.Stock(), func(l bulk.Loaded) { progress.show("%d records, no orders yet", l.Records) })
 	}
 	orders := bulk.Loaded{}
 	if err == nil {
-		orders, err = store.LoadAll(ctx, book.Orders(opts.from), func(l bulk.Loaded) {
+		orders, err = store.LoadAll(ctx, generator.Orders(opts.from), func(l bulk.Loaded) {
 			progress.show("%d of %d orders, %d records", opts.from+l.Orders, opts.shape.Orders, stock.Records+l.Records)
 		})
 	}
 	progress.clear()
-	// What is there is there, whoever ended it: the flags that a repetition can save itself work
-	// with.
-	goOn := "run the same command again"
+	// Loaded records remain after a failure or an interrupt. The message names the flags that skip
+	// them.
+	next := "run the same command again"
 	if done := opts.from + orders.Orders; done > 0 {
-		goOn = fmt.Sprintf("go on with the same flags and -from %d", done)
+		next = fmt.Sprintf("continue with the same flags and -from %d", done)
 	}
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("seed: interrupted: a part is loaded; %s", goOn)
+		return fmt.Errorf("seed: interrupted: some records are loaded; %s", next)
 	}
 	if err != nil {
-		return fmt.Errorf("%s; a part is loaded: when that is mended, %s", explainFailure(onTable(cfg, err), env.Getenv), goOn)
+		return fmt.Errorf("%s; some records are loaded: after fixing the problem, %s", explainFailure(onTable(cfg, err), env.Getenv), next)
 	}
 	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\nThe first customer is %s", cfg.Table.Table,
-		opts.shape.Orders, opts.shape.Customers, opts.shape.Products, stock.Records+orders.Records, book.Customer(0))
+		opts.shape.Orders, opts.shape.Customers, opts.shape.Products, stock.Records+orders.Records, generator.Customer(0))
 	if opts.shape.Orders > 0 {
-		fmt.Fprintf(env.Stdout, ", the first order %s", book.Order(0))
+		fmt.Fprintf(env.Stdout, ", the first order %s", generator.Order(0))
 	}
 	fmt.Fprint(env.Stdout, ".\n")
 	return nil
@@ -177,20 +177,20 @@ func readBook(name string) (commerce.Book, error) {
 		return commerce.Book{}, err
 	}
 	defer f.Close()
-	// What it is shows only where it is no book.
+	// The kind of the file is needed only for the error, but the bytes are lost after reading.
 	in := bufio.NewReader(f)
-	begins, _ := in.Peek(512)
-	book, err := sampledata.Read(in)
-	switch kind := transfer.KindOf(begins); {
+	start, _ := in.Peek(512)
+	dataset, err := sampledata.Read(in)
+	switch kind := transfer.KindOf(start); {
 	case err == nil:
-		return book, nil
-	case len(begins) == 0 && errors.Is(err, io.EOF):
-		return book, fmt.Errorf("%s holds no order book: it is empty", name)
+		return dataset, nil
+	case len(start) == 0 && errors.Is(err, io.EOF):
+		return dataset, fmt.Errorf("%s contains no dataset: the file is empty", name)
 	case kind == transfer.KindGzip:
-		return book, fmt.Errorf("%s is compressed: unpack it first, with gunzip", name)
+		return dataset, fmt.Errorf("%s is compressed: decompress it with gunzip first", name)
 	case kind == transfer.KindExport:
-		return book, fmt.Errorf("%s is no order book but an export: put it into the table with `ordergraph import FILE`", name)
+		return dataset, fmt.Errorf("%s is an export, not a dataset: load it with `ordergraph import FILE`", name)
 	default:
-		return book, fmt.Errorf("%s: %w", name, err)
+		return dataset, fmt.Errorf("%s: %w", name, err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// A generated book is consistent, is the same each time, and stands beside others and the sample
-// one.
+// A generated dataset is consistent, reproducible, and can be loaded beside other datasets and the
+// sample data.
 func TestSeedGenerate(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
@@ -28,13 +28,13 @@ func TestSeedGenerate(t *testing.T) {
 	run(t, generate+" -seed 2 -statuses pending=1,shipped=1", variables...).checkDone(t)
 	storetest.Clean(t, db, table, 1)
 	run(t, "seed", variables...).checkDone(t)
-	book, n := storetest.SampleBook(t)
+	dataset, n := storetest.SampleBook(t)
 	if both := contents(t, db, table); len(both) < len(once)+n+60*4 {
 		t.Errorf("%d records became %d", len(once), len(both))
 	}
-	run(t, "check", variables...).checkDone(t, fmt.Sprintf("%d orders", 60+60+len(book.Orders)), "clean")
+	run(t, "check", variables...).checkDone(t, fmt.Sprintf("%d orders", 60+60+len(dataset.Orders)), "clean")
 
-	// What it says can be asked for.
+	// The printed IDs can be queried.
 	ids := regexp.MustCompile(`The first customer is (\S+), the first order (\S+)\.\n`).FindStringSubmatch(c.stdout.String())
 	if ids == nil {
 		t.Fatalf("no ids in %q", c.stdout.String())
@@ -46,16 +46,16 @@ func TestSeedGenerate(t *testing.T) {
 	}
 }
 
-// One that was interrupted says how to go on, and then is as if it had not been.
+// An interrupted command prints how to continue. Continuing gives the complete dataset.
 func TestInterruptedSeedGenerate(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	orders := longtest.Size(200, 1000)
 	generate := fmt.Sprintf("seed -generate -customers 5 -orders %d -products 10 -items 1 -statuses pending=1", orders)
 	interrupted := interruptible(t, variables)
-	interrupted(generate, ".BatchWriteItem", 1).checkFailed(t, 1, "seed: interrupted: a part is loaded; run the same command again")
+	interrupted(generate, ".BatchWriteItem", 1).checkFailed(t, 1, "seed: interrupted: some records are loaded; run the same command again")
 	c := interrupted(generate, ".BatchWriteItem", int64(orders*15/100))
-	c.checkFailed(t, 1, "seed: interrupted: a part is loaded; ")
+	c.checkFailed(t, 1, "seed: interrupted: some records are loaded; ")
 	ctx, stop := context.WithCancel(t.Context())
 	server := begin(ctx, "-addr 127.0.0.1:0", variables...)
 	if _, answer := post(t, "http://"+(<-server.listening).String(), `{"query":"{ orderCounts { count } }"}`); !strings.Contains(answer, `"orderCounts":null`) || !strings.Contains(answer, "check -repair") {
@@ -63,9 +63,9 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 	}
 	stop()
 	<-server.done
-	// Which orders are done by then nobody can tell: seldom, the first ones are not.
+	// The number of loaded orders is unpredictable. In rare cases it is 0.
 	line := generate
-	if from := regexp.MustCompile(`go on with the same flags and( -from \d+)\n`).FindStringSubmatch(c.stderr.String()); from != nil {
+	if from := regexp.MustCompile(`continue with the same flags and( -from \d+)\n`).FindStringSubmatch(c.stderr.String()); from != nil {
 		line += from[1]
 	}
 	run(t, line, variables...).checkDone(t, fmt.Sprint(orders, " orders"))
@@ -74,21 +74,21 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 	}
 }
 
-// Where the table cannot be written, it says why, and how to go on, in one sentence.
-func TestSeedGenerateThatFails(t *testing.T) {
+// A failed command prints one sentence with the reason.
+func TestSeedGenerateWithoutTable(t *testing.T) {
 	_, table, variables := local(t)
 	run(t, "seed -generate", variables...).checkFailed(t, 1, table, "does not exist", "ordergraph table create")
 }
 
-// What is wrong is said of the flag that is wrong, before any table is looked for.
-func TestSeedGenerateThatIsAskedForWrongly(t *testing.T) {
-	for line, says := range map[string]string{
-		"-orders -1":                       "seed: -orders is -1: give 0 to",
-		"-from 5 -orders 4":                "seed: -from is 5: give how many orders were loaded, up to 4",
-		"-statuses foo=1":                  "there are pending confirmed shipped delivered cancelled",
-		"-statuses pending=1,PENDING=2":    `"PENDING=2" names a status again`,
+// An invalid flag is reported before a store is opened.
+func TestSeedGenerateInvalidFlags(t *testing.T) {
+	for line, message := range map[string]string{
+		"-orders -1":                       "seed: -orders is -1: use 0 to",
+		"-from 5 -orders 4":                "seed: -from is 5: use the number of loaded orders, at most 4",
+		"-statuses foo=1":                  "use pending confirmed shipped delivered cancelled",
+		"-statuses pending=1,PENDING=2":    `"PENDING=2" repeats a status`,
 		"-statuses SHIPPED=1 -customers 0": "seed: -customers is 0",
 	} {
-		run(t, "seed --generate "+line).checkFailed(t, 2, says)
+		run(t, "seed --generate "+line).checkFailed(t, 2, message)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// serve starts a server that ends with the test, and returns it with the URL that it listens on.
+// serve starts a server that stops at the end of the test. It returns the command and its URL.
 func serve(t *testing.T, line string, variables ...string) (c *command, url string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -24,7 +24,7 @@ func serve(t *testing.T, line string, variables ...string) (c *command, url stri
 		stop()
 		<-c.done
 		if c.status != 0 || c.stderr.String() != "" {
-			t.Errorf("the server ended with status %d and said %q", c.status, c.stderr.String())
+			t.Errorf("the server ended with status %d and printed %q", c.status, c.stderr.String())
 		}
 	})
 	select {
@@ -58,7 +58,7 @@ func read(t *testing.T) func(*http.Response, error) (int, string) {
 	}
 }
 
-// The query that the project promises to answer, and what it answers.
+// The first query of the README, and its result.
 const (
 	firstQuery  = `{ customer(id: "cust_01") { name orders(first: 10) { nodes { id status total { amount } items { nodes { name quantity } } } } } }`
 	firstAnswer = `{"customer": {"name": "Alice Chen", "orders": {"nodes": [
@@ -67,7 +67,7 @@ const (
 	]}}}`
 )
 
-// checkFirstAnswer compares the reply to firstQuery, asked with explain on.
+// checkFirstAnswer checks the response to firstQuery with explain.
 func checkFirstAnswer(t *testing.T, status int, body string) {
 	t.Helper()
 	var got struct {
@@ -119,21 +119,21 @@ func TestServeAnswersTheFirstQuery(t *testing.T) {
 
 func TestServePages(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0")
-	for path, says := range map[string]string{server.PathHealth: "ok\n", server.PathReady: "ready\n", "/": `name="graphql-endpoint"`} {
-		if status, body := get(t, url+path); status != http.StatusOK || !strings.Contains(body, says) {
+	for path, content := range map[string]string{server.PathHealth: "ok\n", server.PathReady: "ready\n", "/": `name="graphql-endpoint"`} {
+		if status, body := get(t, url+path); status != http.StatusOK || !strings.Contains(body, content) {
 			t.Errorf("%s: status %d, body %s", path, status, body)
 		}
 	}
 }
 
 // TestAddresses checks that the server prints an address that works on this machine, and that
-// localhost, which the README uses, is another name of it.
+// localhost, which the README uses, works too.
 func TestAddresses(t *testing.T) {
 	for line, host := range map[string]string{"": "127.0.0.1", "-addr :0": "localhost"} {
 		c, _ := serve(t, line, "PORT=0")
 		port := regexp.MustCompile(`http://` + regexp.QuoteMeta(host) + `:(\d+)/graphql`).FindStringSubmatch(c.stdout.String())
 		if port == nil {
-			t.Fatalf("%s: stdout names no address on %s: %s", line, host, c.stdout.String())
+			t.Fatalf("%s: stdout has no address on %s: %s", line, host, c.stdout.String())
 		}
 		for _, host := range []string{host, "localhost"} {
 			url := "http://" + host + ":" + port[1] + "/graphql"
@@ -144,8 +144,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestHostsOfTheEnvironment checks that the hosts of the environment reach the server.
-func TestHostsOfTheEnvironment(t *testing.T) {
+// TestAllowedHosts checks that ORDERGRAPH_ALLOWED_HOSTS is applied.
+func TestAllowedHosts(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0", "ORDERGRAPH_ALLOWED_HOSTS=orders.example, server:8080")
 	for host, want := range map[string]int{"orders.example": http.StatusOK, "server": http.StatusOK, "evil.example": http.StatusMisdirectedRequest} {
 		r, err := http.NewRequest(http.MethodGet, url+server.PathGraphQL+"?query={__typename}", http.NoBody)
@@ -159,14 +159,13 @@ func TestHostsOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// What the server prints is enough to try it: the URLs, where the data is, and a command that can
-// be pasted.
-func TestServeSaysWhatToTry(t *testing.T) {
+// The server prints its URLs, the location of the data, and a command that works when pasted.
+func TestServePrintsCommandToTry(t *testing.T) {
 	c, url := serve(t, "-addr 127.0.0.1:0")
 	stdout := c.stdout.String()
 	for _, part := range []string{url + server.PathGraphQL, url + "/\n", url + server.PathHealth, url + server.PathReady, "in memory", "sample data", "gone when the server stops"} {
 		if !strings.Contains(stdout, part) {
-			t.Errorf("stdout does not say %q: %s", part, stdout)
+			t.Errorf("stdout does not contain %q: %s", part, stdout)
 		}
 	}
 	_, curl, found := strings.Cut(strings.ReplaceAll(stdout, "\\\n", " "), "  curl -s ")
@@ -189,7 +188,7 @@ func TestServeSaysWhatToTry(t *testing.T) {
 	checkFirstAnswer(t, status, answer)
 }
 
-func TestServeEndsWithItsContext(t *testing.T) {
+func TestServeStopsWithContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	c := begin(ctx, "-addr 127.0.0.1:0")
 	addr := <-c.listening
@@ -200,11 +199,11 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 	if conn, err := net.Dial("tcp", addr.String()); err == nil {
 		_ = conn.Close()
-		t.Error("something still listens")
+		t.Error("the port is still open")
 	}
 }
 
-func TestTakenPort(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -213,14 +212,14 @@ func TestTakenPort(t *testing.T) {
 	run(t, "-addr "+l.Addr().String()).checkFailed(t, 1, l.Addr().String(), "-addr or PORT")
 }
 
-func TestAddressThatIsNone(t *testing.T) {
+func TestInvalidAddress(t *testing.T) {
 	for _, addr := range []string{"nonsense", "127.0.0.1"} {
 		run(t, "-addr "+addr).checkFailed(t, 2, addr, "HOST:PORT")
 	}
 	run(t, "-addr :99999").checkFailed(t, 1, ":99999")
 }
 
-// Debug logging goes to stderr as JSON, so that stdout stays readable.
+// Logs are JSON on stderr, so stdout stays readable.
 func TestDebugLog(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	c := begin(ctx, "-addr 127.0.0.1:0", "ORDERGRAPH_LOG=debug")
@@ -233,8 +232,8 @@ func TestDebugLog(t *testing.T) {
 	}
 }
 
-// The origins of the environment reach the server.
-func TestOriginsOfTheEnvironment(t *testing.T) {
+// ORDERGRAPH_CORS_ORIGINS is applied.
+func TestCORSOrigins(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0", "ORDERGRAPH_CORS_ORIGINS=https://shop.example")
 	r := httptest.NewRequest(http.MethodGet, url+server.PathGraphQL+"?query={__typename}", nil)
 	r.RequestURI = ""
@@ -245,6 +244,6 @@ func TestOriginsOfTheEnvironment(t *testing.T) {
 	}
 	res.Body.Close()
 	if got := res.Header.Get("Access-Control-Allow-Origin"); got != "https://shop.example" {
-		t.Errorf("allowed is %q", got)
+		t.Errorf("the allowed origin is %q", got)
 	}
 }

@@ -16,57 +16,56 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// maxTTL is how long a token of ours lives at most: it is for trying things out, and nobody can
-// take it back.
+// maxTTL is the maximum lifetime of a development token. Such a token cannot be revoked.
 const maxTTL = 24 * time.Hour
 
-// wanted is the token that the words of the command ask for.
-type wanted struct {
+// tokenRequest is the values of the token command's flags.
+type tokenRequest struct {
 	role, customer, subject, key string
 	ttl                          time.Duration
 }
 
-// token mints a token, or a key to mint with.
+// token implements the commands token and token key.
 func token(_ context.Context, args []string, env Environment) error {
-	var w wanted
+	var r tokenRequest
 	var words []string
 	err := flagsAnywhere("token", args, 2, func(set *flag.FlagSet) {
-		set.StringVar(&w.role, "role", "", "CUSTOMER, STAFF, ADMIN or SERVICE")
-		set.StringVar(&w.customer, "customer", "", "the id of the customer whose token it is")
-		set.StringVar(&w.subject, "subject", "", "whom the token is about; without it the customer's id, or a name made of the role")
-		set.DurationVar(&w.ttl, "ttl", 15*time.Minute, fmt.Sprintf("how long it lives, such as 5m, up to %s (15m without it)", maxTTL))
-		set.StringVar(&w.key, "key", "", "a private key in PEM (PKCS #8); without it ORDERGRAPH_JWT_SECRET signs")
+		set.StringVar(&r.role, "role", "", "role: CUSTOMER, STAFF, ADMIN or SERVICE")
+		set.StringVar(&r.customer, "customer", "", "customer ID, required with -role CUSTOMER")
+		set.StringVar(&r.subject, "subject", "", "subject of the token; by default the customer ID, or a name derived from the role")
+		set.DurationVar(&r.ttl, "ttl", 15*time.Minute, fmt.Sprintf("lifetime, such as 5m, up to %s (default 15m)", maxTTL))
+		set.StringVar(&r.key, "key", "", "file with a private key in PEM (PKCS #8); by default, ORDERGRAPH_JWT_SECRET signs")
 	}, &words)
 	switch {
 	case err != nil:
 		return err
 	case len(words) == 0:
-		return mint(w, env)
+		return mint(r, env)
 	case words[0] != "key":
-		return usageError{fmt.Sprintf("token takes no %q; say key FILE for a new key", words[0])}
+		return usageError{fmt.Sprintf("token: unexpected argument %q; `token key FILE` creates a key", words[0])}
 	case len(words) == 1:
 		return usageError{"token key: name a file for the new key"}
-	case w != wanted{ttl: 15 * time.Minute}:
-		return usageError{"token key takes no flags: they are for the tokens"}
+	case r != tokenRequest{ttl: 15 * time.Minute}:
+		return usageError{"token key accepts no flags"}
 	}
 	return newKey(words[1], env.Stdout)
 }
 
-// mint prints a token.
-func mint(w wanted, env Environment) error {
-	role, ok := commerce.ParseRole(strings.ToUpper(w.role))
+// mint signs and prints a token.
+func mint(r tokenRequest, env Environment) error {
+	role, ok := commerce.ParseRole(strings.ToUpper(r.role))
 	switch {
-	case w.role == "" || !ok:
-		return usageError{fmt.Sprintf("token: -role is %q: give CUSTOMER, STAFF, ADMIN or SERVICE", w.role)}
-	case role == commerce.RoleCustomer && w.customer == "":
-		return usageError{"token: say whose it is with -customer ID"}
-	case role != commerce.RoleCustomer && w.customer != "":
-		return usageError{"token: -customer is for -role CUSTOMER"}
-	case w.ttl < time.Second || w.ttl > maxTTL:
-		return usageError{fmt.Sprintf("token: -ttl is %s: give 1s to %s", w.ttl, maxTTL)}
+	case r.role == "" || !ok:
+		return usageError{fmt.Sprintf("token: -role is %q: use CUSTOMER, STAFF, ADMIN or SERVICE", r.role)}
+	case role == commerce.RoleCustomer && r.customer == "":
+		return usageError{"token: -role CUSTOMER requires -customer ID"}
+	case role != commerce.RoleCustomer && r.customer != "":
+		return usageError{"token: -customer requires -role CUSTOMER"}
+	case r.ttl < time.Second || r.ttl > maxTTL:
+		return usageError{fmt.Sprintf("token: -ttl is %s: use 1s to %s", r.ttl, maxTTL)}
 	}
-	if w.customer != "" {
-		if _, err := commerce.ParseID[commerce.CustomerID](w.customer); err != nil {
+	if r.customer != "" {
+		if _, err := commerce.ParseID[commerce.CustomerID](r.customer); err != nil {
 			return usageError{fmt.Sprintf("token: -customer %v", err)}
 		}
 	}
@@ -75,14 +74,14 @@ func mint(w wanted, env Environment) error {
 		return err
 	}
 	if cfg.Auth != config.AuthJWT {
-		return fmt.Errorf("token makes tokens for a server that wants them: set ORDERGRAPH_AUTH=%s, and the ORDERGRAPH_JWT variables as for the server", config.AuthJWT)
+		return fmt.Errorf("ORDERGRAPH_AUTH is not %[1]s: set ORDERGRAPH_AUTH=%[1]s and the same ORDERGRAPH_JWT variables as the server", config.AuthJWT)
 	}
-	key, err := mintingKey(w.key, cfg)
+	key, err := mintingKey(r.key, cfg)
 	if err != nil {
 		return err
 	}
-	subject := cmp.Or(w.subject, w.customer, "development-"+strings.ToLower(role.String()))
-	text, err := key.Mint(cfg.JWT, subject, role, commerce.CustomerID(w.customer), time.Now(), w.ttl)
+	subject := cmp.Or(r.subject, r.customer, "development-"+strings.ToLower(role.String()))
+	text, err := key.Mint(cfg.JWT, subject, role, commerce.CustomerID(r.customer), time.Now(), r.ttl)
 	if err != nil {
 		return err
 	}
@@ -90,11 +89,11 @@ func mint(w wanted, env Environment) error {
 	return nil
 }
 
-// mintingKey is the key of a file, or the secret that the server has.
+// mintingKey reads the key from a file. Without a file, it uses the configured secret.
 func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 	switch {
 	case file != "" && cfg.JWT.Secret != nil:
-		return nil, errors.New("-key names a key, and ORDERGRAPH_JWT_SECRET is set: the server takes tokens that are signed with the secret only, so leave -key out")
+		return nil, errors.New("-key cannot be used if ORDERGRAPH_JWT_SECRET is set, because the server accepts only tokens signed with the secret: remove -key")
 	case file != "":
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -108,14 +107,14 @@ func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 	case cfg.JWT.Secret != nil:
 		return auth.SecretMintingKey(cfg.JWT.Secret), nil
 	}
-	return nil, errors.New("there is nothing to sign a token with: name a private key with -key FILE (`ordergraph token key FILE` makes one)")
+	return nil, errors.New("no signing key is set: name a private key with -key FILE (`ordergraph token key FILE` creates one)")
 }
 
-// jwksSuffix is the name of a key's public part behind that of its file.
+// jwksSuffix is appended to the name of a private key's file to name the file of its JWKS.
 const jwksSuffix = ".jwks.json"
 
-// newKey writes a new private key to a file that only its owner can read, and its public part to a
-// file beside it.
+// newKey generates a key. It writes the private key to a file that only its owner can read, and the
+// JWKS to a second file.
 func newKey(file string, stdout io.Writer) error {
 	key, err := auth.NewMintingKey()
 	if err != nil {
@@ -136,7 +135,7 @@ func newKey(file string, stdout io.Writer) error {
 		os.Remove(file)
 		return err
 	}
-	fmt.Fprintf(stdout, `%[1]s is a private key, for development; %[1]s%[2]s has its public part, for servers. To use them:
+	fmt.Fprintf(stdout, `%[1]s contains a private key for development. %[1]s%[2]s contains the public key for the server. To use them:
 
   export ORDERGRAPH_AUTH=jwt ORDERGRAPH_JWT_JWKS=%[1]s%[2]s ORDERGRAPH_JWT_ISSUER=development ORDERGRAPH_JWT_AUDIENCE=ordergraph ORDERGRAPH_CURSOR_KEY=only-for-development
   ordergraph token -key %[1]s -role CUSTOMER -customer cust_01
@@ -144,11 +143,11 @@ func newKey(file string, stdout io.Writer) error {
 	return nil
 }
 
-// writeNew writes a file that is not there yet: a key that is overwritten is lost.
+// writeNew creates a file. It never overwrites one, because the overwritten key would be lost.
 func writeNew(name string, text []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already, and may be in use: name another file, or remove it first", name)
+		return fmt.Errorf("%s already exists and may be in use: name another file, or remove it first", name)
 	}
 	if err != nil {
 		return err

@@ -17,18 +17,17 @@ import (
 
 const tokenSecret = "a secret of thirty-two letters!!"
 
-// withTokens are the variables of a server that wants tokens, with others in their place or
-// besides.
+// withTokens returns the variables of a server that requires tokens. The others take precedence.
 func withTokens(others ...string) []string {
 	return append(others, "ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_ISSUER=development", "ORDERGRAPH_JWT_AUDIENCE=ordergraph", "ORDERGRAPH_CURSOR_KEY=a secret of cursors")
 }
 
 const aliceQuery = `{"query":"{ customer(id: \"cust_01\") { name } }"}`
 
-// minted is a token, of the words of a command.
-func minted(t *testing.T, words string, variables []string) string {
+// minted runs the token command with the given arguments and returns the token.
+func minted(t *testing.T, args string, variables []string) string {
 	t.Helper()
-	c := run(t, "token "+words, variables...)
+	c := run(t, "token "+args, variables...)
 	c.checkDone(t)
 	token := strings.TrimSuffix(c.stdout.String(), "\n")
 	if strings.Count(token, ".") != 2 || strings.ContainsAny(token, " \n") {
@@ -37,26 +36,26 @@ func minted(t *testing.T, words string, variables []string) string {
 	return token
 }
 
-// A token that is signed with the server's secret gets in, one that is signed with another does
-// not.
-func TestTokensOfASecret(t *testing.T) {
+// A token signed with the server's secret is accepted. A token signed with another secret is
+// rejected.
+func TestTokensSignedWithSecret(t *testing.T) {
 	variables := withTokens("ORDERGRAPH_JWT_SECRET=" + tokenSecret)
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
-	if stdout := c.stdout.String(); !strings.Contains(stdout, "with a token of development") || !strings.Contains(stdout, "token -role ADMIN)") || !strings.Contains(stdout, "Authorization: Bearer $TOKEN") || strings.Contains(stdout, tokenSecret) {
-		t.Errorf("the server says %s", stdout)
+	if stdout := c.stdout.String(); !strings.Contains(stdout, "requires a token from development") || !strings.Contains(stdout, "token -role ADMIN)") || !strings.Contains(stdout, "Authorization: Bearer $TOKEN") || strings.Contains(stdout, tokenSecret) {
+		t.Errorf("the server prints %s", stdout)
 	}
-	for _, words := range []string{"-role CUSTOMER -customer cust_01", "-role staff", "-role ADMIN -ttl 24h", "-role SERVICE -subject gateway -ttl 1s"} {
-		if status, answer := postAs(t, url, minted(t, words, variables), aliceQuery); status != http.StatusOK {
-			t.Errorf("%s: status %d, %s", words, status, answer)
+	for _, args := range []string{"-role CUSTOMER -customer cust_01", "-role staff", "-role ADMIN -ttl 24h", "-role SERVICE -subject gateway -ttl 1s"} {
+		if status, answer := postAs(t, url, minted(t, args, variables), aliceQuery); status != http.StatusOK {
+			t.Errorf("%s: status %d, %s", args, status, answer)
 		}
 	}
 	for name, token := range map[string]string{
-		"of another secret":            minted(t, "-role ADMIN", withTokens("ORDERGRAPH_JWT_SECRET="+strings.ToUpper(tokenSecret))),
-		"of another issuer":            minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_ISSUER=other"}, variables...)),
-		"of another audience":          minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_AUDIENCE=other"}, variables...)),
-		"of a customer who is not":     minted(t, "-role CUSTOMER -customer nobody", variables),
-		"of another name for roles":    minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_ROLE_CLAIM=roles"}, variables...)),
-		"of another name for one's id": minted(t, "-role CUSTOMER -customer cust_01", append([]string{"ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid"}, variables...)),
+		"another secret":         minted(t, "-role ADMIN", withTokens("ORDERGRAPH_JWT_SECRET="+strings.ToUpper(tokenSecret))),
+		"another issuer":         minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_ISSUER=other"}, variables...)),
+		"another audience":       minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_AUDIENCE=other"}, variables...)),
+		"a missing customer":     minted(t, "-role CUSTOMER -customer nobody", variables),
+		"another role claim":     minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_ROLE_CLAIM=roles"}, variables...)),
+		"another customer claim": minted(t, "-role CUSTOMER -customer cust_01", append([]string{"ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid"}, variables...)),
 	} {
 		if status, answer := postAs(t, url, token, aliceQuery); status != http.StatusUnauthorized || !strings.Contains(answer, `"UNAUTHENTICATED"`) {
 			t.Errorf("%s: status %d, %s", name, status, answer)
@@ -64,8 +63,8 @@ func TestTokensOfASecret(t *testing.T) {
 	}
 }
 
-// The way with a key of one's own: it is made once, private, and never overwritten.
-func TestTokensOfAKey(t *testing.T) {
+// A key file is created once, is private, and is never overwritten.
+func TestTokensSignedWithKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	made := run(t, "token key "+file)
 	made.checkDone(t, "ORDERGRAPH_JWT_JWKS="+file+".jwks.json", "token -key "+file)
@@ -77,14 +76,14 @@ func TestTokensOfAKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, "token key "+file).checkFailed(t, 1, file, "is there already")
+	run(t, "token key "+file).checkFailed(t, 1, file, "already exists")
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, private) {
 		t.Error("the key is overwritten")
 	}
 	variables := withTokens("ORDERGRAPH_JWT_JWKS=" + file + ".jwks.json")
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if stdout := c.stdout.String(); !strings.Contains(stdout, "token -role ADMIN -key FILE)") {
-		t.Errorf("the server says %s", stdout)
+		t.Errorf("the server prints %s", stdout)
 	}
 	if status, answer := postAs(t, url, minted(t, "-role ADMIN -key "+file, variables), aliceQuery); status != http.StatusOK {
 		t.Errorf("status %d, %s", status, answer)
@@ -100,21 +99,21 @@ func TestTokensOfAKey(t *testing.T) {
 	run(t, "token -role ADMIN -key /nowhere/key", variables...).checkFailed(t, 1, "/nowhere/key", "no such file")
 }
 
-// A JWKS that is left over from another key is not replaced, and no key is left without one.
+// An existing JWKS is not overwritten. Then no key is created either.
 func TestNoKeyWithoutItsJWKS(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file+".jwks.json", []byte("another's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "token key "+file).checkFailed(t, 1, file+".jwks.json", "is there already")
+	run(t, "token key "+file).checkFailed(t, 1, file+".jwks.json", "already exists")
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the key's file: %v", err)
 	}
 	run(t, "token key /nowhere/key").checkFailed(t, 1, "/nowhere/key", "no such file")
 }
 
-// What is no key that can sign is told by what it is, and not shown.
-func TestKeysThatCannotSign(t *testing.T) {
+// An unusable key is rejected with a reason that does not contain the key.
+func TestUnusableKeys(t *testing.T) {
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
 		t.Fatal(err)
@@ -124,31 +123,31 @@ func TestKeysThatCannotSign(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "key")
-	for says, text := range map[string][]byte{
+	for problem, text := range map[string][]byte{
 		"at least 2048 bits": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
 		"openssl pkcs8":      pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(weak)}),
 		"no PEM block":       []byte("hidden"),
-		"can be read":        pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("hidden")}),
+		"cannot be parsed":   pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("hidden")}),
 	} {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		c := run(t, "token -role ADMIN -key "+file, withTokens("ORDERGRAPH_JWT_JWKS=x.json")...)
-		c.checkFailed(t, 1, file, says)
+		c.checkFailed(t, 1, file, problem)
 		if strings.Contains(c.stderr.String(), "hidden") {
 			t.Errorf("the key is shown: %s", c.stderr.String())
 		}
 	}
 }
 
-// Nothing is served from DynamoDB before somebody has said to whom, nor with keys that cannot be
-// read; other commands need neither.
-func TestServingNeedsAChoice(t *testing.T) {
-	awsEnvironment(t) // so that nothing is reached
+// The server does not start on DynamoDB without a choice of authentication, nor with an unreadable
+// JWKS. Other commands need neither.
+func TestServeRequiresAuthenticationChoice(t *testing.T) {
+	awsEnvironment(t) // so that no DynamoDB is reachable
 	run(t, "-addr 127.0.0.1:0", useDynamoDB).checkFailed(t, 1, "ORDERGRAPH_AUTH", "jwt", "none", "docs/authentication.md")
 	run(t, "-addr 127.0.0.1:0", useDynamoDB, "ORDERGRAPH_AUTH=none").checkFailed(t, 1, "AWS_REGION")
 	run(t, "-addr 127.0.0.1:0", useDynamoDB, "ORDERGRAPH_AUTH=none", "AUTH=none").checkFailed(t, 1, "AWS_REGION")
-	// Other software may have set AUTH.
+	// AUTH may be set for other software.
 	run(t, "-addr 127.0.0.1:0", useDynamoDB, "AUTH=none").checkFailed(t, 1, "AUTH=none does not open", "set ORDERGRAPH_AUTH=none")
 	for _, line := range allCommands[1:] {
 		run(t, line, useDynamoDB).checkFailed(t, 1, "AWS_REGION")
@@ -158,10 +157,10 @@ func TestServingNeedsAChoice(t *testing.T) {
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_AUTH=jwt").checkFailed(t, 1, "ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET")
 }
 
-// TestServingTokensNeedsACursorKey checks that cursors are signed with a secret where callers are
-// told apart, whatever the store, and that other commands do without.
-func TestServingTokensNeedsACursorKey(t *testing.T) {
-	awsEnvironment(t) // so that nothing is reached
+// TestServeRequiresCursorKey checks that a server with tokens requires a cursor key with every
+// store, and that other commands do not.
+func TestServeRequiresCursorKey(t *testing.T) {
+	awsEnvironment(t) // so that no DynamoDB is reachable
 	for _, store := range []string{"ORDERGRAPH_STORE=embedded", useDynamoDB} {
 		variables := append([]string{"ORDERGRAPH_CURSOR_KEY=", store}, withTokens("ORDERGRAPH_JWT_SECRET="+tokenSecret)...)
 		run(t, "-addr 127.0.0.1:0", variables...).checkFailed(t, 1, "ORDERGRAPH_CURSOR_KEY is not set", "openssl rand -hex 32")
@@ -172,7 +171,7 @@ func TestServingTokensNeedsACursorKey(t *testing.T) {
 	}
 }
 
-// TestAuthAlias checks that AUTH still chooses, and that the log says what to set instead.
+// TestAuthAlias checks that AUTH still works, and that the log names its replacement.
 func TestAuthAlias(t *testing.T) {
 	for _, c := range []struct {
 		variables []string
@@ -202,22 +201,22 @@ func TestAuthAlias(t *testing.T) {
 	}
 }
 
-// TestServeSaysToWhomItIsOpen checks that a server without authentication listens on this machine
-// only, unless an address is given, and says so.
-func TestServeSaysToWhomItIsOpen(t *testing.T) {
+// TestServePrintsAccess checks that a server without authentication listens on this machine only,
+// unless an address is given, and prints its access.
+func TestServePrintsAccess(t *testing.T) {
 	const here, everywhere = "open to this machine only: every program on it can read and change everything; -addr :", "open: everyone who reaches the server can read and change everything"
 	for _, c := range []struct {
 		line      string
 		variables []string
 		loopback  bool
-		says      string
+		access    string
 	}{
 		{"", []string{"PORT=0"}, true, here},
 		{"-addr 127.0.0.1:0", nil, true, here},
 		{"-addr localhost:0", nil, true, here},
 		{"-addr :0", nil, false, everywhere},
 		{"-addr 0.0.0.0:0", nil, false, everywhere},
-		{"", withTokens("PORT=0", "ORDERGRAPH_JWT_SECRET="+tokenSecret), false, "with a token of development"},
+		{"", withTokens("PORT=0", "ORDERGRAPH_JWT_SECRET="+tokenSecret), false, "requires a token from development"},
 	} {
 		server, url := serve(t, c.line, c.variables...)
 		host, _, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
@@ -227,8 +226,8 @@ func TestServeSaysToWhomItIsOpen(t *testing.T) {
 		if ip := net.ParseIP(host); ip.IsLoopback() != c.loopback || ip.IsUnspecified() == c.loopback {
 			t.Errorf("%s %q listens on %s", c.line, c.variables, url)
 		}
-		if stdout := server.stdout.String(); strings.Count(stdout, "\n  Access    ") != 1 || !strings.Contains(stdout, "\n  Access    "+c.says) {
-			t.Errorf("%s %q: the server says %s", c.line, c.variables, stdout)
+		if stdout := server.stdout.String(); strings.Count(stdout, "\n  Access    ") != 1 || !strings.Contains(stdout, "\n  Access    "+c.access) {
+			t.Errorf("%s %q: the server prints %s", c.line, c.variables, stdout)
 		}
 	}
 }

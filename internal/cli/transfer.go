@@ -15,17 +15,17 @@ import (
 	"github.com/ordergraph/ordergraph/internal/transfer"
 )
 
-// standardStream is the name of standard input and output in the place of a file's.
+// standardStream is the file name that means standard input or output.
 const standardStream = "-"
 
 func exportTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ExportOptions{}
 	file, err := fileArgument("export", args, func(set *flag.FlagSet) {
-		set.Func("segments", fmt.Sprintf("in how many parts the table is read at once, 1 to %d (4 without it)", bulk.MaxSegments), func(text string) (err error) {
+		set.Func("segments", fmt.Sprintf("number of segments scanned in parallel, 1 to %d (default 4)", bulk.MaxSegments), func(text string) (err error) {
 			opts.Segments, err = segments(text)
 			return err
 		})
-		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace FILE where it is there, as soon as the new export is complete")
+		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace an existing FILE when the new export is complete")
 	})
 	if err != nil {
 		return err
@@ -36,9 +36,9 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
 	opts.Progress = func(e transfer.Exported) { progress.show("%d records, %s", e.Records, size(e.Bytes)) }
-	done, out := transfer.Exported{}, env.Stdout
+	done, messages := transfer.Exported{}, env.Stdout
 	if file == standardStream {
-		out = env.Stderr // the records are on standard output
+		messages = env.Stderr // standard output has the records
 		done, err = transfer.Export(ctx, store, env.Stdout, opts)
 	} else {
 		done, err = transfer.ExportFile(ctx, store, file, opts)
@@ -50,20 +50,20 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return onTable(cfg, err)
 	}
-	from := ""
+	resumed := ""
 	if done.Resumed {
-		from = fmt.Sprintf(", those of the export that was interrupted included, which was begun at %s", done.Begun.Format(time.RFC3339))
+		resumed = fmt.Sprintf(", including the interrupted export that started at %s", done.Begun.Format(time.RFC3339))
 	}
-	fmt.Fprintf(out, "Exported from table %s: %d records, %s%s.\n", cfg.Table.Table, done.Records, size(done.Bytes), from)
+	fmt.Fprintf(messages, "Exported from table %s: %d records, %s%s.\n", cfg.Table.Table, done.Records, size(done.Bytes), resumed)
 	return nil
 }
 
 func importTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ImportOptions{}
 	file, err := fileArgument("import", args, func(set *flag.FlagSet) {
-		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace records that are there and differ; without it they are kept")
-		set.BoolVar(&opts.DryRun, "dry-run", false, "tell what an import would do, and write nothing")
-		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "leave out lines that cannot be imported; without it the first one ends the import")
+		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace existing records that differ; by default, they are kept")
+		set.BoolVar(&opts.DryRun, "dry-run", false, "report what an import would do, and write nothing")
+		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "skip lines that cannot be imported; by default, the first such line stops the import")
 	})
 	if err != nil {
 		return err
@@ -79,12 +79,12 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 		return onTable(cfg, err)
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts.Progress = func(done bulk.Imported, of int64) {
-		share := ""
-		if of > 0 {
-			share = fmt.Sprintf(" of %s", size(of))
+	opts.Progress = func(done bulk.Imported, total int64) {
+		suffix := ""
+		if total > 0 {
+			suffix = fmt.Sprintf(" of %s", size(total))
 		}
-		progress.show("%d lines, %s%s, %d conflicts", done.Lines, size(done.Offset), share, done.Conflicts)
+		progress.show("%d lines, %s%s, %d conflicts", done.Lines, size(done.Offset), suffix, done.Conflicts)
 	}
 	var done transfer.Imported
 	if file == standardStream {
@@ -96,7 +96,7 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	if ctx.Err() != nil && err != nil {
 		return interrupted("import", fmt.Sprintf("%d lines", done.Lines), done.Saved, err)
 	}
-	if bad := (*bulk.LineError)(nil); errors.As(err, &bad) {
+	if line := (*bulk.LineError)(nil); errors.As(err, &line) {
 		return onTable(cfg, fmt.Errorf("%s: %w; %s", file, err, stopped(opts)))
 	}
 	if err != nil {
@@ -105,32 +105,31 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	return report(env.Stdout, file, cfg, done.Imported, opts)
 }
 
-// stopped says what an import that ended at a line has imported, and what to do.
+// stopped returns what an import that stopped at a line has imported, and what to do.
 func stopped(opts transfer.ImportOptions) string {
 	if opts.DryRun || opts.SkipUnreadable {
-		return "fix it, and start again" // only a line too long to be held ends these
+		return "fix the line and run the command again" // only a line over the size limit stops these imports
 	}
-	return "all lines before it are imported, and some behind it may be: fix it, and start again, which skips what is there; " +
-		"or leave such lines out with -skip-unreadable"
+	return "all lines before it are imported, and some after it may be: fix the line and run the command again, which skips imported records; " +
+		"or skip such lines with -skip-unreadable"
 }
 
-// report tells what an import has done to its end.
-//
-// Errors: one where not every record is in the table now.
+// report prints the result of a completed import. It returns an error if not every record of the
+// file is in the table.
 func report(out io.Writer, file string, cfg config.Config, done bulk.Imported, opts transfer.ImportOptions) error {
 	if done.Records() == 0 {
-		return fmt.Errorf("%s holds no record", file)
+		return fmt.Errorf("%s contains no records", file)
 	}
-	begins := "Imported into table"
+	intro := "Imported into table"
 	if opts.DryRun {
-		begins = "A dry run wrote nothing. An import would have done this to table"
+		intro = "A dry run wrote nothing. This would be the result of an import into table"
 	}
-	fmt.Fprintf(out, "%s %s: %d records written, %d replaced, %d there already, %d conflicts", begins, cfg.Table.Table, done.Written, done.Replaced, done.Unchanged, done.Conflicts)
+	fmt.Fprintf(out, "%s %s: %d records written, %d replaced, %d unchanged, %d conflicts", intro, cfg.Table.Table, done.Written, done.Replaced, done.Unchanged, done.Conflicts)
 	if done.LeftOut > 0 {
-		fmt.Fprintf(out, "; %d idempotency records left out", done.LeftOut)
+		fmt.Fprintf(out, "; %d idempotency records skipped", done.LeftOut)
 	}
 	if done.Unreadable > 0 {
-		fmt.Fprintf(out, "; %d unreadable lines left out", done.Unreadable)
+		fmt.Fprintf(out, "; %d unreadable lines skipped", done.Unreadable)
 	}
 	fmt.Fprint(out, ".\n")
 	for _, b := range done.BadLines {
@@ -145,12 +144,12 @@ func report(out io.Writer, file string, cfg config.Config, done bulk.Imported, o
 	var problems []string
 	switch {
 	case done.Unreadable > 0 && opts.SkipUnreadable:
-		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and were left out", done.Unreadable, file))
+		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and were skipped", done.Unreadable, file))
 	case done.Unreadable > 0:
-		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and the first one would end an import: mend them, or leave them out with -skip-unreadable", done.Unreadable, file))
+		problems = append(problems, fmt.Sprintf("%d lines of %s cannot be imported, and the first would stop an import: fix them, or skip them with -skip-unreadable", done.Unreadable, file))
 	}
 	if done.Conflicts > 0 {
-		problems = append(problems, fmt.Sprintf("%d records of %s are in table %s already and differ; those of the table were kept, -overwrite replaces them", done.Conflicts, file, cfg.Table.Table))
+		problems = append(problems, fmt.Sprintf("%d records of %s differ from the records in table %s, which were kept: use -overwrite to replace them", done.Conflicts, file, cfg.Table.Table))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -164,42 +163,42 @@ func tellMore(out io.Writer, more int) {
 	}
 }
 
-// interrupted tells what became of a command that a signal ended, and that it can go on where it
-// can.
+// interrupted returns the error of a command that a signal ended. It describes whether the command
+// can continue.
 func interrupted(command, done string, saved bool, err error) error {
 	unsaved := (*transfer.SaveError)(nil)
 	switch {
 	case errors.As(err, &unsaved):
-		return fmt.Errorf("%s: interrupted after %s, and it could not be saved how far it is: %w", command, done, unsaved)
+		return fmt.Errorf("%s: interrupted after %s, and its progress could not be saved: %w", command, done, unsaved)
 	case saved:
-		return fmt.Errorf("%s: interrupted after %s: start the same command again, and it goes on from there", command, done)
+		return fmt.Errorf("%s: interrupted after %s: run the same command again to continue", command, done)
 	default:
 		return fmt.Errorf("%s: interrupted after %s", command, done)
 	}
 }
 
-// segments reads a number of segments.
+// segments parses the number of segments.
 func segments(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > bulk.MaxSegments {
-		return 0, fmt.Errorf("give 1 to %d", bulk.MaxSegments)
+		return 0, fmt.Errorf("use 1 to %d", bulk.MaxSegments)
 	}
 	return n, nil
 }
 
-// fileArgument parses the flags of a command that works on one file, and returns the file's name.
+// fileArgument parses the flags of a command with one file argument, and returns the file's name.
 func fileArgument(command string, args []string, define func(*flag.FlagSet)) (string, error) {
 	var words []string
 	if err := flags(command, args, 1, define, &words); err != nil {
 		return "", err
 	}
 	if len(words) == 0 {
-		return "", usageError{fmt.Sprintf("%s: name a file, or - for the standard stream", command)}
+		return "", usageError{fmt.Sprintf("%s: name a file, or - for standard input or output", command)}
 	}
 	return words[0], nil
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes.
 func size(bytes int64) string {
 	switch {
 	case bytes >= 1e9:

@@ -27,11 +27,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// pipe runs a command line with standard input and output of its own.
+// pipe runs a command line with the given standard input.
 func pipe(t *testing.T, line, stdin string, variables ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	var out, side bytes.Buffer
-	status = cli.Run(t.Context(), strings.Fields(line), cli.Environment{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side, Getenv: func(name string) string {
+	var stdoutText, stderrText bytes.Buffer
+	status = cli.Run(t.Context(), strings.Fields(line), cli.Environment{Stdin: strings.NewReader(stdin), Stdout: &stdoutText, Stderr: &stderrText, Getenv: func(name string) string {
 		for _, v := range variables {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
 				return value
@@ -39,7 +39,7 @@ func pipe(t *testing.T, line, stdin string, variables ...string) (status int, st
 		}
 		return ""
 	}})
-	return status, out.String(), side.String()
+	return status, stdoutText.String(), stderrText.String()
 }
 
 func TestExportAndImport(t *testing.T) {
@@ -49,14 +49,14 @@ func TestExportAndImport(t *testing.T) {
 	run(t, "seed", variables...).checkDone(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
 	run(t, "export "+file, variables...).checkDone(t, "Exported from table "+table, fmt.Sprint(n, " records"))
-	run(t, "export "+file, variables...).checkFailed(t, 1, file, "is there already", "-overwrite")
+	run(t, "export "+file, variables...).checkFailed(t, 1, file, "already exists", "-overwrite")
 	run(t, "export -segments 7 -overwrite "+file, variables...).checkDone(t, fmt.Sprint(n, " records"))
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	// The second table has another number of shards, and serves the same.
+	// The second table has another number of shards and the same content.
 	second := []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table + ".second", "ORDERGRAPH_SHARDS=4"}
 	run(t, "import "+file, second...).checkFailed(t, 1, "does not exist", "table create")
 	run(t, "table create", second...).checkDone(t)
@@ -65,10 +65,10 @@ func TestExportAndImport(t *testing.T) {
 	if records := contents(t, db, table+".second"); len(records) > 0 {
 		t.Errorf("a dry run wrote %d records", len(records))
 	}
-	run(t, "import "+file, second...).checkDone(t, fmt.Sprint("Imported into table ", table, ".second: ", n, " records written, 0 replaced, 0 there already, 0 conflicts."))
+	run(t, "import "+file, second...).checkDone(t, fmt.Sprint("Imported into table ", table, ".second: ", n, " records written, 0 replaced, 0 unchanged, 0 conflicts."))
 	once := contents(t, db, table+".second")
-	run(t, "import "+file, second...).checkDone(t, fmt.Sprint("0 records written, 0 replaced, ", n, " there already, 0 conflicts."))
-	run(t, "import -overwrite "+file, second...).checkDone(t, fmt.Sprint("0 records written, 0 replaced, ", n, " there already, 0 conflicts."))
+	run(t, "import "+file, second...).checkDone(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
+	run(t, "import -overwrite "+file, second...).checkDone(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
 	if !reflect.DeepEqual(once, contents(t, db, table+".second")) {
 		t.Error("importing twice gives another table than importing once")
 	}
@@ -76,17 +76,17 @@ func TestExportAndImport(t *testing.T) {
 	_, base := serve(t, "-addr 127.0.0.1:0", second...)
 	askFirstQuery(t, base)
 
-	// Through pipes, and back.
+	// Export and import through pipes.
 	status, stdout, stderr := pipe(t, "export -", "", second...)
 	if status != 0 || strings.Count(stdout, "\n") != n || !strings.Contains(stderr, fmt.Sprint(n, " records")) {
 		t.Errorf("export -: exit %d, %d lines, stderr %s", status, strings.Count(stdout, "\n"), stderr)
 	}
 	run(t, "seed", variables...).checkDone(t)
-	if status, told, stderr := pipe(t, "import -", stdout, variables...); status != 0 || !strings.Contains(told, fmt.Sprint(n, " there already")) || stderr != "" {
-		t.Errorf("import -: exit %d, %s%s", status, told, stderr)
+	if status, report, stderr := pipe(t, "import -", stdout, variables...); status != 0 || !strings.Contains(report, fmt.Sprint(n, " unchanged")) || stderr != "" {
+		t.Errorf("import -: exit %d, %s%s", status, report, stderr)
 	}
 
-	// Conflicts are kept, named and counted, until they are to be replaced.
+	// Conflicts are kept, listed and counted, until -overwrite replaces them.
 	var changed strings.Builder
 	var keys []string
 	for line := range strings.Lines(string(text)) {
@@ -108,19 +108,19 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := run(t, "import "+file, second...)
-	if want := strings.Join(keys[:20], "\n") + "\nand 5 more\n"; c.status != 1 || !strings.HasSuffix(c.stdout.String(), fmt.Sprint(n-25, " there already, 25 conflicts.\n")+want) || !strings.Contains(c.stderr.String(), "25 records") || !strings.Contains(c.stderr.String(), "-overwrite") {
+	if want := strings.Join(keys[:20], "\n") + "\nand 5 more\n"; c.status != 1 || !strings.HasSuffix(c.stdout.String(), fmt.Sprint(n-25, " unchanged, 25 conflicts.\n")+want) || !strings.Contains(c.stderr.String(), "25 records") || !strings.Contains(c.stderr.String(), "-overwrite") {
 		t.Errorf("exit %d, stdout %s, stderr %s", c.status, c.stdout.String(), c.stderr.String())
 	}
 	if !reflect.DeepEqual(once, contents(t, db, table+".second")) {
 		t.Error("conflicts changed the table")
 	}
-	run(t, "import -overwrite "+file, second...).checkDone(t, fmt.Sprintf("0 records written, 25 replaced, %d there already, 0 conflicts.", n-25))
+	run(t, "import -overwrite "+file, second...).checkDone(t, fmt.Sprintf("0 records written, 25 replaced, %d unchanged, 0 conflicts.", n-25))
 	if reflect.DeepEqual(once, contents(t, db, table+".second")) {
 		t.Error("-overwrite replaced nothing")
 	}
 }
 
-func TestImportOfABadFile(t *testing.T) {
+func TestImportInvalidFile(t *testing.T) {
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
@@ -130,16 +130,16 @@ func TestImportOfABadFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.HasSuffix(bad, good+"\n"+good) {
-			run(t, "import "+file, variables...).checkDone(t, "1 records written", "1 there already")
+			run(t, "import "+file, variables...).checkDone(t, "1 records written", "1 unchanged")
 			continue
 		}
-		if c := run(t, "import -dry-run "+file, variables...); c.status != 1 || !strings.Contains(c.stdout.String(), "unreadable  line 2: is no JSON") || !strings.Contains(c.stderr.String(), "1 lines of "+file) || !strings.Contains(c.stderr.String(), "-skip-unreadable") {
+		if c := run(t, "import -dry-run "+file, variables...); c.status != 1 || !strings.Contains(c.stdout.String(), "unreadable  line 2: is not JSON") || !strings.Contains(c.stderr.String(), "1 lines of "+file) || !strings.Contains(c.stderr.String(), "-skip-unreadable") {
 			t.Errorf("exit %d, %s%s", c.status, c.stdout.String(), c.stderr.String())
 		}
 		if records := contents(t, db, table); len(records) != 0 {
 			t.Errorf("the dry run left %d records", len(records))
 		}
-		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "no JSON", "all lines before it are imported, and some behind it may be: fix it")
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before it are imported, and some after it may be: fix the line")
 		if records := contents(t, db, table); len(records) != 1 {
 			t.Errorf("the table has %d records", len(records))
 		}
@@ -148,14 +148,15 @@ func TestImportOfABadFile(t *testing.T) {
 	run(t, "export /nowhere/shop.jsonl", variables...).checkFailed(t, 1, "/nowhere/shop.jsonl", "no such file")
 }
 
-// interruptible gives a way to run a command that is interrupted at so many requests of a kind.
+// interruptible returns a function that runs a command and interrupts it at the given request of an
+// operation.
 func interruptible(t *testing.T, variables []string) func(line, request string, after int64) *command {
 	t.Helper()
 	engine, err := url.Parse(dynamolocal.Shared(t).Endpoint())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Between the commands and the engine stands one that interrupts them at a request.
+	// A proxy between commands and DynamoDB Local interrupts a command at a request.
 	type trap struct {
 		interrupt func()
 		at        string
@@ -163,11 +164,11 @@ func interruptible(t *testing.T, variables []string) func(line, request string, 
 	}
 	var set atomic.Pointer[trap]
 	engineProxy := httputil.NewSingleHostReverseProxy(engine)
-	engineProxy.ErrorLog = log.New(io.Discard, "", 0) // of requests that are given up
+	engineProxy.ErrorLog = log.New(io.Discard, "", 0) // canceled requests log errors
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if trap := set.Load(); trap != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), trap.at) && trap.left.Add(-1) == 0 {
 			trap.interrupt()
-			panic(http.ErrAbortHandler) // no answer
+			panic(http.ErrAbortHandler) // no response
 		}
 		engineProxy.ServeHTTP(w, r)
 	}))
@@ -177,16 +178,16 @@ func interruptible(t *testing.T, variables []string) func(line, request string, 
 		t.Helper()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		at := &trap{interrupt: stop, at: request}
-		at.left.Store(after)
-		set.Store(at)
+		armed := &trap{interrupt: stop, at: request}
+		armed.left.Store(after)
+		set.Store(armed)
 		c := begin(ctx, line, variables...)
 		<-c.done
 		return c
 	}
 }
 
-// A signal leaves a state that the same command goes on from.
+// After a signal, the same command continues.
 func TestInterruptedExportAndImport(t *testing.T) {
 	_, n := storetest.SampleBook(t)
 	_, table, variables := local(t)
@@ -209,12 +210,13 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Errorf("it left %v", got)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", file+".progress")
-	run(t, "export "+file, variables...).checkDone(t, fmt.Sprint(n, " records"), "interrupted included, which was begun at 20")
+	run(t, "export "+file, variables...).checkDone(t, fmt.Sprint(n, " records"), "including the interrupted export that started at 20")
 	if got := files(); !slices.Equal(got, []string{file}) {
 		t.Errorf("it left %v", got)
 	}
 
-	// One that replaces goes on, too, and what is there stays until it is complete.
+	// An interrupted -overwrite also continues, and the old file remains until the new one is
+	// complete.
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -224,12 +226,12 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Errorf("the old export is gone: %v", err)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", "remove "+file+".part")
-	run(t, "export -overwrite -segments 2 "+file, variables...).checkDone(t, fmt.Sprint(n, " records"), "interrupted included")
+	run(t, "export -overwrite -segments 2 "+file, variables...).checkDone(t, fmt.Sprint(n, " records"), "including the interrupted export")
 
-	// What saves nothing promises nothing.
+	// A command without a progress file does not suggest continuing.
 	for _, c := range []struct{ line, at string }{{"export -", ".Scan"}, {"import -dry-run " + file, ".GetItem"}, {"import " + file, ".Query"}} {
-		if said := interrupted(c.line, c.at, 1); said.status != 1 || !strings.HasSuffix(said.stderr.String(), "interrupted after 0 records\n") && !strings.HasSuffix(said.stderr.String(), " lines\n") {
-			t.Errorf("%s: exit %d, %s", c.line, said.status, said.stderr.String())
+		if result := interrupted(c.line, c.at, 1); result.status != 1 || !strings.HasSuffix(result.stderr.String(), "interrupted after 0 records\n") && !strings.HasSuffix(result.stderr.String(), " lines\n") {
+			t.Errorf("%s: exit %d, %s", c.line, result.status, result.stderr.String())
 		}
 	}
 	if got := files(); !slices.Equal(got, []string{file}) {
@@ -238,37 +240,37 @@ func TestInterruptedExportAndImport(t *testing.T) {
 
 	stopped := interrupted("import "+file, ".PutItem", 60)
 	for strings.HasSuffix(stopped.stderr.String(), "after 0 lines\n") {
-		stopped = interrupted("import "+file, ".PutItem", 60) // its first line was the slowest
+		stopped = interrupted("import "+file, ".PutItem", 60) // the first line was the last to be imported
 	}
 	stopped.checkFailed(t, 1, "import: interrupted after", "same command again")
 	if got := files(); !slices.Equal(got, []string{file, file + ".import-progress"}) {
 		t.Errorf("it left %v", got)
 	}
-	run(t, "import "+file, variables...).checkDone(t, "table "+table, "0 records written", fmt.Sprint(n, " there already"))
+	run(t, "import "+file, variables...).checkDone(t, "table "+table, "0 records written", fmt.Sprint(n, " unchanged"))
 	if got := files(); !slices.Equal(got, []string{file}) {
 		t.Errorf("it left %v", got)
 	}
 }
 
-// What is no export names the command that takes it, and leaves nothing behind.
-func TestImportOfWhatIsNoExport(t *testing.T) {
+// A file that is not an export is rejected with the command to use, and without a progress file.
+func TestImportOtherFiles(t *testing.T) {
 	_, _, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "shop.jsonl")
-	for text, says := range map[string]string{
-		"":                      "holds no record",
-		"\n\n":                  "holds no record",
+	for text, message := range map[string]string{
+		"":                      "contains no records",
+		"\n\n":                  "contains no records",
 		"\x1f\x8b\x08\x00":      "is compressed: gunzip -c FILE | ordergraph import -",
 		smallBook:               "ordergraph seed FILE",
-		"{\"Item\": 1}\n":       "some behind it may be: fix it",
+		"{\"Item\": 1}\n":       "some after it may be: fix the line",
 		"{\"Other\": [1]}\n":    "line 1",
 		"{\"Item\":{\"pk\":1}}": "line 1",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		run(t, "import "+file, variables...).checkFailed(t, 1, file, says)
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, message)
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 			t.Errorf("%q left %v, %v", text, entries, err)
 		}
@@ -287,8 +289,9 @@ func TestImportOfWhatIsNoExport(t *testing.T) {
 	run(t, "seed "+file, variables...).checkFailed(t, 1, file, "is compressed")
 }
 
-// A damaged table comes back from its export but for what is damaged, which is named.
-func TestImportOfADamagedTable(t *testing.T) {
+// All records of a damaged table are restored from its export, except the damaged one, which is
+// named.
+func TestImportDamagedTable(t *testing.T) {
 	_, n := storetest.SampleBook(t)
 	db, table, variables := local(t)
 	run(t, "table create", variables...).checkDone(t)
@@ -303,14 +306,14 @@ func TestImportOfADamagedTable(t *testing.T) {
 	run(t, "table create", second...).checkDone(t)
 	t.Cleanup(func() { deleteTable(t, db, table+".second") })
 	run(t, "import "+file, second...).checkFailed(t, 1, "CUSTOMER#cust_01 #METADATA", "-skip-unreadable")
-	for _, c := range []struct{ line, does string }{{"import -dry-run ", "A dry run"}, {"import -skip-unreadable ", "Imported"}} {
-		said := run(t, c.line+file, second...)
-		if out := said.stdout.String(); said.status != 1 || !strings.HasPrefix(out, c.does) || !strings.Contains(out, "; 1 unreadable lines left out.\nunreadable  line ") || !strings.Contains(out, "CUSTOMER#cust_01 #METADATA") {
-			t.Errorf("exit %d, %s%s", said.status, out, said.stderr.String())
+	for _, c := range []struct{ line, intro string }{{"import -dry-run ", "A dry run"}, {"import -skip-unreadable ", "Imported"}} {
+		result := run(t, c.line+file, second...)
+		if out := result.stdout.String(); result.status != 1 || !strings.HasPrefix(out, c.intro) || !strings.Contains(out, "; 1 unreadable lines skipped.\nunreadable  line ") || !strings.Contains(out, "CUSTOMER#cust_01 #METADATA") {
+			t.Errorf("exit %d, %s%s", result.status, out, result.stderr.String())
 		}
 	}
 	if records := contents(t, db, table+".second"); len(records) != n-1 {
-		t.Errorf("%d records came back", len(records))
+		t.Errorf("%d records were restored", len(records))
 	}
 }
 
@@ -322,9 +325,10 @@ func TestInterruptedSeedAndCreate(t *testing.T) {
 	run(t, "table create", variables...).checkDone(t, table)
 	interrupted("table describe", ".DescribeTimeToLive", 1).checkFailed(t, 1, "ordergraph: interrupted\n")
 	interrupted("seed", ".Query", 1).checkFailed(t, 1, "seed: interrupted before anything was loaded")
-	interrupted("seed", ".BatchWriteItem", 2).checkFailed(t, 1, "seed: interrupted: a part is loaded; run the same command again")
+	interrupted("seed", ".BatchWriteItem", 2).checkFailed(t, 1, "seed: interrupted: some records are loaded; run the same command again")
 	run(t, "seed", variables...).checkDone(t, "9 orders, 7 customers, 7 products")
-	// If an order was loaded before, it is not known which, and the orders are not counted.
+	// If an order was loaded before, the set of loaded orders is unknown, and the orders are not
+	// counted.
 	if records := len(contents(t, db, table)); records != n && records != n-model.OrderCountParts {
 		t.Errorf("%d records are loaded, want %d", records, n)
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// The ways to find out who makes a request.
+// Values of Config.Auth.
 const (
-	// AuthNone asks nobody who they are: everything is open to all who reach the server.
+	// AuthNone gives every caller access to everything.
 	AuthNone = "none"
-	// AuthJWT wants a token with each request.
+	// AuthJWT requires a token with each request.
 	AuthJWT = "jwt"
 )
 
-// jwtSettings are the settings that take effect with AuthJWT only.
+// jwtSettings returns the settings that apply only to AuthJWT.
 func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
 		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.Parsed(&c.Anonymous, "off", "catalog or off", parseAnonymous), Meaning: "with `jwt`: `catalog` (requests without a token can read products) or `off` (each request needs a token)"},
@@ -35,7 +35,7 @@ func parseAnonymous(text string) (on, ok bool) {
 	return text == "catalog", text == "catalog" || text == "off"
 }
 
-// resolveAuth merges AUTH into ORDERGRAPH_AUTH and checks the settings that depend on it.
+// resolveAuth merges AUTH into ORDERGRAPH_AUTH and validates the settings that depend on it.
 func (r *reader) resolveAuth(getenv func(string) string) error {
 	name := "ORDERGRAPH_AUTH"
 	switch {
@@ -50,7 +50,7 @@ func (r *reader) resolveAuth(getenv func(string) string) error {
 	}
 	for _, s := range r.jwtSettings() {
 		if text := getenv(s.Name); text != "" && text != s.Default {
-			return fmt.Errorf("%s is set and %s is not %s, so tokens would not be asked for: set %s to %s, or take %s away", s.Name, name, AuthJWT, name, AuthJWT, s.Name)
+			return fmt.Errorf("%s is set, but %s is not %s, so tokens would not be required: set %s to %s, or unset %s", s.Name, name, AuthJWT, name, AuthJWT, s.Name)
 		}
 	}
 	if r.Auth == "" && r.Store == Embedded {
@@ -59,22 +59,22 @@ func (r *reader) resolveAuth(getenv func(string) string) error {
 	return nil
 }
 
-// checkJWT checks that the settings of tokens are complete and fit together.
+// checkJWT checks that the settings of tokens are complete and consistent.
 func checkJWT(jwt auth.Options) error {
 	switch {
 	case jwt.JWKS == "" && len(jwt.Secret) == 0:
-		return errors.New("with jwt, tokens are checked with keys: set ORDERGRAPH_JWT_JWKS to their URL or file, or ORDERGRAPH_JWT_SECRET")
+		return errors.New("ORDERGRAPH_AUTH=jwt requires keys: set ORDERGRAPH_JWT_JWKS to their URL or file, or set ORDERGRAPH_JWT_SECRET")
 	case jwt.JWKS != "" && len(jwt.Secret) > 0:
-		return errors.New("ORDERGRAPH_JWT_JWKS and ORDERGRAPH_JWT_SECRET are both set: tokens are checked with public keys or with a secret, so take one of them away")
+		return errors.New("ORDERGRAPH_JWT_JWKS and ORDERGRAPH_JWT_SECRET are both set: unset one of them")
 	case jwt.Issuer == "":
-		return errors.New("ORDERGRAPH_JWT_ISSUER is not set: set it to what stands as iss in tokens")
+		return errors.New("ORDERGRAPH_JWT_ISSUER is not set: set it to the iss claim of the tokens")
 	case jwt.Audience == "":
-		return errors.New("ORDERGRAPH_JWT_AUDIENCE is not set: set it to what stands as aud in tokens for this server")
+		return errors.New("ORDERGRAPH_JWT_AUDIENCE is not set: set it to the aud claim of the tokens for this server")
 	case jwt.RoleClaim == jwt.CustomerClaim:
-		return fmt.Errorf("ORDERGRAPH_JWT_ROLE_CLAIM and ORDERGRAPH_JWT_CUSTOMER_CLAIM are both %q: a claim says one of them", jwt.RoleClaim)
+		return fmt.Errorf("ORDERGRAPH_JWT_ROLE_CLAIM and ORDERGRAPH_JWT_CUSTOMER_CLAIM are both %q: use two different claims", jwt.RoleClaim)
 	}
 	if err := auth.CheckJWKS(jwt.JWKS); err != nil {
-		return fmt.Errorf("ORDERGRAPH_JWT_JWKS %w", err) // without the value: a URL can hold a password
+		return fmt.Errorf("ORDERGRAPH_JWT_JWKS %w", err) // the error omits the URL, which can contain a password
 	}
 	return nil
 }

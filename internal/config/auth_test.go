@@ -12,13 +12,13 @@ import (
 
 const goodSecret = "a-secret-of-thirty-two-letters!!"
 
-// withSecret is a configuration that is complete, and what is set besides.
+// withSecret returns a complete configuration with a secret, and the given variables.
 func withSecret(more ...string) []string {
 	return append([]string{"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_SECRET=" + goodSecret, "ORDERGRAPH_JWT_ISSUER=i", "ORDERGRAPH_JWT_AUDIENCE=a"}, more...)
 }
 
-// What is served from DynamoDB is not left open because nobody has thought of it.
-func TestAuthHasADefaultInMemoryOnly(t *testing.T) {
+// Without an explicit setting, only the embedded store is open.
+func TestAuthDefault(t *testing.T) {
 	for _, c := range []struct {
 		variables []string
 		want      string
@@ -41,15 +41,15 @@ func TestAuthHasADefaultInMemoryOnly(t *testing.T) {
 func TestJWTDefaults(t *testing.T) {
 	want := auth.Options{Secret: []byte(goodSecret), Issuer: "i", Audience: "a", Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"}
 	if got := read(t, withSecret()...).JWT; !reflect.DeepEqual(got, want) {
-		t.Errorf("tokens are checked against %+v, want %+v", got, want)
+		t.Errorf("the options are %+v, want %+v", got, want)
 	}
 	if got := read(t, withSecret("ORDERGRAPH_JWT_LEEWAY=0s")...).JWT; got.Leeway != 0 {
-		t.Errorf("the leeway is %s, want none", got.Leeway)
+		t.Errorf("the leeway is %s, want 0s", got.Leeway)
 	}
 }
 
-// A mistaken setting is refused by name, and no message tells a secret.
-func TestBadAuth(t *testing.T) {
+// An invalid setting is rejected by name, and no message contains a secret.
+func TestInvalidAuth(t *testing.T) {
 	without := func(name string) []string {
 		var rest []string
 		for _, v := range withSecret() {
@@ -59,12 +59,12 @@ func TestBadAuth(t *testing.T) {
 		}
 		return rest
 	}
-	keys := func(where string) []string {
-		return append(without("ORDERGRAPH_JWT_SECRET"), "ORDERGRAPH_JWT_JWKS="+where)
+	keys := func(location string) []string {
+		return append(without("ORDERGRAPH_JWT_SECRET"), "ORDERGRAPH_JWT_JWKS="+location)
 	}
 	for _, c := range []struct {
 		variables []string
-		says      []string
+		parts     []string
 	}{
 		{[]string{"ORDERGRAPH_AUTH=off"}, []string{"ORDERGRAPH_AUTH", `"off"`, "jwt or none"}},
 		{[]string{"AUTH=JWT"}, []string{"AUTH is", `"JWT"`, "jwt or none"}},
@@ -77,7 +77,7 @@ func TestBadAuth(t *testing.T) {
 		{withSecret("ORDERGRAPH_ANONYMOUS=on"), []string{"ORDERGRAPH_ANONYMOUS", `"on"`, "catalog or off"}},
 		{[]string{"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_JWT_ISSUER=i"}, []string{"ORDERGRAPH_JWT_ISSUER is set"}},
 		{without("ORDERGRAPH_JWT_SECRET"), []string{"ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET"}},
-		{withSecret("ORDERGRAPH_JWT_JWKS=keys.json"), []string{"ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET", "take one of them away"}},
+		{withSecret("ORDERGRAPH_JWT_JWKS=keys.json"), []string{"ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET", "unset one of them"}},
 		{append(without("ORDERGRAPH_JWT_SECRET"), "ORDERGRAPH_JWT_SECRET=thirty-one letters do not do it"), []string{"ORDERGRAPH_JWT_SECRET", "31 characters", "at least 32"}},
 		{without("ORDERGRAPH_JWT_ISSUER"), []string{"ORDERGRAPH_JWT_ISSUER", "iss"}},
 		{without("ORDERGRAPH_JWT_AUDIENCE"), []string{"ORDERGRAPH_JWT_AUDIENCE", "aud"}},
@@ -89,26 +89,26 @@ func TestBadAuth(t *testing.T) {
 		{keys("http://localhost.example/keys"), []string{"ORDERGRAPH_JWT_JWKS", "use https"}},
 		{keys("ftp://127.0.0.1/keys"), []string{"ORDERGRAPH_JWT_JWKS", "use https"}},
 		{keys("https://me:" + goodSecret + "@id.example/keys"), []string{"ORDERGRAPH_JWT_JWKS", "user"}},
-		{keys("https://"), []string{"ORDERGRAPH_JWT_JWKS", "is no URL"}},
-		{keys("https://%zz/" + goodSecret), []string{"ORDERGRAPH_JWT_JWKS", "is no URL"}},
+		{keys("https://"), []string{"ORDERGRAPH_JWT_JWKS", "is not a valid URL"}},
+		{keys("https://%zz/" + goodSecret), []string{"ORDERGRAPH_JWT_JWKS", "is not a valid URL"}},
 	} {
 		_, err := config.Read(environment(c.variables...))
 		if err == nil {
 			t.Errorf("%v: no error", c.variables)
 			continue
 		}
-		for _, part := range c.says {
+		for _, part := range c.parts {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%v: error %q does not say %s", c.variables, err, part)
+				t.Errorf("%v: error %q does not contain %s", c.variables, err, part)
 			}
 		}
 		if strings.Contains(err.Error(), goodSecret) || strings.Contains(err.Error(), "thirty-one letters") {
-			t.Errorf("error %q tells the secret", err)
+			t.Errorf("error %q contains the secret", err)
 		}
 	}
-	for _, where := range []string{"https://id.example/keys", "http://localhost:8081/keys", "http://127.0.0.1/keys", "http://[::1]:1/keys", "/etc/keys.json", "keys.json"} {
-		if got := read(t, keys(where)...).JWT.JWKS; got != where {
-			t.Errorf("the keys are read from %q, want %q", got, where)
+	for _, location := range []string{"https://id.example/keys", "http://localhost:8081/keys", "http://127.0.0.1/keys", "http://[::1]:1/keys", "/etc/keys.json", "keys.json"} {
+		if got := read(t, keys(location)...).JWT.JWKS; got != location {
+			t.Errorf("the keys are read from %q, want %q", got, location)
 		}
 	}
 }

@@ -16,34 +16,34 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// idleConnections is how many connections to DynamoDB are kept open: the SDK's 10 make a busy
-// server open new ones all the time.
+// idleConnections is the maximum number of idle connections to DynamoDB. With the SDK's default of
+// 10, a busy server would constantly open new ones.
 const idleConnections = 256
 
-// readBuffer is how much of an answer is read from a connection at once, in bytes: most answers
-// come whole with their headers. The rest of a longer one is read to where it stays.
+// readBuffer is the size of a connection's read buffer in bytes. Most responses fit into it with
+// their headers. The rest of a longer response is read directly into its destination.
 const readBuffer = 16 << 10
 
-// answerTimeout is how long DynamoDB may keep silent before the SDK tries again; it answers in
-// milliseconds, so a connection that is silent for longer is dead.
+// answerTimeout is how long the SDK waits for response headers before it retries. DynamoDB responds
+// in milliseconds, so a connection that is silent for longer is dead.
 const answerTimeout = 3 * time.Second
 
-// credentialsTimeout is how long the search for credentials may take; asking a metadata service
-// that is not there takes a while.
+// credentialsTimeout is the timeout of the search for credentials. A request to a missing metadata
+// service takes long.
 const credentialsTimeout = 10 * time.Second
 
-// The variables of endpoints, as the SDK calls them.
+// The SDK's variables for the endpoints of DynamoDB and of DynamoDB Streams.
 const (
 	endpointOfTables  = "AWS_ENDPOINT_URL_DYNAMODB"
 	endpointOfStreams = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
-// OpenDynamoDB returns clients of DynamoDB and of its streams with the SDK's usual settings:
-// AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared configuration, and the chain of credentials.
-// Where an endpoint is set for tables only, streams are read there, too: DynamoDB Local and engines
-// like it answer both at one.
+// OpenDynamoDB returns clients of DynamoDB and DynamoDB Streams. It reads the SDK's usual settings:
+// AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, the shared configuration, and the chain of credentials. If
+// only the endpoint of the tables is set, streams are read there too, because DynamoDB Local serves
+// both at one endpoint.
 //
-// Errors: one that says which setting is missing.
+// It returns an error that names the missing setting.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Client, error) {
 	for _, name := range []string{endpointOfTables, endpointOfStreams} {
 		if endpoint := os.Getenv(name); endpoint != "" {
@@ -52,7 +52,7 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 			}
 		}
 	}
-	// The SDK's own log says nothing that its errors do not say, and says it to standard error.
+	// The SDK would log to standard error, and its log contains nothing that its errors lack.
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConns = idleConnections
 		t.MaxIdleConnsPerHost = idleConnections
@@ -65,10 +65,10 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 	if cfg.Region == "" {
 		return nil, nil, fmt.Errorf("no AWS region is set: set AWS_REGION, such as us-east-1")
 	}
-	waiting, cancel := context.WithTimeout(ctx, credentialsTimeout)
+	credentialsCtx, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
-	if _, err := cfg.Credentials.Retrieve(waiting); err != nil {
-		return nil, nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local takes any")
+	if _, err := cfg.Credentials.Retrieve(credentialsCtx); err != nil {
+		return nil, nil, fmt.Errorf("no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; DynamoDB Local accepts any")
 	}
 	tables := dynamodb.NewFromConfig(cfg)
 	streams := dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) {

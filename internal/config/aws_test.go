@@ -17,14 +17,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 )
 
-// The client that the server has reads beside the SDK, with all settings that are usual; the SDK's
-// own requests have a number, by which they are told apart. Where a setting does not allow that,
-// the store tells it.
-func TestOpenedClientsReadTheShortWay(t *testing.T) {
+// Clients with the usual settings use the fast path. Requests of the SDK have an invocation ID,
+// which distinguishes them. If a setting requires the SDK fallback, the store reports the reason.
+func TestOpenedClientsUseTheFastPath(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
-		// why is what the reason names for which reads take the long way; empty where they do not.
-		why string
+		// reason is part of the reason for the SDK fallback, or empty for the fast path.
+		reason string
 	}{
 		"nothing but an endpoint":    {},
 		"more attempts":              {settings: []string{"AWS_MAX_ATTEMPTS=7"}},
@@ -35,22 +34,22 @@ func TestOpenedClientsReadTheShortWay(t *testing.T) {
 		"defaults of a region":       {settings: []string{"AWS_DEFAULTS_MODE=in-region"}},
 		"the account in endpoints":   {settings: []string{"AWS_ACCOUNT_ID_ENDPOINT_MODE=disabled"}},
 		"a token":                    {settings: []string{"AWS_SESSION_TOKEN=TOKEN"}},
-		"retries at a rate":          {settings: []string{"AWS_RETRY_MODE=adaptive"}, why: "AWS_RETRY_MODE"},
-		"attempts at a rate":         {settings: []string{"AWS_RETRY_MODE=adaptive", "AWS_MAX_ATTEMPTS=7"}, why: "AWS_RETRY_MODE"},
-		"endpoints to be discovered": {settings: []string{"AWS_ENABLE_ENDPOINT_DISCOVERY=true"}, why: "AWS_ENABLE_ENDPOINT_DISCOVERY"},
-		"ways to sign":               {settings: []string{"AWS_AUTH_SCHEME_PREFERENCE=sigv4a"}, why: "AWS_AUTH_SCHEME_PREFERENCE"},
-		"a trace of Lambda's":        {settings: []string{"AWS_LAMBDA_FUNCTION_NAME=shop", "_X_AMZN_TRACE_ID=Root=1"}, why: "X-Amzn-Trace-Id"},
+		"retries at a rate":          {settings: []string{"AWS_RETRY_MODE=adaptive"}, reason: "AWS_RETRY_MODE"},
+		"attempts at a rate":         {settings: []string{"AWS_RETRY_MODE=adaptive", "AWS_MAX_ATTEMPTS=7"}, reason: "AWS_RETRY_MODE"},
+		"endpoints to be discovered": {settings: []string{"AWS_ENABLE_ENDPOINT_DISCOVERY=true"}, reason: "AWS_ENABLE_ENDPOINT_DISCOVERY"},
+		"ways to sign":               {settings: []string{"AWS_AUTH_SCHEME_PREFERENCE=sigv4a"}, reason: "AWS_AUTH_SCHEME_PREFERENCE"},
+		"a trace of Lambda's":        {settings: []string{"AWS_LAMBDA_FUNCTION_NAME=shop", "_X_AMZN_TRACE_ID=Root=1"}, reason: "X-Amzn-Trace-Id"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var numbered, requests atomic.Int64
+			var bySDK, requests atomic.Int64
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation != "BatchGetItem" {
-					_, _ = io.WriteString(w, `{}`) // the question for endpoints
+					_, _ = io.WriteString(w, `{}`) // the request for endpoint discovery
 					return
 				}
 				requests.Add(1)
 				if r.Header.Get("Amz-Sdk-Invocation-Id") != "" {
-					numbered.Add(1)
+					bySDK.Add(1)
 				}
 				if slices.Contains(c.settings, "AWS_SESSION_TOKEN=TOKEN") && r.Header.Get("X-Amz-Security-Token") != "TOKEN" {
 					t.Error("the request lacks the token")
@@ -77,11 +76,11 @@ func TestOpenedClientsReadTheShortWay(t *testing.T) {
 			if _, err := dynamo.ReadRecords(context.Background(), store, model.CustomerByID, []commerce.CustomerID{"a", "b"}); err != nil {
 				t.Fatal(err)
 			}
-			if long := numbered.Load() > 0; requests.Load() != 1 || long != (c.why != "") {
-				t.Errorf("of %d requests %d are the SDK's", requests.Load(), numbered.Load())
+			if fallback := bySDK.Load() > 0; requests.Load() != 1 || fallback != (c.reason != "") {
+				t.Errorf("%d requests, of which the SDK made %d", requests.Load(), bySDK.Load())
 			}
-			if why := store.LongWay(); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
-				t.Errorf("the reason is %q", why)
+			if reason := store.LongWay(); (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) {
+				t.Errorf("the reason is %q", reason)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-// Package config reads the environment, which no other package does.
+// Package config reads the settings from the environment. No other package reads it.
 package config
 
 import (
@@ -25,70 +25,69 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// The stores.
+// Values of Config.Store.
 const (
-	// Embedded is the built-in store, in memory.
+	// Embedded is the built-in in-memory store.
 	Embedded = "embedded"
-	// DynamoDB is Amazon DynamoDB, or whatever speaks its protocol at AWS_ENDPOINT_URL_DYNAMODB.
+	// DynamoDB is Amazon DynamoDB, or a compatible server at AWS_ENDPOINT_URL_DYNAMODB.
 	DynamoDB = "dynamodb"
 )
 
-// Config is how a server is set up.
+// Config is the configuration of the server and of the other commands.
 type Config struct {
-	// Addr is where to listen, host:port: without authentication on this machine only.
+	// Addr is the address to listen on, host:port. Without authentication, the host is 127.0.0.1.
 	Addr string
 	// Store is Embedded or DynamoDB.
 	Store string
-	// Table says which table and how it is laid out.
+	// Table names the table and describes its layout.
 	Table dynamo.Options
-	// CursorKey signs cursors; empty where a server needs one that is not set.
+	// CursorKey signs cursors. It is empty if the server needs a secret and none is set.
 	CursorKey []byte
-	// Origins are the browsers' origins that may use the API from another site, none by default.
+	// Origins are the origins that may call the API from a browser.
 	Origins []string
-	// Hosts are the names by which clients may call a server without authentication, beside
-	// localhost and IP addresses.
+	// Hosts are the host names that a server without authentication accepts, besides localhost and IP
+	// addresses.
 	Hosts []string
-	// Limits bound what one request can ask for.
+	// Limits are the limits of one document.
 	Limits document.Limits
-	// Rates are how much each principal may cost.
+	// Rates are the rate limits per principal.
 	Rates rate.Options
-	// Serving bounds what one request or connection can take.
+	// Serving is the limits of requests and connections.
 	Serving server.Limits
-	// Pools are the sizes of what callers share, and Weights multiply the shares of roles.
+	// Pools are the sizes of the resources that callers share. Weights multiply the shares of roles.
 	Pools   admission.Sizes
 	Weights map[commerce.Role]int
-	// Introspection is whether clients may ask for the schema.
+	// Introspection reports whether clients may query the schema.
 	Introspection bool
-	// Documents is the file of the manifest of trusted documents, empty where there is none.
+	// Documents is the manifest file of trusted documents, or empty.
 	Documents string
-	// TrustedOnly is whether only trusted documents are executed.
+	// TrustedOnly reports whether only trusted documents are executed.
 	TrustedOnly bool
-	// Auth is AuthNone or AuthJWT; empty where the operator has yet to choose.
+	// Auth is AuthNone or AuthJWT. It is empty if the operator must still choose.
 	Auth string
-	// AuthAlias reports that the deprecated variable AUTH chose it.
+	// AuthAlias reports whether Auth comes from the deprecated variable AUTH.
 	AuthAlias bool
-	// Anonymous is whether requests without a token can read the catalog. It takes effect with
-	// AuthJWT.
+	// Anonymous reports whether requests without a token can read the catalog. It applies to AuthJWT.
 	Anonymous bool
-	// JWT says what tokens are checked against. It takes effect with AuthJWT.
+	// JWT configures how tokens are verified. It applies to AuthJWT.
 	JWT auth.Options
-	// Pacing decides when Go's garbage collector collects; it has no Memory.
+	// Pacing configures the garbage collector. Its field Memory is not set.
 	Pacing pacing.Options
-	// LogLevel is the least level that is logged.
+	// LogLevel is the minimum level that is logged.
 	LogLevel slog.Level
 }
 
-// minCursorKey is the least length of a cursor key.
+// minCursorKey is the minimum length of a cursor key in bytes.
 const minCursorKey = 16
 
-// tableName is DynamoDB's rule for names of tables.
+// tableName is DynamoDB's rule for table names.
 var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
-// originName is an origin as browsers send it: scheme, host and, if it is not the scheme's own,
-// port. A star in it stands for any characters.
+// originName matches an origin as browsers send it: scheme, host, and the port if it is not the
+// scheme's default. A star matches any characters.
 var originName = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
 
-// reader is a Config that is being read.
+// reader is a Config while it is being read.
 type reader struct {
 	Config
 	port int
@@ -96,7 +95,7 @@ type reader struct {
 	authAlias string
 }
 
-// Sections returns all settings; the AWS SDK reads others.
+// Sections returns all settings except those that the AWS SDK reads.
 func Sections() []setting.Section { return new(reader).sections() }
 
 func (r *reader) sections() []setting.Section {
@@ -105,7 +104,7 @@ func (r *reader) sections() []setting.Section {
 			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on without `-addr`: on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
 			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins whose pages can call the API"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names that a server without authentication answers to, besides `localhost`, names below `.localhost` and IP addresses"},
-			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKey), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table; required with `ORDERGRAPH_AUTH=jwt`, otherwise derived from the table's name, which does not prevent forgery", minCursorKey)},
+			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKey), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table; required with `ORDERGRAPH_AUTH=jwt`, otherwise derived from the table's name, which lets clients forge cursors", minCursorKey)},
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`on` or `off`: whether clients can query the schema; gateways can always query the subgraph schema"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest file of trusted documents, in Apollo's or Relay's format"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` or `off`: whether only trusted documents are executed"},
@@ -115,7 +114,7 @@ func (r *reader) sections() []setting.Section {
 		}},
 		{Title: "Store", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in memory, with sample data) or `dynamodb`"},
-			{Name: "ORDERGRAPH_TABLE", Value: setting.Matching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and point", tableName.MatchString), Meaning: "name of the table"},
+			{Name: "ORDERGRAPH_TABLE", Value: setting.Matching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableName.MatchString), Meaning: "name of the table"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
 		}},
@@ -130,7 +129,7 @@ func (r *reader) sections() []setting.Section {
 	}
 }
 
-// maxWeight is the highest weight of a role.
+// maxWeight is the maximum share weight of a role.
 const maxWeight = 100
 
 func parseWeights(text string) (map[commerce.Role]int, bool) {
@@ -147,12 +146,11 @@ func parseWeights(text string) (map[commerce.Role]int, bool) {
 	return weights, true
 }
 
-// burstNotSet is Rates.Burst while ORDERGRAPH_RATE_BURST is not set.
+// burstNotSet is the value of Rates.Burst if ORDERGRAPH_RATE_BURST is not set.
 const burstNotSet = -1
 
-// Read reads the environment through getenv.
-//
-// Errors: one that names the variable and says what to change.
+// Read reads the environment through getenv. It returns an error that names the variable and what
+// to change.
 func Read(getenv func(string) string) (Config, error) {
 	r := &reader{Config: Config{Rates: rate.Options{Burst: burstNotSet}}}
 	for _, section := range r.sections() {
@@ -173,13 +171,13 @@ func Read(getenv func(string) string) (Config, error) {
 		r.CursorKey = tableKey(r.Table.Table)
 	}
 	if r.TrustedOnly && r.Documents == "" {
-		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, and there are no trusted documents: set ORDERGRAPH_DOCUMENTS to their manifest")
+		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set it to the manifest of the trusted documents")
 	}
 	return r.Config, r.resolveBurst()
 }
 
 // resolveBurst sets the default of the burst. Callers without authentication share one bucket, so
-// they have a limit only if it is set.
+// they have a rate limit only if the setting is set.
 func (c *Config) resolveBurst() error {
 	switch {
 	case c.Rates.Burst == burstNotSet && c.Auth == AuthJWT:
@@ -187,13 +185,13 @@ func (c *Config) resolveBurst() error {
 	case c.Rates.Burst == burstNotSet:
 		c.Rates.Burst = 0
 	case c.Rates.Burst > 0 && c.Rates.Burst < c.Limits.Cost:
-		return fmt.Errorf("ORDERGRAPH_RATE_BURST is %d, and an operation can cost %d (ORDERGRAPH_MAX_COST), which would never be executed: raise the one, or lower the other", c.Rates.Burst, c.Limits.Cost)
+		return fmt.Errorf("ORDERGRAPH_RATE_BURST is %d, so an operation of the maximum cost %d (ORDERGRAPH_MAX_COST) could never be executed: raise ORDERGRAPH_RATE_BURST, or lower ORDERGRAPH_MAX_COST", c.Rates.Burst, c.Limits.Cost)
 	}
 	return nil
 }
 
-// tableKey is the cursor key of a server without a secret. It depends on the table only, so that
-// cursors outlive a restart and work behind several servers.
+// tableKey returns the cursor key of a server without a secret. It depends only on the table, so
+// that cursors stay valid after a restart and across servers.
 func tableKey(table string) []byte {
 	key := sha256.Sum256([]byte("ordergraph cursors of table " + table))
 	return key[:]
@@ -201,7 +199,7 @@ func tableKey(table string) []byte {
 
 func isOrigin(text string) bool { return text == "*" || originName.MatchString(text) }
 
-// isHostName reports whether text is the name of a host, with or without a port.
+// isHostName reports whether text is a host name, with or without a port.
 func isHostName(text string) bool {
 	name, port, _ := strings.Cut(strings.ToLower(text), ":")
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(port, "0123456789") == ""
@@ -218,5 +216,5 @@ func parseLevel(text string) (slog.Level, bool) {
 	return level, err == nil
 }
 
-// Getenv reads a variable of this process.
+// Getenv returns an environment variable of this process.
 func Getenv(name string) string { return os.Getenv(name) }

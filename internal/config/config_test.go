@@ -26,7 +26,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// environment is an environment of these variables, NAME=value.
+// environment returns a lookup function for variables of the form NAME=value.
 func environment(variables ...string) func(string) string {
 	return func(name string) string {
 		for _, v := range variables {
@@ -63,7 +63,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestEveryVariableCounts(t *testing.T) {
+func TestEveryVariableIsRead(t *testing.T) {
 	set := []string{"PORT=0", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_CURRENCY=JPY",
 		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_ALLOWED_HOSTS=a.example, B:8080,", "ORDERGRAPH_LOG=debug",
 		"GOGC=50", "GOMEMLIMIT=1GiB", "ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on",
@@ -88,7 +88,7 @@ func TestEveryVariableCounts(t *testing.T) {
 	}
 }
 
-// settings are the settings of all sections.
+// settings returns the settings of all sections.
 func settings() (all []setting.Setting) {
 	for _, section := range config.Sections() {
 		all = append(all, section.Settings...)
@@ -96,8 +96,8 @@ func settings() (all []setting.Setting) {
 	return all
 }
 
-// Each field of the limits has a row that is named after it and sets no other field.
-func TestEachLimitSetsTheFieldOfItsName(t *testing.T) {
+// Each limit has a setting with its name, which sets no other field.
+func TestLimitSettings(t *testing.T) {
 	fields := func(c config.Config) map[string]int64 {
 		values := map[string]int64{}
 		for prefix, limits := range map[string]any{"MAX_": c.Limits, "RATE_": c.Rates, "": c.Serving} {
@@ -133,13 +133,12 @@ func TestEachLimitSetsTheFieldOfItsName(t *testing.T) {
 		delete(unset, s.Name)
 	}
 	for name := range unset {
-		t.Errorf("no row of a limit, with Exceeded, is called %s", name)
+		t.Errorf("no setting with Exceeded has the name %s", name)
 	}
 }
 
-// Names are unique, every setting has a meaning, and the documented defaults are those that are
-// used.
-func TestRows(t *testing.T) {
+// Names are unique, every setting has a meaning, and the documented defaults apply.
+func TestSettings(t *testing.T) {
 	seen := map[string]bool{}
 	var defaults []string
 	for _, s := range settings() {
@@ -154,12 +153,12 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// A message names the variable, what stands in it, and what to put there.
-func TestBadVariables(t *testing.T) {
+// An error names the variable, its value, and valid values.
+func TestInvalidVariables(t *testing.T) {
 	cost := setting.OrDefaults(document.Limits{}).Cost
 	for _, c := range []struct {
 		variable string
-		says     []string
+		parts    []string
 	}{
 		{"ORDERGRAPH_STORE=mysql", []string{`"mysql"`, "embedded or dynamodb"}},
 		{"ORDERGRAPH_STORE=DynamoDB", []string{`"DynamoDB"`, "embedded or dynamodb"}},
@@ -207,19 +206,19 @@ func TestBadVariables(t *testing.T) {
 			t.Errorf("%s: no error", c.variable)
 			continue
 		}
-		for _, part := range append(c.says, name) {
+		for _, part := range append(c.parts, name) {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: error %q does not say %s", c.variable, err, part)
+				t.Errorf("%s: error %q does not contain %s", c.variable, err, part)
 			}
 		}
 		if name == "ORDERGRAPH_CURSOR_KEY" && strings.Contains(err.Error(), value) {
-			t.Errorf("error %q tells the secret", err)
+			t.Errorf("error %q contains the secret", err)
 		}
 	}
 }
 
-// Cursors outlive a restart and work behind several servers of one table, and not on another table.
-func TestCursorKeyOfTheTable(t *testing.T) {
+// Cursors stay valid after a restart and across servers of a table, but not for another table.
+func TestDefaultCursorKey(t *testing.T) {
 	key := func(variables ...string) []byte { return read(t, variables...).CursorKey }
 	if first, second := key("ORDERGRAPH_TABLE=orders", "PORT=1"), key("ORDERGRAPH_TABLE=orders", "PORT=2"); !bytes.Equal(first, second) {
 		t.Error("two servers of one table have different keys")
@@ -244,7 +243,7 @@ func TestOrigins(t *testing.T) {
 		"http://[::1]:3000":                    {"http://[::1]:3000"},
 	} {
 		if got := read(t, "ORDERGRAPH_CORS_ORIGINS="+value).Origins; !slices.Equal(got, want) {
-			t.Errorf("%q gives the origins %q, want %q", value, got, want)
+			t.Errorf("%q has the origins %q, want %q", value, got, want)
 		}
 	}
 }
@@ -252,12 +251,12 @@ func TestOrigins(t *testing.T) {
 func TestGetenvReadsTheProcess(t *testing.T) {
 	t.Setenv("ORDERGRAPH_TABLE", "from-the-process")
 	if got := config.Getenv("ORDERGRAPH_TABLE"); got != "from-the-process" || got != os.Getenv("ORDERGRAPH_TABLE") {
-		t.Errorf("Getenv gives %q", got)
+		t.Errorf("Getenv returns %q", got)
 	}
 }
 
-// Callers are limited where they say who they are, unless it is switched off; where they do not,
-// only if it is asked for.
+// With authentication, callers have a rate limit unless it is switched off. Without authentication,
+// they have one only if it is set.
 func TestRates(t *testing.T) {
 	jwt := []string{"AUTH=jwt", "ORDERGRAPH_JWT_JWKS=keys.json", "ORDERGRAPH_JWT_ISSUER=issuer", "ORDERGRAPH_JWT_AUDIENCE=shop"}
 	for _, c := range []struct {

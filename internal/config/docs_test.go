@@ -15,12 +15,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// root is the repository.
+// root is the root directory of the repository.
 const root = "../../"
 
-// The tables of settings in the documentation are derived from the rows. Limits, which have
-// Exceeded, are in docs/limits.md, where the table of pools has their sizes. All other settings are
-// in docs/configuration.md.
+// The tables of settings in the docs are generated. Limits, which have Exceeded, are in
+// docs/limits.md, where a separate table has the pools. All other settings are in
+// docs/configuration.md.
 func TestGoldenSettingDocs(t *testing.T) {
 	var reference string
 	limits := "| variable | default | meaning | beyond it |\n|---|---|---|---|\n"
@@ -47,7 +47,7 @@ func TestGoldenSettingDocs(t *testing.T) {
 	}
 }
 
-// row is a setting's row without the cell for Exceeded.
+// row returns a setting's table row without the cell for Exceeded.
 func row(s setting.Setting) string {
 	preset := " "
 	if s.Default != "" {
@@ -56,8 +56,8 @@ func row(s setting.Setting) string {
 	return "| `" + s.Name + "` |" + preset + "| " + s.Meaning + " |"
 }
 
-// Every variable that the code's messages, the documentation or the deployment files mention is
-// declared. History is left out: the changelog and the decision records.
+// All variables in messages, docs and deployment files are declared. The changelog and the decision
+// records may mention removed ones.
 func TestMentionedVariablesAreDeclared(t *testing.T) {
 	declared := settings()
 	name := regexp.MustCompile(`\bORDERGRAPH_[A-Z0-9_]*[A-Z0-9]`)
@@ -78,9 +78,9 @@ func TestMentionedVariablesAreDeclared(t *testing.T) {
 		for _, mentioned := range name.FindAllString(string(text), -1) {
 			mentions++
 			if strings.HasPrefix(mentioned, "ORDERGRAPH_TEST_") {
-				continue // a switch of the tests
+				continue // a variable of the tests
 			}
-			// ORDERGRAPH_JWT stands for all variables that begin with it.
+			// A prefix such as ORDERGRAPH_JWT means all variables that begin with it.
 			if !slices.ContainsFunc(declared, func(s setting.Setting) bool { return s.Name == mentioned || strings.HasPrefix(s.Name, mentioned+"_") }) {
 				t.Errorf("%s mentions %s, which is not declared", path, mentioned)
 			}

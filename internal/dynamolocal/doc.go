@@ -1,42 +1,41 @@
 // Package dynamolocal runs Amazon's DynamoDB Local for tests.
 //
-// DynamoDB Local is Amazon's own single-process version of DynamoDB, a Java program. It is the
-// nearest thing to the real service that runs without an account, and the yardstick Ordergraph's
-// own engine is measured by.
+// DynamoDB Local is Amazon's single-process version of DynamoDB, a Java program. Of all engines
+// that run without an AWS account, it is the closest to DynamoDB. The tests compare Ordergraph's
+// own engine with it.
 //
-// # Where it comes from
+// # Installation
 //
-// Maven fetches software.amazon.dynamodb:DynamoDBLocal (version [Version]) and what it depends on,
-// once, into the user's cache directory ([CacheDir]); the list is pom.xml, which is embedded. The
-// SQLite library it keeps its data in is native code: Maven copies one for Linux and Windows (x86)
-// and macOS (x86) next to the jars, and the JVM is told to look there. On a processor that has
-// none, the start fails and the error shows the JVM's own words.
+// Maven fetches software.amazon.dynamodb:DynamoDBLocal (version [Version]) and its dependencies
+// once. They are stored in the user's cache directory ([CacheDir]). The dependencies are listed in
+// the embedded pom.xml. DynamoDB Local stores its data in SQLite, which is native code. Maven
+// copies the library for Linux and Windows (x86) and macOS (x86) next to the jars, and the JVM
+// loads it from there. On other processors the start fails, and the error contains the JVM's log.
 //
 // # Versions
 //
-// 3.1.0 is pinned because it is the newest whose dependencies all resolve from the registries we
-// build against: 3.3.1 wants AWS SDK for Java artifacts that are not published there.
+// 3.1.0 is the newest version whose dependencies all exist in the public registries. 3.3.1 requires
+// AWS SDK for Java artifacts that are not published there.
 //
-// # Who shares it
+// # Sharing
 //
-// A JVM takes seconds of CPU until its requests are fast, so all test processes of a user share one
-// ([Shared]). A separate process, the keeper, ends the JVM when it has had no users for half a
-// minute: see keeper_unix.go. Each process has its own access key, and DynamoDB Local keeps the
-// tables of different access keys apart.
+// A JVM needs seconds of CPU time until its requests are fast. So all test processes of a user
+// share one instance ([Shared]). A separate process, the keeper, ends the JVM when it has had no
+// users for half a minute: see keeper_unix.go. Each process has its own access key, and DynamoDB
+// Local separates the tables of different access keys.
 //
-// Tests in other languages than Go have an instance of their own: see the command with.
+// Tests in other languages use an instance of their own: see the command `with`.
 //
-// # How it ends
+// # Termination
 //
-// A forgotten JVM of some hundred megabytes per test run is a nuisance that adds up, and a process
-// may end without running any of its own code (a panic in another goroutine, a -timeout, kill -9).
-// So the JVM is tied to the process that starts it by the operating system and not by a deferred
-// call: see guard_linux.go and guard_shell.go. What such an end does leave behind is the JVM's log,
-// a small file in the temporary directory. A process that ends also releases its lock as a user.
+// A JVM uses some hundred megabytes, so it must not outlive the tests. A test process may end
+// without running deferred calls: a panic in another goroutine, -timeout, kill -9. So the operating
+// system ties the JVM to the process that starts it: see guard_linux.go and guard_shell.go. Such an
+// end leaves only the JVM's log, a small file in the temporary directory. The operating system also
+// releases the lock that registers the process as a user.
 //
-// # What it opens
+// # Network
 //
-// DynamoDB Local listens on every interface and has no option for a single one. It holds nothing
-// but what tests put there, accepts any credentials, and is gone soon after the tests. Telemetry
-// is switched off.
+// DynamoDB Local listens on all interfaces and has no option for a single one. It contains only
+// test data, accepts any credentials, and ends soon after the tests. Telemetry is disabled.
 package dynamolocal

@@ -23,22 +23,23 @@ import (
 	"github.com/ordergraph/ordergraph/internal/longtest"
 )
 
-// victimEnv makes the test binary play the process that is killed, in the way its value names.
+// victimEnv makes the test binary run as the process that a test kills. Its value selects the
+// variant.
 const victimEnv = "ORDERGRAPH_DYNAMOLOCAL_VICTIM"
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv(victimEnv); how != "" {
-		_ = os.Unsetenv(victimEnv) // a keeper is none
+		_ = os.Unsetenv(victimEnv) // a keeper must not be a victim
 		victim(how)
 		return
 	}
 	os.Exit(Main(m))
 }
 
-// victim starts a child, tells its process id and waits to be killed.
-func victim(how string) {
+// victim starts a child process, prints its process ID and waits to be killed.
+func victim(variant string) {
 	var pid int
-	switch how {
+	switch variant {
 	case "instance":
 		inst, err := Start(context.Background())
 		if err != nil {
@@ -62,7 +63,7 @@ func victim(how string) {
 	case "shell", "panic":
 		cmd := exec.Command("sleep", "600")
 		start := startWithShell
-		if how == "panic" {
+		if variant == "panic" {
 			start = startGuarded
 		}
 		if _, err := start(cmd); err != nil {
@@ -72,25 +73,25 @@ func victim(how string) {
 		pid = cmd.Process.Pid
 	}
 	fmt.Println(pid)
-	if how == "panic" {
-		// Wait for the parent to have read the line: it closes our standard input then.
+	if variant == "panic" {
+		// Wait until the parent has read the line. It then closes our standard input.
 		_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		panic("as a failing test would")
 	}
-	select {} // with timers or signals pending this would be a deadlock error; the child's waiter prevents it
+	select {} // the goroutine that waits for the child prevents a deadlock error
 }
 
 func TestChildEndsWithThisProcess(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"instance", "shell", "panic"} {
-		t.Run(how, func(t *testing.T) {
+	for _, variant := range []string{"instance", "shell", "panic"} {
+		t.Run(variant, func(t *testing.T) {
 			t.Parallel()
-			if how == "instance" {
-				Shared(t) // skips or fails where there is none
+			if variant == "instance" {
+				Shared(t) // skips or fails if DynamoDB Local is not available
 			}
 			cmd := exec.Command(os.Args[0])
-			// What is killed leaves its log behind; let it be where the test cleans up.
-			cmd.Env = append(os.Environ(), victimEnv+"="+how, "TMPDIR="+t.TempDir())
+			// A killed process leaves its log. Put the log where the test cleans up.
+			cmd.Env = append(os.Environ(), victimEnv+"="+variant, "TMPDIR="+t.TempDir())
 			stderr := new(strings.Builder)
 			cmd.Stderr = stderr
 			stdin, err := cmd.StdinPipe()
@@ -105,7 +106,7 @@ func TestChildEndsWithThisProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			line, readErr := bufio.NewReader(stdout).ReadString('\n')
-			if how == "panic" {
+			if variant == "panic" {
 				stdin.Close()
 			} else if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -113,7 +114,7 @@ func TestChildEndsWithThisProcess(t *testing.T) {
 			waitErr := cmd.Wait()
 			var pid int
 			if _, err := fmt.Sscan(line, &pid); err != nil {
-				t.Fatalf("the victim said %q (%v, %v): %s", line, readErr, waitErr, stderr)
+				t.Fatalf("the victim printed %q (%v, %v): %s", line, readErr, waitErr, stderr)
 			}
 			if waitErr == nil {
 				t.Fatal("the victim ended without an error")
@@ -123,8 +124,8 @@ func TestChildEndsWithThisProcess(t *testing.T) {
 	}
 }
 
-// waitUntilGone waits for a process that is not our child, for which there is no call but to ask
-// again.
+// waitUntilGone waits for the end of a process that is not our child. It polls, because there is no
+// call that waits for such a process.
 func waitUntilGone(t *testing.T, pid int) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -142,8 +143,8 @@ func waitUntilGone(t *testing.T, pid int) {
 	}
 }
 
-// isZombie reports whether a process has ended and only waits to be reaped. In a container without
-// an init nobody does that for orphans.
+// isZombie reports whether a process has ended but was not reaped. In a container without an init
+// process, orphans are never reaped.
 func isZombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -168,10 +169,10 @@ func TestSharedIsOneInstance(t *testing.T) {
 	}
 }
 
-// An instance that has users goes on. One that has none ends.
+// An instance runs while it has users, and ends when it has no users.
 func TestStopWhenUnused(t *testing.T) {
 	t.Parallel()
-	Shared(t) // skips or fails where there is none
+	Shared(t) // skips or fails if DynamoDB Local is not available
 	inst, err := Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -193,11 +194,11 @@ func TestStopWhenUnused(t *testing.T) {
 		t.Errorf("the JVM ended by itself: %v", err)
 	}
 	if _, err := client.ListTables(t.Context(), &dynamodb.ListTablesInput{}); err == nil {
-		t.Error("it answers when it has no users")
+		t.Error("the instance still responds without users")
 	}
 	inst.Stop()
 	if _, err := os.Stat(inst.logPath); err == nil {
-		t.Error("the log is still there")
+		t.Error("the log still exists after Stop")
 	}
 }
 
@@ -212,7 +213,7 @@ func TestStartShowsTheLog(t *testing.T) {
 		t.Fatalf("want errEnded, got %v", err)
 	}
 	if !strings.Contains(err.Error(), "ServerRunner") {
-		t.Errorf("the JVM's complaint is not in the error: %v", err)
+		t.Errorf("the error lacks the JVM's log: %v", err)
 	}
 }
 
@@ -232,7 +233,7 @@ func TestStartHonoursItsContext(t *testing.T) {
 func TestMissingPrograms(t *testing.T) { // not parallel: it changes the environment
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir()) // where macOS looks
+	t.Setenv("HOME", t.TempDir()) // macOS uses HOME
 	_, err := Start(t.Context())
 	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.What != "java" || !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("Start without java: %v", err)
@@ -260,10 +261,10 @@ func TestFailedFetchLeavesNothing(t *testing.T) { // not parallel: it changes th
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("the directory is there after a failed fetch")
+		t.Error("the directory exists after a failed fetch")
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), ".fetch-*")); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("temporary files exist after a failed fetch: %v", left)
 	}
 }
 
@@ -274,15 +275,15 @@ func TestVersionIsThePoms(t *testing.T) {
 	}
 }
 
-// The heap limit is enough for many records. The test runs in the long run only. It writes 60,000
-// records, the most that a test may hold. Measured with one writer on two cores: 14 s, and the
-// JVM's resident memory never above 256 MB.
+// The heap limit is enough for many records. The test writes 60,000 records, the maximum for a test,
+// in the long run only. With one writer on two cores this took 14 s, and the JVM's resident memory
+// stayed below 256 MB.
 func TestTheHeapHoldsManyRecords(t *testing.T) {
 	if !longtest.Enabled() {
-		t.Skip("skipped: 60,000 records are written in the long run only")
+		t.Skip("only the long run writes 60,000 records")
 	}
 	const records = 60_000
-	Shared(t) // skips or fails where there is none
+	Shared(t) // skips or fails if DynamoDB Local is not available
 	inst, err := Start(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -12,18 +12,17 @@ import (
 	"strings"
 )
 
-// Version is the version of DynamoDB Local that is fetched and run. It has to agree with pom.xml,
-// which a test checks.
+// Version is the version of DynamoDB Local. A test compares it with pom.xml.
 const Version = "3.1.0"
 
 //go:embed pom.xml
 var pom []byte
 
-// UnavailableError says that DynamoDB Local cannot be run on this machine for a reason that lies
-// outside Ordergraph: a program that is not installed, or a download that did not work. Tests skip
-// on it (see [Shared]); any other error of this package is a fault worth failing for.
+// UnavailableError means that this machine cannot run DynamoDB Local for an external reason: a
+// program is not installed, or the download failed. [Shared] skips the test for this error. Other
+// errors of this package fail the test.
 type UnavailableError struct {
-	// What is missing: "java", "mvn", "cache directory" or "download".
+	// What names the missing part: "java", "mvn", "cache directory" or "download".
 	What string
 	// Err is the cause.
 	Err error
@@ -37,10 +36,10 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// CacheDir is the directory the jars are kept in. It is inside the user's cache directory, so it
-// may be removed at any time, and is filled again when it is next needed.
+// CacheDir returns the directory of the jars. It is in the user's cache directory, so it may be
+// removed at any time. Fetch fills it again.
 //
-// The error is an [*UnavailableError] when the system names no cache directory (for instance
+// CacheDir returns an [*UnavailableError] if the system has no cache directory (for instance
 // because HOME is not set).
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
@@ -50,15 +49,15 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "ordergraph", "dynamodb-local-"+Version), nil
 }
 
-// Fetch makes sure the jars are in [CacheDir] and returns that directory. It does nothing when they
-// are there already, and then needs neither Maven nor the network.
+// Fetch downloads the jars to [CacheDir] and returns that directory. If the jars exist already,
+// Fetch needs neither Maven nor the network.
 //
-// Several processes may call it at the same time: one fetches and the others wait for it. The
-// directory gets its name only when it is complete, so a fetch that was killed half way leaves
-// nothing that looks like a finished one.
+// If several processes call Fetch at the same time, one process downloads and the others wait. The
+// directory is renamed to its final name when it is complete, so an interrupted download is never
+// used.
 //
-// The error is an [*UnavailableError] when Maven is missing or the download fails, the context's
-// error when that ends first, and otherwise one of the file system.
+// Fetch returns an [*UnavailableError] if Maven is missing or the download fails. It returns the
+// context's error if the context ends first, and file system errors.
 func Fetch(ctx context.Context) (string, error) {
 	dir, err := CacheDir()
 	if err != nil {
@@ -76,7 +75,7 @@ func Fetch(ctx context.Context) (string, error) {
 	return dir, fetchInto(ctx, dir)
 }
 
-// fetchInto fills dir, which the caller has locked, unless it is there already.
+// fetchInto fills dir unless it exists. The caller has locked dir.
 func fetchInto(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -87,7 +86,7 @@ func fetchInto(ctx context.Context, dir string) error {
 	if err != nil {
 		return &UnavailableError{What: "mvn", Err: err}
 	}
-	// Next to its final place, so that the rename stays within one file system and is atomic.
+	// The directory is next to the final one, so the rename stays in one file system and is atomic.
 	work, err := os.MkdirTemp(filepath.Dir(dir), ".fetch-*")
 	if err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
@@ -97,8 +96,7 @@ func fetchInto(ctx context.Context, dir string) error {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
 	lib := filepath.Join(work, "lib")
-	// MkdirTemp makes a private directory, but the jars get a directory of their own with usual
-	// rights.
+	// MkdirTemp creates a private directory. The jars get a directory with the usual permissions.
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		return fmt.Errorf("fetch DynamoDB Local: %w", err)
 	}
@@ -113,8 +111,7 @@ func fetchInto(ctx context.Context, dir string) error {
 		return &UnavailableError{What: "download", Err: fmt.Errorf("%w\n%s", err, tail(string(out), 20))}
 	}
 	if err := os.Rename(lib, dir); err != nil {
-		// Where there is no file lock (lock_other.go) another process may have been quicker, which
-		// is fine.
+		// Without file locks (lock_other.go), another process may have renamed its directory first.
 		if _, statErr := os.Stat(dir); statErr == nil {
 			return nil
 		}

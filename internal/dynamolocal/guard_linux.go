@@ -6,13 +6,12 @@ import (
 	"syscall"
 )
 
-// startGuarded starts cmd so that it is killed when this process ends in whatever way. When it has
-// ended, its result is sent on the channel, which is then closed.
+// startGuarded starts cmd so that it is killed when this process ends for any reason. When cmd has
+// ended, the channel receives its result and is closed.
 //
-// The kernel does it (prctl PR_SET_PDEATHSIG). The surprise is that "parent" there means the thread
-// that started the child, not its process: were that thread to end before the process does, the
-// child would die with it. The Go runtime does end threads. So the goroutine that starts the child
-// keeps its thread to itself and stays on it until the child is gone.
+// The kernel kills cmd (prctl PR_SET_PDEATHSIG) when its parent ends. The parent is the thread that
+// started cmd, not the process, and the Go runtime may end threads. So the starting goroutine locks
+// its thread until cmd has ended.
 func startGuarded(cmd *exec.Cmd) (<-chan error, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan error, 1)

@@ -5,24 +5,24 @@ import (
 	"os/exec"
 )
 
-// watchScript runs the command it is given in its own place (exec: same process id), after leaving
-// behind a child that waits for the end of standard input and then kills it. The detour over
-// descriptor 3 is needed because a shell gives background jobs an empty standard input.
+// watchScript replaces the shell by the command (exec keeps the process ID). Before that, it starts
+// a child that waits for the end of standard input and then kills the command. The child reads
+// descriptor 3, because a shell gives background jobs an empty standard input.
 const watchScript = `exec 3<&0
 (cat <&3 >/dev/null 2>&1; kill -9 $$) >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`
 
-// startWithShell is startGuarded for systems whose kernel does not offer it: a shell holds the
-// reading end of a pipe of which this process holds the only writing end, and a pipe is closed
-// however its holder ends.
+// startWithShell implements startGuarded for systems whose kernel cannot do it. A shell reads from
+// a pipe, and this process has the only writing end. The operating system closes the pipe when this
+// process ends for any reason.
 //
-// It is compiled on every system so that its test runs where we develop. Without a POSIX shell
-// (Windows) the command starts unguarded, and only [Instance.Stop] ends it.
+// startWithShell is compiled on every system, so that its test also runs on Linux. Without a POSIX
+// shell (Windows), the command starts unguarded, and only [Instance.Stop] ends it.
 func startWithShell(cmd *exec.Cmd) (<-chan error, error) {
 	if sh, err := exec.LookPath("sh"); err == nil {
 		cmd.Args = append([]string{"sh", "-c", watchScript, "sh", cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = sh
-		// Nothing is ever written; [exec.Cmd.Wait] closes it once the command has ended.
+		// This process writes nothing to the pipe. [exec.Cmd.Wait] closes it when the command has ended.
 		if _, err := cmd.StdinPipe(); err != nil {
 			return nil, fmt.Errorf("open the pipe that guards %s: %w", cmd.Path, err)
 		}

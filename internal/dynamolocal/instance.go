@@ -19,36 +19,35 @@ import (
 )
 
 const (
-	// mainClass changed its name with version 3;
-	// com.amazonaws.services.dynamodbv2.local.main.ServerRunner is what older instructions say.
+	// mainClass is the main class since version 3. Older instructions name
+	// com.amazonaws.services.dynamodbv2.local.main.ServerRunner.
 	mainClass = "software.amazon.dynamodb.services.local.main.ServerRunner"
 
-	// startTimeout is how long the JVM may take until it answers. It takes about a second on an
-	// idle machine.
+	// startTimeout is the time limit for the first response of the JVM. On an idle machine it takes
+	// about a second.
 	startTimeout = 90 * time.Second
 
-	// startAttempts is how many ports are tried. Between our finding a free port and the JVM's
-	// taking it anything else on the machine may take it first.
+	// startAttempts is the number of ports to try. Another program may take a free port before the JVM
+	// does.
 	startAttempts = 3
 )
 
-// Instance is a running DynamoDB Local. It keeps its tables in memory. Its methods may be called
-// from several goroutines.
+// Instance is a running DynamoDB Local, with its tables in memory. It is safe for concurrent use.
 type Instance struct {
 	endpoint string
 	cmd      *exec.Cmd
 	ended    <-chan error // receives the process's result, then is closed
 	logPath  string
-	leave    func() // of the shared instance, which only its keeper ends
+	leave    func() // releases the shared instance, which only its keeper ends
 	stop     sync.Once
 }
 
-// Start fetches DynamoDB Local if it is not there yet (see [Fetch]), starts one on a free port and
-// waits until it answers. The instance outlives ctx, which only limits the start; it ends with
-// [Instance.Stop] or with this process.
+// Start fetches DynamoDB Local if necessary (see [Fetch]), starts it on a free port and waits for
+// its first response. ctx limits only the start. The instance ends with [Instance.Stop] or with
+// this process.
 //
-// The error is an [*UnavailableError] when Java or Maven is missing or the download fails. When the
-// JVM was started but ended or did not answer in time, the error has the last lines of its log.
+// Start returns an [*UnavailableError] if Java or Maven is missing or the download fails. If the
+// JVM ended or did not respond in time, the error contains the last lines of its log.
 func Start(ctx context.Context) (*Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: %w", err)
@@ -61,9 +60,9 @@ func Start(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One start at a time on this machine: test processes of several packages run at once, and
-	// would otherwise be given each other's free ports. Worse than the failed start would be the
-	// successful one, with the answer to "are you up" coming from the other process's instance.
+	// Only one process on this machine starts an instance at a time. Otherwise test processes of
+	// several packages could choose the same free port. A process could even take another process's
+	// instance for its own.
 	unlock, err := lock(ctx, lib+".lock")
 	if err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: wait for another process: %w", err)
@@ -83,8 +82,8 @@ func Start(ctx context.Context) (*Instance, error) {
 	return nil, errors.Join(errs...)
 }
 
-// errEnded is for a JVM that ended before it answered: the one failure where another port may help.
-var errEnded = errors.New("the JVM ended before it answered")
+// errEnded means that the JVM ended before its first response. Only then may another port help.
+var errEnded = errors.New("the JVM ended before its first response")
 
 // startOnce starts the JVM on one free port.
 func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
@@ -97,9 +96,9 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 		return nil, fmt.Errorf("start DynamoDB Local: create its log: %w", err)
 	}
 	defer log.Close() // the JVM has its own descriptor
-	// The heap limit is far above what tests need (the doc of TestTheHeapHoldsManyRecords has the
-	// numbers); the rows are in SQLite's memory, outside the heap. One compiler tier and the serial
-	// collector make the start quicker and keep the JVM from starting threads for every core.
+	// Tests need much less heap (see TestTheHeapHoldsManyRecords): the records are in SQLite's memory,
+	// outside the heap. One compiler tier and the serial collector make the start faster and avoid a
+	// thread per core.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Djava.library.path="+lib, "-cp", filepath.Join(lib, "*"), mainClass,
 		"-inMemory", "-disableTelemetry", "-port", strconv.Itoa(port))
@@ -117,16 +116,16 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 		logPath:  log.Name(),
 	}
 	if err := inst.waitUntilUp(ctx); err != nil {
-		text, _ := os.ReadFile(inst.logPath) // only to explain err
+		text, _ := os.ReadFile(inst.logPath) // the log explains err
 		inst.Stop()
 		return nil, fmt.Errorf("start DynamoDB Local on port %d: %w; the end of its log:\n%s", port, err, tail(string(text), 30))
 	}
 	return inst, nil
 }
 
-// freePort returns a port nobody listens on at the moment.
+// freePort returns a port that is not in use.
 func freePort(ctx context.Context) (int, error) {
-	// The JVM will bind every interface, so that is what has to be free.
+	// The JVM listens on every interface, so the port must be free on all of them.
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", ":0")
 	if err != nil {
 		return 0, err
@@ -135,8 +134,8 @@ func freePort(ctx context.Context) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// waitUntilUp asks for the list of tables until there is an answer, the JVM has ended, or time is
-// up.
+// waitUntilUp lists tables until it gets a response, the JVM has ended, or the time limit has
+// passed.
 func (i *Instance) waitUntilUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -157,13 +156,13 @@ func (i *Instance) waitUntilUp(ctx context.Context) error {
 		case exit := <-i.ended:
 			return fmt.Errorf("%w: %w", errEnded, exitError(exit))
 		case <-ctx.Done():
-			return fmt.Errorf("no answer: %w (last: %w)", ctx.Err(), err)
+			return fmt.Errorf("no response: %w (last error: %w)", ctx.Err(), err)
 		case <-ticker.C:
 		}
 	}
 }
 
-// exitError gives a normal end, which is an error here, a text.
+// exitError returns an error for a process that ended, also if it ended normally.
 func exitError(err error) error {
 	if err == nil {
 		return errors.New("exit status 0")
@@ -171,22 +170,23 @@ func exitError(err error) error {
 	return err
 }
 
-// Endpoint returns the URL the instance answers on.
+// Endpoint returns the URL of the instance.
 func (i *Instance) Endpoint() string { return i.endpoint }
 
-// accessKey is this process's. Without -sharedDb, DynamoDB Local keeps separate tables per access
-// key and region. It refuses keys with anything but letters and digits.
+// accessKey is unique to this process. Without -sharedDb, DynamoDB Local keeps separate tables per
+// access key and region. It rejects keys with characters other than letters and digits.
 var accessKey = rand.Text()
 
 const region = "local"
 
-// Environment returns the variables by which another process finds this process's tables.
+// Environment returns the environment variables that give another process access to this process's
+// tables.
 func Environment() []string {
 	return []string{"AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=ordergraph"}
 }
 
-// Client returns a new client of the instance. All clients of a process see the same tables, and
-// none of another process, unless optFns change the credentials or the region.
+// Client returns a new client of the instance. All clients of a process see the same tables, and no
+// tables of other processes, unless optFns change the credentials or the region.
 func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: aws.String(i.endpoint),
@@ -195,18 +195,17 @@ func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	}, optFns...)
 }
 
-// Stop ends the instance and waits until it is gone. Its tables are lost. Further calls do nothing.
-// The instance of [Shared] goes on for other processes.
+// Stop ends the instance, waits for the end and deletes its log. All tables are lost. Further calls
+// do nothing. The instance of [Shared] continues for other processes.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
 		if i.leave != nil {
 			i.leave()
 			return
 		}
-		// There is nothing to save, so nothing is gained by asking politely; the error would say
-		// that it has ended already.
+		// The instance has nothing to save. Kill fails only if the process has ended.
 		_ = i.cmd.Process.Kill()
-		for range i.ended { // drained: closed when the process has been reaped
+		for range i.ended { // the channel is closed after Wait
 		}
 		_ = os.Remove(i.logPath)
 	})

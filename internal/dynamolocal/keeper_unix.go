@@ -16,20 +16,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// keeperEnv makes a test binary the keeper of the shared instance. Its value is the path of the
-// users' file.
+// keeperEnv makes a test binary run as the keeper of the shared instance. Its value is the path of
+// the users file.
 const keeperEnv = "ORDERGRAPH_TEST_DYNAMOLOCAL_KEEPER"
 
-// linger is how long the shared instance waits for its next user.
+// linger is the time after which an unused shared instance ends.
 const linger = 30 * time.Second
 
 // join returns the instance that all test processes of this user share. The first process starts a
-// keeper, which is its own binary run once more, apart from the process and its output.
+// keeper: its own binary in a separate session.
 //
-// Each user holds a shared lock on the users' file, which has the instance's endpoint. The keeper
-// takes the exclusive lock to end the instance, so nobody joins one that is about to end.
+// The users file contains the instance's endpoint, and each user holds a shared lock on it. The
+// keeper takes the exclusive lock before it ends the instance, so no process joins an instance that
+// is about to end.
 //
-// The errors are those of [Start].
+// join returns the errors of [Start].
 func join(ctx context.Context) (*Instance, error) {
 	if _, err := exec.LookPath("java"); err != nil {
 		return nil, &UnavailableError{What: "java", Err: err}
@@ -38,11 +39,11 @@ func join(ctx context.Context) (*Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := lock(ctx, lib+".joining") // one start at a time
+	unlock, err := lock(ctx, lib+".joining") // only one process starts a keeper
 	if err != nil {
 		return nil, fmt.Errorf("join DynamoDB Local: wait for another process: %w", err)
 	}
-	defer done()
+	defer unlock()
 	users := lib + ".users"
 	leave, err := wait(ctx, users, syscall.LOCK_SH)
 	if err != nil {
@@ -60,7 +61,7 @@ func join(ctx context.Context) (*Instance, error) {
 	return &Instance{endpoint: started, leave: leave}, nil
 }
 
-// answers reports whether an instance answers at an endpoint.
+// answers reports whether an instance responds at an endpoint.
 func answers(ctx context.Context, endpoint string) bool {
 	if endpoint == "" {
 		return false
@@ -70,12 +71,12 @@ func answers(ctx context.Context, endpoint string) bool {
 	return err == nil
 }
 
-// startKeeper starts a keeper, and returns the endpoint of its instance once that answers. Where
-// [Main] is not called the keeper ends at once, because it is told to run no tests.
+// startKeeper starts a keeper and returns the endpoint of its instance when the instance responds.
+// If the test binary does not call [Main], the keeper runs no tests and ends at once.
 func startKeeper(users string) (endpoint string, err error) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), keeperEnv+"="+users)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what interrupts a test leaves it alone
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // an interrupt of the test does not end the keeper
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", err
@@ -86,12 +87,12 @@ func startKeeper(users string) (endpoint string, err error) {
 	}
 	text, err := io.ReadAll(out)
 	if err != nil || !strings.HasPrefix(string(text), "http://") {
-		return "", fmt.Errorf("its keeper ended (%w): %s", exitError(cmd.Wait()), text)
+		return "", fmt.Errorf("the keeper ended (%w): %s", exitError(cmd.Wait()), text)
 	}
 	return string(text), cmd.Process.Release()
 }
 
-// keep runs the keeper, and returns what to exit with.
+// keep runs the keeper and returns its exit code.
 func keep(users string) int {
 	inst, err := Start(context.Background())
 	if err == nil {
@@ -109,10 +110,8 @@ func keep(users string) int {
 	return 0
 }
 
-// stopWhenUnused returns when the instance has ended, which it does when it has had no users for
-// some time.
-//
-// Errors: that of an instance that ended by itself.
+// stopWhenUnused ends the instance when it has had no users for the given time. It returns when the
+// instance has ended, with an error if the instance ended by itself.
 func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 	const looks = 30
 	ticker := time.NewTicker(after / looks)
@@ -127,7 +126,7 @@ func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 			} else {
 				unused++
 				if unused == looks {
-					_ = os.Truncate(users, 0) // the next user would otherwise find that it does not answer
+					_ = os.Truncate(users, 0) // the endpoint is no longer valid
 					i.Stop()
 				}
 				unlock()

@@ -4,14 +4,14 @@ package dynamolocal
 
 import "context"
 
-// lock does nothing here: the standard library has no file lock for this system. Two processes may
-// then fetch at the same time, of which the first to finish wins, and one may lose its port to the
-// other and try again.
+// lock does nothing, because the standard library has no file lock for this system. If two
+// processes fetch at the same time, the first to finish wins. If two processes choose the same
+// port, one of them tries another port.
 func lock(ctx context.Context, _ string) (unlock func(), err error) {
 	return func() {}, ctx.Err()
 }
 
-// Without locks each test process has an instance of its own.
+// Without locks, each test process has its own instance.
 const keeperEnv = ""
 
 func join(ctx context.Context) (*Instance, error) { return Start(ctx) }

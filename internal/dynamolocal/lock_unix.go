@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// lock takes an exclusive lock on the file at path, and returns what gives it back. See tryLock.
+// lock takes an exclusive lock on the file at path and returns a function that releases it. See
+// tryLock.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	return wait(ctx, path, syscall.LOCK_EX)
 }
 
-// wait takes a lock of a kind (see tryLock) as soon as it is free. flock(2) can wait by itself, but
-// not for a context.
+// wait takes a lock of the given kind (see tryLock) when it becomes free. flock(2) can wait, too,
+// but not with a context.
 func wait(ctx context.Context, path string, kind int) (unlock func(), err error) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -33,10 +34,11 @@ func wait(ctx context.Context, path string, kind int) (unlock func(), err error)
 	}
 }
 
-// tryLock takes a lock, LOCK_EX or LOCK_SH, on the file at path, which it creates, and returns what
-// gives it back. The system gives it back too when the process ends, however it ends, so there are
-// no stale locks. The file stays: removing it would let two processes hold "the" lock on two
-// different files. The error is EWOULDBLOCK if another process holds a lock that excludes this one.
+// tryLock takes a lock, LOCK_EX or LOCK_SH, on the file at path and returns a function that
+// releases it. It creates the file if necessary. The operating system releases the lock when the
+// process ends for any reason, so there are no stale locks. The file is never removed: otherwise
+// two processes could lock two different files. tryLock returns EWOULDBLOCK if another process
+// holds a conflicting lock.
 func tryLock(path string, kind int) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// fetchTimeout limits the first start on a machine, download included.
+// fetchTimeout is the time limit for joining or starting the instance, including the download.
 const fetchTimeout = 10 * time.Minute
 
-// shared is the instance that this test process uses. A package variable cannot be avoided: tests
-// of one package have nothing else in common in which to keep something that each of them would
-// otherwise pay seconds and 200 MB for. It is written once, under its own lock.
+// shared is the instance that this test process uses. It is a package variable, because tests of
+// one package share no other state. Starting an instance per test would take seconds and 200 MB. It
+// is written once, under its own lock.
 var shared sharedInstance
 
 type sharedInstance struct {
@@ -25,7 +25,7 @@ type sharedInstance struct {
 	err  error
 }
 
-// get joins the instance when it is first called, and returns the same answer ever after.
+// get joins the instance on the first call. Later calls return the same result.
 func (s *sharedInstance) get() (*Instance, error) {
 	s.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
@@ -49,15 +49,15 @@ func (s *sharedInstance) stop() {
 	}
 }
 
-// Shared returns the instance that all test processes share, started by the first call. Processes
-// see only their own tables. Tests of one process keep apart by their tables' names.
+// Shared returns the instance that all test processes share. The first call starts it. A process
+// sees only its own tables. Tests of one process use different table names.
 //
-// Where DynamoDB Local is not available (see [UnavailableError]) the test is skipped, with the
-// reason. That must not happen unnoticed where it counts, so if the environment has CI=true the
-// test fails instead. Any other failure fails the test everywhere.
+// If DynamoDB Local is not available (see [UnavailableError]), Shared skips the test and logs the
+// reason. With CI=true in the environment, the test fails instead. Other errors always fail the
+// test.
 //
-// The instance ends some time after the last process that used it, however that ended. TestMain has
-// to call [Main].
+// The instance ends some time after the last process that used it, even if that process crashed.
+// TestMain must call [Main].
 func Shared(t testing.TB) *Instance {
 	t.Helper()
 	inst, err := shared.get()
@@ -71,8 +71,8 @@ func Shared(t testing.TB) *Instance {
 	return nil
 }
 
-// Main is for TestMain: it runs the tests, or keeps the instance of [Shared], and returns what to
-// exit with. Unless GOGC is set, the tests run with GOGC=300, as they have memory to spare.
+// Main runs the tests of TestMain, or runs the keeper of the instance of [Shared]. It returns the
+// exit code. Unless GOGC is set, the tests run with GOGC=300, because memory is plentiful.
 //
 //	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 func Main(m *testing.M) int {

@@ -9,7 +9,7 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// The verbs of actions, as transactions name them.
+// The names of actions in transactions.
 const (
 	put     = "Put"
 	updated = "Update"
@@ -17,42 +17,40 @@ const (
 	checked = "ConditionCheck"
 )
 
-// request is what asks for an action. DynamoDB's requests for single records and the actions of its
-// transactions have these fields or some of them.
+// request is a write of one record: a DynamoDB request, or an action of a transaction. It has the
+// union of their fields.
 type request struct {
 	TableName                           *string
-	Key                                 record // but not of a put
-	Item                                record // of a put
+	Key                                 record // not for a put
+	Item                                record // for a put
 	UpdateExpression                    *string
 	ConditionExpression                 *string
 	ExpressionAttributeNames            map[string]string
 	ExpressionAttributeValues           record
-	ReturnValues                        types.ReturnValue // of single requests
+	ReturnValues                        types.ReturnValue // for single requests
 	ReturnValuesOnConditionCheckFailure types.ReturnValuesOnConditionCheckFailure
 }
 
-// action is something to be done to one record under a condition: an action of a transaction, or a
-// request of its own.
+// action is a conditional write of one record. It is an action of a transaction or a single
+// request.
 //
-// Everything that writes a record becomes a put of the whole record or a delete, as those are what
-// the engine gets right. Conditions and lists stay the engine's.
+// Every write becomes a put of the complete record or a delete, because the engine executes only
+// those correctly. The engine evaluates conditions and maintains the indexes.
 type action struct {
 	*request
 	verb string
 
-	// What prepare finds out: the table, the record as it is and as it will be (nil for none), the
-	// attributes that an update names, and why the record cannot be so (nil where it can; it stays
-	// as it is then).
+	// prepare sets these fields. old and new are the record before and after, or nil. touched has the
+	// attributes that an update names. If the write is invalid for this record, refused is the error,
+	// and new is equal to old.
 	table    *table
 	old, new record
 	touched  []string
 	refused  *failure
 }
 
-// prepare reads the record and works out what becomes of it.
-//
-// Errors: ValidationException, ResourceNotFoundException; errBeyond for updates that are the
-// engine's.
+// prepare reads the record and computes the new record. It returns ValidationException,
+// ResourceNotFoundException, or errBeyond for updates that the engine must execute.
 func (s *Store) prepare(ctx context.Context, a *action) (err error) {
 	if err := checkPlaceholders(a.ExpressionAttributeNames, a.ExpressionAttributeValues, a.ConditionExpression, a.UpdateExpression); err != nil {
 		return err
@@ -93,14 +91,12 @@ func (s *Store) prepare(ctx context.Context, a *action) (err error) {
 	return err
 }
 
-// commit does all actions, which are prepared and of different records, or none. It returns a
-// reason for each.
-//
-// Errors: the engine's. Everything is as it was then, and also where a reason is another than
-// reasonNone.
+// commit executes all actions or none. The actions are prepared and have different records. It
+// returns a reason for each action. If a reason is not reasonNone, or the engine returns an error,
+// nothing is changed.
 func (s *Store) commit(ctx context.Context, actions []*action) (reasons []reason, err error) {
 	begun, failed := 0, true
-	defer func() { // also where the engine panics
+	defer func() { // also if the engine panics
 		if failed {
 			err = errors.Join(err, s.undo(ctx, actions[:begun]))
 		}
@@ -116,7 +112,7 @@ func (s *Store) commit(ctx context.Context, actions []*action) (reasons []reason
 			}
 		} else if err != nil {
 			return nil, err
-		} else if a.refused != nil { // DynamoDB asks the condition first
+		} else if a.refused != nil { // DynamoDB evaluates the condition first
 			why = reason{Code: reasonValidation, Message: a.refused.Message}
 		}
 		reasons = append(reasons, why)
@@ -128,7 +124,7 @@ func (s *Store) commit(ctx context.Context, actions []*action) (reasons []reason
 	return reasons, nil
 }
 
-// undo puts the records back that actions have changed, or may have.
+// undo restores the records of actions that were executed or may have been.
 func (s *Store) undo(ctx context.Context, actions []*action) error {
 	var all error
 	for _, a := range slices.Backward(actions) {
@@ -137,9 +133,9 @@ func (s *Store) undo(ctx context.Context, actions []*action) error {
 	return all
 }
 
-// replace makes one record of another, or none, or one of none; under the action's condition where
-// that is asked for. A record that leaves an index is deleted first: a put would leave it in the
-// engine's lists, and a later delete would take another out of them.
+// replace writes, replaces or deletes one record. If conditional is set, the action's condition
+// applies. A record that leaves an index is deleted first: a put would leave it in the engine's
+// index, and a later delete would remove another record from the index.
 func (s *Store) replace(ctx context.Context, a *action, from, to record, conditional bool) error {
 	var condition *string
 	var names map[string]string

@@ -8,9 +8,9 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// spelled makes of an answer what encodes to its JSON with empty lists, maps and bytes in it. The
-// engine's own types leave them out, and the SDK takes a value without a type for the one before
-// it.
+// spelled converts a response to values that encode to DynamoDB's JSON, including empty lists, maps
+// and bytes. The engine's own types omit empty values, and the SDK then decodes the value as the
+// type of the value before it.
 func spelled(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -30,7 +30,7 @@ func spelled(v reflect.Value) any {
 		return spelled(v.Elem())
 	case reflect.Struct:
 		return fields(v, func(f reflect.Value) bool {
-			// A last key without attributes would be one to go on from.
+			// An empty LastEvaluatedKey would mean that more pages follow.
 			return f.IsZero() || f.Kind() == reflect.Map && f.Len() == 0
 		})
 	case reflect.Map:
@@ -56,7 +56,7 @@ func spelled(v reflect.Value) any {
 	}
 }
 
-// fields are a struct's by their names in JSON, without those that are to be left out.
+// fields returns a struct's fields by their JSON names, except the fields that are omitted.
 func fields(v reflect.Value, leftOut func(reflect.Value) bool) map[string]any {
 	values := map[string]any{}
 	for field, value := range v.Fields() {
@@ -68,8 +68,7 @@ func fields(v reflect.Value, leftOut func(reflect.Value) bool) map[string]any {
 	return values
 }
 
-// emptied tells of a set from which the last element was taken. DynamoDB has no such attribute any
-// more.
+// emptied reports whether a value is an empty set. DynamoDB removes such an attribute.
 func emptied(a *server.AttributeValue) bool {
 	return a.SS != nil && len(a.SS) == 0 || a.NS != nil && len(a.NS) == 0 || a.BS != nil && len(a.BS) == 0
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// item is a record in the SDK's terms.
+// item is a record as the SDK's type.
 type item = map[string]types.AttributeValue
 
-// observer is somebody who is told what changes in a table.
+// observer is a callback for the changes of a table.
 type observer struct {
 	table   string
 	observe func(before, after []item)
 }
 
-// Observe calls observe for every change of a table's records until stop is called: with the
-// records as they were before and as they are after, nil for none, those of a transaction at once.
-// A write that changes nothing is none, as with DynamoDB's streams. Unlike those, it asks for no
-// setting of the table.
+// Observe calls observe for every change of a table's records until stop is called. The arguments
+// are the records before and after, nil if a record does not exist. All changes of a transaction
+// are in one call. As in DynamoDB Streams, a write that changes nothing is not reported. Unlike
+// DynamoDB Streams, Observe needs no setting of the table.
 //
-// The calls come one after the other, in the order of the commits, before the writer gets its
-// answer, while nobody else is served: so observe must be quick, and not make requests of its own.
-// None comes when stop has returned.
+// The calls are sequential, in commit order, before the writer gets its response, and they block
+// all requests. So observe must be fast and must not send requests. After stop has returned, there
+// are no more calls.
 func (s *Store) Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func()) {
 	o := &observer{table: table, observe: observe}
 	s.mu.Lock()
@@ -38,7 +38,7 @@ func (s *Store) Observe(table string, observe func(before, after []map[string]ty
 	}
 }
 
-// observed reports whether anybody observes a table.
+// observed reports whether a table has observers.
 func (s *Store) observed(table string) bool {
 	for o := range s.observers {
 		if o.table == table {
@@ -48,7 +48,7 @@ func (s *Store) observed(table string) bool {
 	return false
 }
 
-// tell tells what actions did.
+// tell reports the changes of actions to the observers.
 func (s *Store) tell(actions []*action) {
 	if len(s.observers) == 0 {
 		return
@@ -64,11 +64,11 @@ func (s *Store) tell(actions []*action) {
 	}
 }
 
-// tellOf tells of changes in one table.
+// tellOf reports the changes in one table to its observers.
 func (s *Store) tellOf(table string, before []item, after []record) {
 	var was, is []item
 	for i, old := range before {
-		// An update of nothing is a record of no attributes to the engine.
+		// The engine returns a record without attributes if an update did nothing.
 		if now := itemOf(after[i]); !reflect.DeepEqual(old, now) {
 			was, is = append(was, old), append(is, now)
 		}
@@ -83,8 +83,8 @@ func (s *Store) tellOf(table string, before []item, after []record) {
 	}
 }
 
-// watching looks at records of a table that the engine is about to write by itself, and returns
-// what tells of the change then.
+// watching reads the records before the engine writes them itself. It returns a function that reads
+// them again and reports the changes.
 func (s *Store) watching(ctx context.Context, table *string, keys ...record) (told func() error) {
 	name := aws.ToString(table)
 	if !s.observed(name) {
@@ -101,14 +101,14 @@ func (s *Store) watching(ctx context.Context, table *string, keys ...record) (to
 		}
 		return records, nil
 	}
-	// Where the table or a key is wrong, the engine will say so.
+	// If the table or a key is invalid, the engine will return the error.
 	before, err := read()
 	if err != nil {
 		return func() error { return nil }
 	}
 	was := make([]item, len(before))
 	for i, r := range before {
-		was[i] = itemOf(r) // now, as the engine may change records in place
+		was[i] = itemOf(r) // copied now, because the engine may modify records in place
 	}
 	return func() error {
 		after, err := read()
@@ -122,7 +122,7 @@ func (s *Store) watching(ctx context.Context, table *string, keys ...record) (to
 	}
 }
 
-// batchWriteItem is the engine's, and tells of the changes.
+// batchWriteItem lets the engine execute the batch and reports the changes.
 func (s *Store) batchWriteItem(ctx context.Context, in *server.BatchWriteItemInput) (*server.BatchWriteItemOutput, error) {
 	var tell []func() error
 	for name, requests := range in.RequestItems {
@@ -142,7 +142,7 @@ func (s *Store) batchWriteItem(ctx context.Context, in *server.BatchWriteItemInp
 		tell = append(tell, s.watching(ctx, &name, keys...))
 	}
 	out, err := s.engine.BatchWriteItem(ctx, in)
-	// Where it failed, a part may have been written.
+	// A failed batch may be partly written.
 	for _, told := range tell {
 		if failed := told(); err == nil {
 			err = failed
@@ -151,7 +151,7 @@ func (s *Store) batchWriteItem(ctx context.Context, in *server.BatchWriteItemInp
 	return out, err
 }
 
-// itemOf is a record in the SDK's terms, nil for none.
+// itemOf converts a record to the SDK's type. It returns nil for an empty record.
 func itemOf(r record) item {
 	if len(r) == 0 {
 		return nil
@@ -165,8 +165,8 @@ func itemOf(r record) item {
 	return out
 }
 
-// valueOf is a value in the SDK's terms. It shares nothing with the engine's, which may change its
-// own.
+// valueOf converts a value to the SDK's type. It copies the value, because the engine may modify
+// its own.
 func valueOf(v *server.AttributeValue) types.AttributeValue {
 	texts := func(from []*string) []string {
 		to := make([]string, len(from))

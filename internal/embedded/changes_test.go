@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
-// Every write is told with the record before and after, those of a transaction at once, and nothing
-// that was taken back or changed nothing.
+// Every write is reported with the record before and after. The writes of a transaction are
+// reported in one call. Writes that were undone or changed nothing are not reported.
 func TestChangesAreTold(t *testing.T) {
 	ctx := context.Background()
 	store := embedded.New()
@@ -58,7 +58,7 @@ func TestChangesAreTold(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if !slices.Equal(told, want) {
-			t.Errorf("%s: told %q, want %q", what, told, want)
+			t.Errorf("%s: reported %q, want %q", what, told, want)
 		}
 		told = nil
 	}
@@ -104,7 +104,7 @@ func value(r map[string]types.AttributeValue) string {
 	return fmt.Sprint(r["k"].(*types.AttributeValueMemberS).Value, r["v"].(*types.AttributeValueMemberN).Value)
 }
 
-// A value of each type is told as it is.
+// Values of all types are reported unchanged.
 func TestValuesAreToldAsTheyAre(t *testing.T) {
 	ctx := context.Background()
 	store := embedded.New()
@@ -135,7 +135,7 @@ func TestValuesAreToldAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range put {
-		for from, r := range map[string]map[string]types.AttributeValue{"told": told, "read": got.Item} {
+		for from, r := range map[string]map[string]types.AttributeValue{"reported": told, "read": got.Item} {
 			if fmt.Sprintf("%T%+v", r[name], flat(r[name])) != fmt.Sprintf("%T%+v", want, flat(want)) {
 				t.Errorf("%s: %s %+v, want %+v", from, name, flat(r[name]), flat(want))
 			}
@@ -143,7 +143,7 @@ func TestValuesAreToldAsTheyAre(t *testing.T) {
 	}
 }
 
-// flat is a value for comparing, without pointers.
+// flat converts a value to a form without pointers, for comparing.
 func flat(v types.AttributeValue) any {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberL:

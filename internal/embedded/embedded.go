@@ -1,41 +1,45 @@
-// Package embedded is the built-in store: minidyn, a DynamoDB in memory, behind the AWS SDK's own
-// client. There is no port and no listener; everything above the HTTP client is what production
-// runs.
+// Package embedded is the built-in store: minidyn, an in-memory DynamoDB, behind the AWS SDK's
+// client. It opens no port. The code above the HTTP client is the same as in production.
 //
-// What the code relies on, and where the store is known to differ from DynamoDB, is written down as
-// tests in package dynamo/enginetest.
+// The tests of package dynamo/enginetest list the behaviour that the code relies on, and the known
+// differences from DynamoDB.
 //
-// # What is mended
+// # Corrections
 //
-// minidyn keeps the records, evaluates conditions and answers reads. What it does wrong where
-// records are written is mended here, in front of it, so that nothing above has to know:
+// minidyn stores the records, evaluates conditions and executes reads. This package corrects its
+// writes:
 //
-//   - A write of a single record, and every action of a transaction, becomes a put of the whole record or a delete, under the
-//     condition it came with. What an update makes of the record is worked out here, with minidyn's parser and exact numbers.
+//   - A write of a single record, and every action of a transaction, becomes a conditional put of
+//     the complete record or a conditional delete. This package applies updates, with minidyn's
+//     parser and exact numbers.
 //   - A record that leaves an index is deleted and put again.
-//   - A transaction's actions are done one after the other, and undone from the records that were read before if one fails. That
-//     names every action that failed, with its record, and costs nothing for the rest of the table.
-//   - ClientRequestTokens of the last 10,000 transactions are remembered.
-//   - Placeholders, reserved words and the types of keys are checked before anything is written.
+//   - The actions of a transaction are executed one after the other. If an action fails, they are
+//     undone with the old records. The response has a reason and the record for every failed
+//     action.
+//   - ClientRequestTokens of the last 10,000 transactions are kept.
+//   - Placeholders, reserved words and the types of keys are verified before a write.
 //   - The setting of a table's time to live is kept. Nothing expires.
-//   - A scan's segments have different records.
-//   - The setting of a table's stream is kept. Its records are told in the process, to those who Observe the table.
+//   - The segments of a Scan have disjoint records.
+//   - The setting of a table's stream is kept. Observe reports the changes within the process.
 //
-// # What is not
+// # Differences
 //
-// It is good for a first run and for tests, not for measurements: a Query costs as much as the
-// table is large. The rest of the code keeps clear of where it still behaves otherwise than
-// DynamoDB:
+// The store is for a first run and for tests, not for measurements: the time of a Query grows with
+// the table. The rest of the code avoids these differences from DynamoDB:
 //
-//   - It reports no consumed capacity, so package dynamo computes read units by DynamoDB's documented rules.
-//   - A Query that continues behind a record that is no longer there gives nothing, so lists never use
+//   - The store reports no consumed capacity. Package dynamo computes read units by DynamoDB's
+//     documented rules.
+//   - A Query that continues after a deleted record returns nothing, so lists never use
 //     ExclusiveStartKey.
-//   - It joins partition and sort key with a point. No two keys of the model can be joined to the same text, as values hold no '#'
-//     and every sort key begins with, or follows, literal text.
-//   - Updates that reach into lists or maps, change sets or append to lists lose data: UpdateItem leaves them to minidyn, and
-//     transactions refuse them. Batches leave the index wrong where they take a record out of it.
+//   - The store joins partition key and sort key with a point. No two keys of the model have the
+//     same joined text: values contain no '#', and every sort key begins with, or follows, literal
+//     text.
+//   - Updates of elements in lists or maps, updates of sets and appends to lists lose data.
+//     UpdateItem lets minidyn execute them, and transactions reject them. Batches corrupt the
+//     index if they remove a record from it.
 //   - Conditions compare numbers as float64.
-//   - Its tables are guarded by no lock when they are made or described, so the store serves one request at a time.
+//   - minidyn creates and describes tables without a lock, so the store serves one request at a
+//     time.
 package embedded
 
 import (
@@ -70,23 +74,22 @@ func New() *Store {
 	return s
 }
 
-// Client returns a client of the store. What optFns set of the endpoint, the region and the
-// credentials does not matter; an HTTP client in the place of the store's can wrap it.
+// Client returns a client of the store. The endpoint, region and credentials of optFns have no
+// effect. optFns may wrap the HTTP client.
 func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		// No request leaves the process; if one did, .invalid is no name of any host (RFC 2606).
+		// No request leaves the process. The top-level domain .invalid never resolves (RFC 2606).
 		BaseEndpoint: aws.String("http://embedded.invalid"),
 		Region:       "local",
 		Credentials:  credentials.NewStaticCredentialsProvider("embedded", "embedded", ""),
 		HTTPClient:   s,
-		// What fails in memory fails again.
+		// A request that fails in memory would fail again.
 		Retryer: aws.NopRetryer{},
 	}, optFns...)
 }
 
-// Do answers one request of the SDK.
-//
-// Errors: the context's, where it ended before the request was served or while it was.
+// Do executes one request of the SDK. It returns the context's error if the context ended before or
+// during the request.
 func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	status, body, err := s.serve(r)
 	if err == nil {
@@ -108,8 +111,8 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// serve answers, unless the context ends while others are served. A panic of the engine becomes
-// what DynamoDB answers when it fails.
+// serve executes a request, unless the context ends while other requests are served. A panic of the
+// engine becomes an InternalServerError.
 func (s *Store) serve(r *http.Request) (status int, body []byte, err error) {
 	defer r.Body.Close()
 	request, err := io.ReadAll(r.Body)
@@ -130,7 +133,7 @@ func (s *Store) serve(r *http.Request) (status int, body []byte, err error) {
 	name := target[strings.LastIndex(target, ".")+1:]
 	do, known := s.operations[name]
 	if !known {
-		return encode(nil, &failure{Type: "UnknownOperationException", Message: "the embedded store has no operation " + strconv.Quote(name)})
+		return encode(nil, &failure{Type: "UnknownOperationException", Message: "the embedded store does not implement the operation " + strconv.Quote(name)})
 	}
 	return encode(do(r.Context(), request))
 }

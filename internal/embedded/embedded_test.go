@@ -67,7 +67,7 @@ func TestAContextThatEndedMakesNoRequest(t *testing.T) {
 	}
 	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: key("a")})
 	if err != nil || out.Item != nil {
-		t.Errorf("the record is there all the same: %v, %v", out.Item, err)
+		t.Errorf("the record was written: %v, %v", out.Item, err)
 	}
 }
 
@@ -79,8 +79,8 @@ func TestErrorsAreDynamoDBs(t *testing.T) {
 	}
 }
 
-// A panic of the engine is an error of DynamoDB's to the caller, and the store goes on. Asking for
-// a list element behind the end makes it panic.
+// A panic of the engine becomes a DynamoDB error, and the store continues to work. The engine
+// panics at a list index after the end of the list.
 func TestAPanicOfTheEngineIsAnError(t *testing.T) {
 	store := embedded.New()
 	db := store.Client()
@@ -97,7 +97,7 @@ func TestAPanicOfTheEngineIsAnError(t *testing.T) {
 		t.Errorf("error is %v, want InternalServerError", err)
 	}
 	if _, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: key("l")}); err != nil {
-		t.Errorf("the store does not go on: %v", err)
+		t.Errorf("the store does not work after a panic: %v", err)
 	}
 }
 
@@ -109,7 +109,7 @@ func put(name *string, item map[string]types.AttributeValue, condition string) t
 	return types.TransactWriteItem{Put: p}
 }
 
-// A transaction in which the engine panics has not happened.
+// A transaction in which the engine panics is undone.
 func TestAPanicInATransactionUndoesIt(t *testing.T) {
 	db := embedded.New().Client()
 	name := table(t, db)
@@ -133,7 +133,7 @@ func TestAPanicInATransactionUndoesIt(t *testing.T) {
 	}
 }
 
-// What the store cannot apply as DynamoDB would, it refuses in transactions.
+// Transactions reject updates that the store cannot apply as DynamoDB does.
 func TestATransactionRefusesUpdatesBeyondTopLevelAttributes(t *testing.T) {
 	db := embedded.New().Client()
 	name := table(t, db)
@@ -152,12 +152,12 @@ func TestATransactionRefusesUpdatesBeyondTopLevelAttributes(t *testing.T) {
 		}
 		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: key("new")})
 		if err != nil || out.Item != nil {
-			t.Errorf("%s: the rest was done: %v, %v", expression, out.Item, err)
+			t.Errorf("%s: the other action was executed: %v, %v", expression, out.Item, err)
 		}
 	}
 }
 
-// The SDK sends maps in any order. The same transaction is the same all the same.
+// The SDK encodes maps in random order. The same transaction still matches its token.
 func TestATokenDoesNotMindTheOrderOfMaps(t *testing.T) {
 	db := embedded.New().Client()
 	name := table(t, db)
@@ -175,7 +175,7 @@ func TestATokenDoesNotMindTheOrderOfMaps(t *testing.T) {
 	}
 }
 
-// An update that is the engine's tells the record its condition met, too.
+// If the condition of an update that the engine executes fails, the error contains the record.
 func TestANestedUpdateReturnsTheOldRecord(t *testing.T) {
 	db := embedded.New().Client()
 	name := table(t, db)

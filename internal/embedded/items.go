@@ -8,14 +8,13 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// writtenItem is the answer to a write of one record.
+// writtenItem is the response to a write of one record.
 type writtenItem struct {
 	Attributes record `json:",omitempty"`
 }
 
-// write answers a request that is one action.
-//
-// Errors: those of prepare and commit, ConditionalCheckFailedException.
+// write returns the operation for a single-record write. It returns the errors of prepare and
+// commit, and ConditionalCheckFailedException.
 func (s *Store) write(verb string) func(context.Context, *request) (*writtenItem, error) {
 	return func(ctx context.Context, in *request) (*writtenItem, error) {
 		a := &action{request: in, verb: verb}
@@ -36,8 +35,8 @@ func (s *Store) write(verb string) func(context.Context, *request) (*writtenItem
 	}
 }
 
-// updateItem leaves to the engine, with its faults, what reaches into lists and maps, changes sets
-// or appends to lists.
+// updateItem lets the engine execute updates that it does not support itself: updates of elements
+// in lists and maps, updates of sets and appends to lists. They may lose data.
 func (s *Store) updateItem(ctx context.Context, in *request) (*writtenItem, error) {
 	out, err := s.write(updated)(ctx, in)
 	if !errors.Is(err, errBeyond) {
@@ -69,7 +68,7 @@ func (s *Store) updateItem(ctx context.Context, in *request) (*writtenItem, erro
 	return &writtenItem{Attributes: by.Attributes}, nil
 }
 
-// returned is what ReturnValues ask for of an action that was done.
+// returned returns the attributes that ReturnValues requests.
 func (a *action) returned() record {
 	switch a.ReturnValues {
 	case types.ReturnValueAllOld:
@@ -84,7 +83,7 @@ func (a *action) returned() record {
 	return nil
 }
 
-// named is the part of a record that an update has named.
+// named returns the attributes of a record that an update names.
 func (a *action) named(r record) record {
 	part := record{}
 	for _, name := range a.touched {

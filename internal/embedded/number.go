@@ -5,17 +5,14 @@ import (
 	"strings"
 )
 
-// What a number of DynamoDB's can be: so many digits, and so many before the point.
+// The limits of a DynamoDB number: significant digits, and digits before the point.
 const (
 	maxDigits    = 38
 	maxMagnitude = 126
 )
 
-// sum returns a + b, or a - b, as DynamoDB spells it: exact, in plain digits, without zeros that
-// mean nothing.
-//
-// Errors: a refusal, where one of them is no number or the result is not exact in what DynamoDB can
-// keep.
+// sum returns a + b or a - b in DynamoDB's format: exact, in plain digits, without redundant zeros.
+// It returns an error if a or b is not a number, or if DynamoDB cannot store the exact result.
 func sum(a, b string, minus bool) (string, error) {
 	x, err := parseNumber(a)
 	if err != nil {
@@ -29,7 +26,7 @@ func sum(a, b string, minus bool) (string, error) {
 		y.Neg(y)
 	}
 	x.Add(x, y)
-	places, _ := x.FloatPrec() // exact for what was decimal
+	places, _ := x.FloatPrec() // decimal numbers have an exact decimal sum
 	text := x.FloatString(places)
 	digits := strings.TrimPrefix(text, "-")
 	whole, _, _ := strings.Cut(digits, ".")
@@ -42,7 +39,7 @@ func sum(a, b string, minus bool) (string, error) {
 	return text, nil
 }
 
-// parseNumber reads a number of DynamoDB's. It accepts none that take long to add.
+// parseNumber parses a DynamoDB number. It rejects exponents that make additions slow.
 func parseNumber(text string) (*big.Rat, error) {
 	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	if strings.Trim(text, "0123456789.+-eE") == "" && len(exponent) <= len("-130") {

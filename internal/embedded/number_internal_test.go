@@ -11,7 +11,7 @@ func TestSum(t *testing.T) {
 	for _, c := range []struct {
 		a, b  string
 		minus bool
-		want  string // "" where it is refused
+		want  string // "" if sum returns an error
 	}{
 		{"0.1", "0.2", false, "0.3"},
 		{"1", "2", true, "-1"},
@@ -56,7 +56,7 @@ func FuzzSum(f *testing.F) {
 			t.Errorf("%s + %s is not %s", a, b, got)
 		}
 		if again, err := sum(got, "0", true); err != nil || again != got {
-			t.Errorf("%s is spelled otherwise after nothing is taken from it: %s, %v", got, again, err)
+			t.Errorf("%s minus 0 is %s, %v, want the same text", got, again, err)
 		}
 	})
 }

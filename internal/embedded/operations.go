@@ -11,10 +11,11 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// operation answers one request of DynamoDB's protocol.
+// operation executes one request of DynamoDB's protocol.
 type operation func(ctx context.Context, request []byte) (any, error)
 
-// routes are all operations of the store. What the engine does right goes to it as it comes.
+// routes returns all operations of the store. The engine executes the operations that it implements
+// correctly.
 func (s *Store) routes() map[string]operation {
 	return map[string]operation{
 		"CreateTable":        decoded(s.createTable),
@@ -36,7 +37,7 @@ func (s *Store) routes() map[string]operation {
 	}
 }
 
-// decoded is the operation do behind its JSON.
+// decoded returns do as an operation that decodes JSON.
 func decoded[In, Out any](do func(context.Context, *In) (*Out, error)) operation {
 	return func(ctx context.Context, request []byte) (any, error) {
 		in := new(In)
@@ -47,8 +48,8 @@ func decoded[In, Out any](do func(context.Context, *In) (*Out, error)) operation
 	}
 }
 
-// The codes of DynamoDB's that the store itself answers with. Those of reasons are not those of
-// errors.
+// The DynamoDB error codes that the store itself returns. Cancellation reasons have other codes
+// than errors.
 const (
 	codeCondition  = "ConditionalCheckFailedException"
 	codeInternal   = "InternalServerError"
@@ -62,8 +63,8 @@ const (
 	reasonValidation = "ValidationError"
 )
 
-// failure is an error as DynamoDB sends it. One of the type reasonValidation is never sent: it is
-// about a record and becomes the reason of a cancelled transaction.
+// failure is a DynamoDB error. A failure of the type reasonValidation is about a record and becomes
+// the reason of a cancelled transaction. It is never sent as an error.
 type failure struct {
 	Type    string   `json:"__type"`
 	Message string   `json:"message"`
@@ -71,7 +72,7 @@ type failure struct {
 	Reasons []reason `json:"CancellationReasons,omitempty"`
 }
 
-// reason is why a transaction was cancelled, as far as one of its actions goes.
+// reason is the cancellation reason of one action of a transaction.
 type reason struct {
 	Code    string `json:"Code"`
 	Message string `json:"Message,omitempty"`
@@ -80,18 +81,17 @@ type reason struct {
 
 func (f *failure) Error() string { return f.Type + ": " + f.Message }
 
-// invalid is the answer to a request that makes no sense.
+// invalid returns the error for an invalid request.
 func invalid(format string, args ...any) error {
 	return &failure{Type: codeValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// refused is the answer to a request that makes no sense for the record as it is.
+// refused returns the error for a request that is invalid for the current record.
 func refused(format string, args ...any) error {
 	return &failure{Type: reasonValidation, Message: fmt.Sprintf(format, args...)}
 }
 
-// encode makes the reply of what an operation returned. The engine's errors are told apart by their
-// codes.
+// encode encodes the result of an operation. Errors of the engine keep their codes.
 func encode(out any, err error) (status int, body []byte, _ error) {
 	status = http.StatusOK
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/truora/minidyn/interpreter/language"
 )
 
-// tokensOf splits an expression, in the engine's own way.
+// tokensOf splits an expression with the engine's lexer.
 func tokensOf(expression string) []language.Token {
 	var all []language.Token
 	for l := language.NewLexer(expression); ; {
@@ -18,10 +18,8 @@ func tokensOf(expression string) []language.Token {
 	}
 }
 
-// checkPlaceholders checks that the expressions use all that is declared and nothing else, and name
-// no attribute by a reserved word. The engine is content with much less.
-//
-// Errors: a ValidationException.
+// checkPlaceholders verifies that the expressions use exactly the declared placeholders and no
+// reserved words. The engine verifies less. It returns a ValidationException.
 func checkPlaceholders(names map[string]string, values record, expressions ...*string) error {
 	used := map[string]bool{}
 	for _, e := range expressions {
@@ -61,7 +59,7 @@ func checkPlaceholders(names map[string]string, values record, expressions ...*s
 	return nil
 }
 
-// usedIn is the part of what was declared that an expression uses.
+// usedIn returns the declared placeholders that an expression uses.
 func usedIn[V any](expression *string, declared map[string]V) map[string]V {
 	if expression == nil {
 		return nil

@@ -9,18 +9,18 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// scan gives a segment its share of every page of the engine, which knows no segments. Pages may so
-// be empty while others follow, as DynamoDB's may.
+// scan returns a segment's share of each page of the engine, which has no segments. As in DynamoDB,
+// a page may be empty although more pages follow.
 func (s *Store) scan(ctx context.Context, in *server.ScanInput) (*server.ScanOutput, error) {
 	out, err := s.engine.Scan(ctx, in)
 	if err != nil || in.Segment == nil && in.TotalSegments == nil {
 		return out, err
 	}
 	if in.Segment == nil || in.TotalSegments == nil {
-		return nil, invalid("Segment and TotalSegments go together")
+		return nil, invalid("Segment and TotalSegments must be set together")
 	}
 	if *in.Segment < 0 || *in.Segment >= *in.TotalSegments {
-		return nil, invalid("Segment is %d with %d segments", *in.Segment, *in.TotalSegments)
+		return nil, invalid("Segment is %d, want a number below TotalSegments, %d", *in.Segment, *in.TotalSegments)
 	}
 	t, err := s.table(in.TableName)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Store) scan(ctx context.Context, in *server.ScanInput) (*server.ScanOut
 	for _, r := range out.Items {
 		hash, there := r[t.hash]
 		if !there {
-			return nil, invalid("the embedded store tells segments apart by %s, which the projection leaves out", t.hash)
+			return nil, invalid("the embedded store needs %s for segments, but the projection lacks it", t.hash)
 		}
 		text, err := json.Marshal(hash)
 		if err != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// record is a record, or a part of one, in the engine's terms.
+// record is a record, or a part of a record, as the engine's type.
 type record = map[string]*server.AttributeValue
 
-// table is what the store has to know of a table; the engine does not tell it.
+// table has the properties of a table that the engine does not return.
 type table struct {
-	// hash is the attribute that is the partition key, keys are the names of all key attributes.
+	// hash is the name of the partition key. keys are the names of all key attributes.
 	hash string
 	keys []string
-	// defined are the types of all attributes that are keys, of the table or of an index.
+	// defined has the types of all key attributes of the table and its indexes.
 	defined map[string]types.ScalarAttributeType
-	// expiry is the attribute of the time to live, "" where there is none.
+	// expiry is the time-to-live attribute, or "".
 	expiry string
-	// stream is the setting of the stream, nil where it is off.
+	// stream is the setting of the stream, or nil if the stream is disabled.
 	stream *types.StreamSpecification
 }
 
@@ -47,7 +47,7 @@ func (s *Store) createTable(ctx context.Context, in *server.CreateTableInput) (*
 	return out, nil
 }
 
-// describe adds to the engine's description of the table what it does not know.
+// describe adds the stream to the engine's description of the table.
 func (t *table) describe(description any) {
 	if d, ok := description.(*types.TableDescription); ok {
 		d.StreamSpecification = t.stream
@@ -63,9 +63,8 @@ func (s *Store) describeTable(ctx context.Context, in *server.DescribeTableInput
 	return out, nil
 }
 
-// updateTable turns the stream on or off, too.
-//
-// Errors: ResourceNotFoundException, ValidationException where the stream is so already.
+// updateTable also enables or disables the stream. It returns ResourceNotFoundException, or
+// ValidationException if the stream already has that state.
 func (s *Store) updateTable(ctx context.Context, in *server.UpdateTableInput) (*server.UpdateTableOutput, error) {
 	t, err := s.table(in.TableName)
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *Store) updateTable(ctx context.Context, in *server.UpdateTableInput) (*
 	}
 	stream := in.StreamSpecification
 	if stream != nil && aws.ToBool(stream.StreamEnabled) == (t.stream != nil) {
-		return nil, invalid("Table already has, or has not, an enabled stream: %s", *in.TableName)
+		return nil, invalid("the stream of table %s already has this state", *in.TableName)
 	}
 	out, err := s.engine.UpdateTable(ctx, in)
 	if err != nil {
@@ -97,9 +96,7 @@ func (s *Store) deleteTable(ctx context.Context, in *server.DeleteTableInput) (*
 	return out, err
 }
 
-// table returns what is known of a table.
-//
-// Errors: ResourceNotFoundException.
+// table returns the properties of a table. It returns ResourceNotFoundException.
 func (s *Store) table(name *string) (*table, error) {
 	if t, ok := s.tables[aws.ToString(name)]; ok {
 		return t, nil
@@ -113,15 +110,15 @@ func (t *table) define(attributes []types.AttributeDefinition) {
 	}
 }
 
-// keyOf is the part of a record that is its key.
+// keyOf returns the key attributes of a record.
 func (t *table) keyOf(r record) record {
 	key := maps.Clone(r)
 	maps.DeleteFunc(key, func(name string, _ *server.AttributeValue) bool { return !slices.Contains(t.keys, name) })
 	return key
 }
 
-// leavesIndex says whether a record that becomes another loses a key of an index. It may still be
-// in none or in another: that is as well.
+// leavesIndex reports whether a replaced record loses a key of an index. It may be true for a
+// record that is in no index, which does no harm.
 func (t *table) leavesIndex(from, to record) bool {
 	for name := range t.defined {
 		if from[name] != nil && to[name] == nil {
@@ -131,8 +128,8 @@ func (t *table) leavesIndex(from, to record) bool {
 	return false
 }
 
-// checkKeys refuses a record whose keys, of the table or an index, have another type than was
-// defined, or are empty. The engine would notice some of it when half of its lists are written.
+// checkKeys returns an error if a key attribute of the table or an index is empty or has the wrong
+// type. The engine detects only some of these errors, after it has updated a part of its indexes.
 func (t *table) checkKeys(r record) error {
 	for name, want := range t.defined {
 		v := r[name]

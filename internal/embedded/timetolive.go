@@ -8,11 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// updateTimeToLive keeps the setting, and that is all: DynamoDB promises no moment at which it
-// deletes what has expired either, so nothing may rest on it.
+// updateTimeToLive only keeps the setting. DynamoDB does not guarantee when it deletes expired
+// records, either, so no code may depend on it.
 //
-// Errors: ResourceNotFoundException, ValidationException where nothing would change or another
-// attribute is in its place.
+// It returns ResourceNotFoundException, or ValidationException if nothing would change or another
+// attribute is set.
 func (s *Store) updateTimeToLive(_ context.Context, in *dynamodb.UpdateTimeToLiveInput) (*dynamodb.UpdateTimeToLiveOutput, error) {
 	t, err := s.table(in.TableName)
 	if err != nil {
@@ -38,9 +38,7 @@ func (s *Store) updateTimeToLive(_ context.Context, in *dynamodb.UpdateTimeToLiv
 	return &dynamodb.UpdateTimeToLiveOutput{TimeToLiveSpecification: spec}, nil
 }
 
-// describeTimeToLive tells the setting.
-//
-// Errors: ResourceNotFoundException.
+// describeTimeToLive returns the setting. It returns ResourceNotFoundException.
 func (s *Store) describeTimeToLive(_ context.Context, in *dynamodb.DescribeTimeToLiveInput) (*dynamodb.DescribeTimeToLiveOutput, error) {
 	t, err := s.table(in.TableName)
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"fmt"
 )
 
-// digest stands for what a transaction was to do.
+// digest is a hash of the actions of a transaction.
 type digest = [sha256.Size]byte
 
-// tokens are the ClientRequestTokens of the last transactions that succeeded. DynamoDB forgets a
-// token after ten minutes; the store has no clock and forgets the oldest when there are too many.
+// tokens has the ClientRequestTokens of the last successful transactions. DynamoDB forgets a token
+// after ten minutes. The store has no clock and forgets the oldest tokens.
 type tokens struct {
 	limit  int
 	known  map[string]digest
 	oldest int
-	order  []string // a ring, once it is full
+	order  []string // a ring buffer when it is full
 }
 
-// digestOf is the same for requests that differ in their token or the order of their maps only.
+// digestOf returns equal digests for requests that differ only in their token or the order of maps.
 func digestOf(in *transaction) (digest, error) {
 	text, err := json.Marshal(in.TransactItems)
 	if err != nil {
@@ -27,7 +27,7 @@ func digestOf(in *transaction) (digest, error) {
 	return sha256.Sum256(text), nil
 }
 
-// remember keeps a token, and forgets the oldest where there is no room.
+// remember adds a token. If the limit is reached, it removes the oldest token.
 func (t *tokens) remember(token string, d digest) {
 	if len(t.order) < t.limit {
 		t.order = append(t.order, token)

@@ -15,7 +15,7 @@ func TestTheOldestTokenIsForgotten(t *testing.T) {
 	}
 	for _, token := range []string{"5", "6", "7"} {
 		if _, known := kept.known[token]; !known {
-			t.Errorf("%s is forgotten", token)
+			t.Errorf("token %s was removed", token)
 		}
 	}
 }

@@ -12,20 +12,21 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// maxActions is how many actions a transaction can have.
+// maxActions is the maximum number of actions in a transaction.
 const maxActions = 100
 
-// transaction is a request to do all of its actions or none. Each element names one verb.
+// transaction is a TransactWriteItems request. Each element of TransactItems has one entry, by the
+// name of the action.
 type transaction struct {
 	TransactItems      []map[string]*request
 	ClientRequestToken *string
 }
 
-// transactWriteItems does all actions or none. Not by the engine's own transactions: those copy
-// whole tables, and put back copies that leave out what is empty.
+// transactWriteItems executes all actions or none. It does not use the engine's transactions,
+// because those copy complete tables and restore copies without empty values.
 //
-// Errors: ValidationException, ResourceNotFoundException, IdempotentParameterMismatchException;
-// TransactionCanceledException with a reason for each action, of which several may have failed.
+// It returns ValidationException, ResourceNotFoundException, IdempotentParameterMismatchException,
+// or TransactionCanceledException with a reason for each action. Several actions may have failed.
 func (s *Store) transactWriteItems(ctx context.Context, in *transaction) (*server.TransactWriteItemsOutput, error) {
 	if n := len(in.TransactItems); n == 0 || n > maxActions {
 		return nil, invalid("Member must have length between 1 and %d: transactItems has %d", maxActions, n)
@@ -37,7 +38,7 @@ func (s *Store) transactWriteItems(ctx context.Context, in *transaction) (*serve
 	token := aws.ToString(in.ClientRequestToken)
 	if done, known := s.tokens.known[token]; known {
 		if done != content {
-			return nil, &failure{Type: codeMismatch, Message: "the token was that of another transaction"}
+			return nil, &failure{Type: codeMismatch, Message: "the ClientRequestToken was used for another transaction"}
 		}
 		return &server.TransactWriteItemsOutput{}, nil
 	}
@@ -66,10 +67,8 @@ func (s *Store) transactWriteItems(ctx context.Context, in *transaction) (*serve
 	return &server.TransactWriteItemsOutput{}, nil
 }
 
-// prepareAll prepares the actions of a transaction.
-//
-// Errors: those of prepare, and ValidationException where two actions are of one record or an
-// update is errBeyond.
+// prepareAll prepares the actions of a transaction. It returns the errors of prepare. It also
+// returns ValidationException if two actions have the same record or an update is errBeyond.
 func (s *Store) prepareAll(ctx context.Context, items []map[string]*request) ([]*action, error) {
 	actions, seen := make([]*action, 0, len(items)), map[string]bool{}
 	for _, item := range items {

@@ -10,32 +10,31 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// errBeyond is the error for update expressions that are left to the engine: all that reach into
-// lists and maps, change sets or append to lists.
-var errBeyond = errors.New("the embedded store applies updates of top-level attributes only, by SET, REMOVE, and ADD of numbers")
+// errBeyond is the error for update expressions that only the engine executes: updates of elements
+// in lists and maps, updates of sets and appends to lists.
+var errBeyond = errors.New("the embedded store supports only SET, REMOVE and ADD of numbers, for top-level attributes")
 
-// update is an update expression that is applied to a record.
+// update is the state of an update expression that is applied to a record.
 type update struct {
 	names  map[string]string
 	values record
-	// old is the record before, that right sides speak of; next is as it is to be.
+	// old is the record before the update, which right sides refer to. next is the updated record.
 	old, next record
-	// touched are the attributes the expression names on its left sides.
+	// touched has the attributes on the left sides of the expression.
 	touched []string
 }
 
-// apply carries an update expression out, with the engine's parser. A record that is not there yet
-// begins as its key.
+// apply applies an update expression with the engine's parser. A new record begins with its key.
 //
-// Errors: errBeyond; a ValidationException where the expression makes no sense; a refusal where it
-// makes none for this record.
+// It returns errBeyond, a ValidationException for an invalid expression, or a refused error for an
+// expression that is invalid for this record.
 func (u *update) apply(expression string, key record) error {
 	parser := language.NewUpdateParser(language.NewLexer(expression))
 	root, ok := parser.ParseUpdateExpression().Expression.(*language.UpdateExpression)
 	if len(parser.Errors()) > 0 || !ok {
 		return invalid("Invalid UpdateExpression: Syntax error; %s", strings.Join(parser.Errors(), "; "))
 	}
-	// The parser lets a last clause be empty.
+	// The parser accepts an empty last clause.
 	if last := tokensOf(expression); slices.Contains([]language.TokenType{language.SET, language.REMOVE, language.ADD, language.DELETE}, last[len(last)-1].Type) {
 		return invalid("Invalid UpdateExpression: Syntax error; an empty %s clause", last[len(last)-1].Literal)
 	}
@@ -55,7 +54,7 @@ func (u *update) apply(expression string, key record) error {
 	return nil
 }
 
-// act carries one action of a clause out.
+// act applies one action of a clause.
 func (u *update) act(action *language.ActionExpression, key record) error {
 	name, err := u.path(action.Left)
 	if err != nil {
@@ -97,7 +96,7 @@ func (u *update) act(action *language.ActionExpression, key record) error {
 	return nil
 }
 
-// assigned is the right side of a SET: an operand, or two with a + or - between them.
+// assigned returns the right side of a SET: an operand, or two operands with + or -.
 func (u *update) assigned(e language.Expression) (*server.AttributeValue, error) {
 	infix, ok := e.(*language.InfixExpression)
 	if !ok {
@@ -114,8 +113,8 @@ func (u *update) assigned(e language.Expression) (*server.AttributeValue, error)
 	return arithmetic(left, right, infix.Token.Type == language.MINUS)
 }
 
-// operand is a :value, an attribute, or if_not_exists of an attribute and an operand. Both of the
-// latter have to be there or given, as DynamoDB has it, whichever is taken.
+// operand returns a :value, an attribute, or if_not_exists of an attribute and an operand. As in
+// DynamoDB, the operand of if_not_exists must be valid even if the attribute exists.
 func (u *update) operand(e language.Expression) (*server.AttributeValue, error) {
 	switch e := e.(type) {
 	case *language.Identifier:
@@ -155,7 +154,7 @@ func (u *update) operand(e language.Expression) (*server.AttributeValue, error) 
 	return nil, invalid("Invalid UpdateExpression: Syntax error")
 }
 
-// value is what a :placeholder stands for.
+// value returns the value of a :placeholder.
 func (u *update) value(e language.Expression) (*server.AttributeValue, error) {
 	if id, ok := e.(*language.Identifier); ok {
 		if v := u.values[id.Value]; v != nil {
@@ -165,7 +164,7 @@ func (u *update) value(e language.Expression) (*server.AttributeValue, error) {
 	return nil, invalid("Invalid UpdateExpression: Syntax error; expected a value")
 }
 
-// path is the name of a top-level attribute.
+// path returns the name of a top-level attribute.
 func (u *update) path(e language.Expression) (string, error) {
 	switch e := e.(type) {
 	case *language.IndexExpression:

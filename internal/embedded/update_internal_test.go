@@ -10,8 +10,8 @@ import (
 	"github.com/truora/minidyn/server"
 )
 
-// FuzzUpdate has that no expression makes the store panic, changes the record it reads, its key, or
-// what it does not name.
+// FuzzUpdate verifies that no expression makes the store panic. An update must not change the
+// record that it reads, the key, or attributes that it does not name.
 func FuzzUpdate(f *testing.F) {
 	for _, e := range []string{
 		"SET n = n + :d, v = if_not_exists(v, :s) REMOVE #x ADD m :d",
@@ -38,7 +38,7 @@ func FuzzUpdate(f *testing.F) {
 			t.Errorf("the record before is now %v", u.old)
 		}
 		if _, ok := errors.AsType[*failure](err); err != nil && !ok && !errors.Is(err, errBeyond) {
-			t.Errorf("neither a failure nor beyond: %v", err)
+			t.Errorf("the error is neither a failure nor errBeyond: %v", err)
 		}
 		if err != nil {
 			return

@@ -6,10 +6,10 @@ import (
 	"net/http"
 )
 
-// keysAndOptions are a table's part of a BatchGetItem: the keys, and whatever else was asked for.
+// keysAndOptions is the part of a BatchGetItem for one table: the keys and the other options.
 type keysAndOptions = map[string]json.RawMessage
 
-// batchSize is how many parts a batch of one table has; 0 for a request that is no batch.
+// batchSize returns the number of entries in a batch of one table. It returns 0 for other requests.
 func batchSize(r Request) int {
 	parts, _, err := split(r)
 	if err != nil {
@@ -18,66 +18,66 @@ func batchSize(r Request) int {
 	return len(parts.asked)
 }
 
-// parts are what a batch asks for.
+// parts has the entries of a batch.
 type parts struct {
 	table string
 	asked []json.RawMessage
-	// with makes a table's part of some of them.
+	// with encodes some entries as the table's part of the batch.
 	with func([]json.RawMessage) (json.RawMessage, error)
-	// left is where the answer tells what was not done.
+	// left is the response field for unprocessed entries.
 	left string
 }
 
-// split takes a batch of one table apart; no parts where the request is no batch.
+// split decodes a batch of one table. For other requests, it returns no entries.
 func split(r Request) (parts, map[string]json.RawMessage, error) {
 	var p parts
-	var whole map[string]json.RawMessage
+	var body map[string]json.RawMessage
 	if r.Operation != "BatchGetItem" && r.Operation != "BatchWriteItem" {
 		return p, nil, nil
 	}
-	if err := json.Unmarshal(r.Body, &whole); err != nil {
+	if err := json.Unmarshal(r.Body, &body); err != nil {
 		return p, nil, err
 	}
 	var tables map[string]json.RawMessage
-	if err := json.Unmarshal(whole["RequestItems"], &tables); err != nil || len(tables) != 1 {
+	if err := json.Unmarshal(body["RequestItems"], &tables); err != nil || len(tables) != 1 {
 		return p, nil, err
 	}
 	for table, text := range tables {
 		p.table = table
 		if r.Operation == "BatchWriteItem" {
 			p.left = "UnprocessedItems"
-			p.with = func(some []json.RawMessage) (json.RawMessage, error) { return json.Marshal(some) }
-			return p, whole, json.Unmarshal(text, &p.asked)
+			p.with = func(entries []json.RawMessage) (json.RawMessage, error) { return json.Marshal(entries) }
+			return p, body, json.Unmarshal(text, &p.asked)
 		}
 		p.left = "UnprocessedKeys"
 		var options keysAndOptions
 		if err := json.Unmarshal(text, &options); err != nil {
 			return p, nil, err
 		}
-		p.with = func(some []json.RawMessage) (json.RawMessage, error) {
-			keys, err := json.Marshal(some)
+		p.with = func(entries []json.RawMessage) (json.RawMessage, error) {
+			keys, err := json.Marshal(entries)
 			if err != nil {
 				return nil, err
 			}
 			options["Keys"] = keys
 			return json.Marshal(options)
 		}
-		return p, whole, json.Unmarshal(options["Keys"], &p.asked)
+		return p, body, json.Unmarshal(options["Keys"], &p.asked)
 	}
-	return p, whole, nil
+	return p, body, nil
 }
 
-// half lets the engine see the first half of a batch, and says of the rest that it is unprocessed.
-func (c *Client) half(r *http.Request, asked Request) (*http.Response, error) {
-	p, whole, err := split(asked)
+// half sends the first half of a batch to the engine and returns the rest as unprocessed.
+func (c *Client) half(r *http.Request, request Request) (*http.Response, error) {
+	p, requestBody, err := split(request)
 	if err != nil {
 		return nil, err
 	}
 	middle := len(p.asked) / 2
-	if whole["RequestItems"], err = p.of(p.asked[:middle]); err != nil {
+	if requestBody["RequestItems"], err = p.of(p.asked[:middle]); err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(whole)
+	body, err := json.Marshal(requestBody)
 	if err != nil {
 		return nil, err
 	}
@@ -90,22 +90,22 @@ func (c *Client) half(r *http.Request, asked Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	var answered map[string]json.RawMessage
-	if err := json.Unmarshal(text, &answered); err != nil {
+	var responseBody map[string]json.RawMessage
+	if err := json.Unmarshal(text, &responseBody); err != nil {
 		return nil, err
 	}
 	if response.StatusCode == http.StatusOK {
-		if answered[p.left], err = p.of(p.asked[middle:]); err != nil {
+		if responseBody[p.left], err = p.of(p.asked[middle:]); err != nil {
 			return nil, err
 		}
 	}
-	// A reply of our own has no checksum of the engine's.
-	return reply(r, response.StatusCode, answered)
+	// The new body has no checksum, because the engine's checksum would be wrong.
+	return reply(r, response.StatusCode, responseBody)
 }
 
-// of is a RequestItems, or what is left of it, of some of the parts.
-func (p parts) of(some []json.RawMessage) (json.RawMessage, error) {
-	part, err := p.with(some)
+// of encodes some entries as RequestItems or as unprocessed entries.
+func (p parts) of(entries []json.RawMessage) (json.RawMessage, error) {
+	part, err := p.with(entries)
 	if err != nil {
 		return nil, err
 	}

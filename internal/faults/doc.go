@@ -1,8 +1,7 @@
-// Package faults makes a DynamoDB of an engine that fails now and then, for tests.
+// Package faults wraps an engine so that some of its requests fail, for tests.
 //
-// It stands below the AWS SDK's client, where the network is: it answers in DynamoDB's place, fails
-// before a request is sent, or lets the engine answer and loses the reply. What it answers has the
-// form of DynamoDB's own
+// It is an HTTP client below the AWS SDK. It responds instead of DynamoDB, fails before it sends a
+// request, or loses the engine's response. Its responses have DynamoDB's format
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html), so
-// that the SDK and the code above it take it for real.
+// the SDK and the code above it handle them as real errors.
 package faults

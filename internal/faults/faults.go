@@ -23,8 +23,8 @@ import (
 // Kind is a kind of fault.
 type Kind string
 
-// The faults. Those of the first group keep a request from the engine, those of the second let it
-// answer, in whole or in part.
+// The faults. The first group fails requests before they reach the engine. The last group, from
+// Reset on, lets the engine execute requests, completely or in part.
 const (
 	// None is no fault.
 	None Kind = ""
@@ -35,58 +35,61 @@ const (
 	Throttling Kind = "Throttling"
 	// Internal is DynamoDB's InternalServerError, with HTTP status 500.
 	Internal Kind = "InternalServerError"
-	// Conflict is another transaction that writes the same record: a TransactionCanceledException
-	// for TransactWriteItems, a TransactionConflictException for a single write.
+	// Conflict means that another transaction writes the same record. It is a
+	// TransactionCanceledException for TransactWriteItems and a TransactionConflictException for a
+	// single write.
 	Conflict Kind = "TransactionConflict"
-	// InProgress is a TransactionInProgressException: the same transaction was sent before, and is
-	// not done yet. It is only for TransactWriteItems.
+	// InProgress is a TransactionInProgressException: the same transaction was sent before and has not
+	// ended. It is only for TransactWriteItems.
 	InProgress Kind = "TransactionInProgress"
-	// Refused is a connection that cannot be made.
+	// Refused means that the connection is refused.
 	Refused Kind = "connection refused"
 
-	// Expired is the streams' ExpiredIteratorException. It is only for GetRecords.
+	// Expired is the ExpiredIteratorException of DynamoDB Streams. It is only for GetRecords.
 	Expired Kind = "ExpiredIterator"
-	// Trimmed is the streams' TrimmedDataAccessException: what was asked for is older than a day.
-	// It is only for GetRecords.
+	// Trimmed is the TrimmedDataAccessException of DynamoDB Streams: the requested records are older
+	// than a day. It is only for GetRecords.
 	Trimmed Kind = "TrimmedDataAccess"
-	// Limit is the streams' LimitExceededException: too many read one shard.
+	// Limit is the LimitExceededException of DynamoDB Streams: too many clients read one shard.
 	Limit Kind = "LimitExceeded"
 
-	// Reset is a connection that breaks when the engine has done what was asked, before its reply.
+	// Reset means that the connection breaks after the engine has executed the request, before the
+	// response arrives.
 	Reset Kind = "connection reset after the commit"
-	// Silence is a reply that does not come in time, though the engine has done what was asked.
+	// Silence means that the response does not arrive in time, but the engine has executed the
+	// request.
 	Silence Kind = "time-out after the commit"
-	// Cut is a reply that ends in the middle. The SDK does not repeat such a request.
+	// Cut means that the response ends in the middle. The SDK does not repeat such a request.
 	Cut Kind = "reply cut off"
-	// Unprocessed is a batch of which the engine sees the first half. It is only for batches of two
-	// or more.
+	// Unprocessed means that the engine executes only the first half of a batch. It is only for
+	// batches of two or more entries.
 	Unprocessed Kind = "part of a batch unprocessed"
 )
 
 // Request is a request that can be made to fail.
 type Request struct {
-	// Operation is DynamoDB's, such as GetItem.
+	// Operation is the name of the operation, such as GetItem.
 	Operation string
-	// Body is its JSON.
+	// Body is the JSON of the request.
 	Body []byte
 }
 
-// Writes reports whether the request changes the table in a transaction.
+// Writes reports whether the request is a write transaction.
 func (r Request) Writes() bool { return r.Operation == "TransactWriteItems" }
 
-// writesOne reports whether the request changes one record, outside a transaction.
+// writesOne reports whether the request writes one record outside a transaction.
 func (r Request) writesOne() bool {
 	return r.Operation == "PutItem" || r.Operation == "UpdateItem" || r.Operation == "DeleteItem"
 }
 
-// Chooser tells which fault a request meets. It is called by one goroutine at a time.
+// Chooser returns the fault for a request. Client does not call it concurrently.
 type Chooser func(Request) Kind
 
 // Rates are the probabilities of faults.
 type Rates map[Kind]float64
 
-// Random chooses faults with the probabilities writes for transactions and reads for all else, from
-// seed.
+// Random returns a Chooser that draws faults with a seed. Transactions have the probabilities
+// writes; other requests have the probabilities reads.
 func Random(seed uint64, writes, reads Rates) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	return func(r Request) Kind {
@@ -104,17 +107,17 @@ func Random(seed uint64, writes, reads Rates) Chooser {
 	}
 }
 
-// kinds are all faults, in an order that does not change.
+// kinds returns all faults in a fixed order.
 func kinds() []Kind {
 	return []Kind{Throughput, Throttling, Internal, Conflict, InProgress, Refused, Expired, Trimmed, Limit, Reset, Silence, Cut, Unprocessed}
 }
 
-// HTTP is what the SDK sends its requests through.
+// HTTP is the SDK's interface for an HTTP client.
 type HTTP interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client that lets requests fail. It is safe for concurrent use.
+// Client is an HTTP client that makes requests fail. It is safe for concurrent use.
 type Client struct {
 	next   HTTP
 	mu     sync.Mutex
@@ -123,36 +126,37 @@ type Client struct {
 	lost   int
 }
 
-// Passing returns faults after which the same request may succeed.
+// Passing returns transient faults: the same request may succeed later.
 func Passing() []Kind { return []Kind{Throughput, Internal, Reset, Throttling, Silence} }
 
-// First returns a Chooser that lets the first requests of each operation meet these faults.
+// First returns a Chooser with fixed faults for the first requests of each operation, in order.
 func First(kinds ...Kind) Chooser {
-	met := map[string]int{}
+	counts := map[string]int{}
 	return func(r Request) Kind {
-		if n := met[r.Operation]; n < len(kinds) {
-			met[r.Operation]++
+		if n := counts[r.Operation]; n < len(kinds) {
+			counts[r.Operation]++
 			return kinds[n]
 		}
 		return None
 	}
 }
 
-// Between returns a client of db's engine with faults in between.
+// Between returns a client of db's engine whose requests meet the faults of choose.
 func Between(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		c.next = o.HTTPClient
 		o.HTTPClient = c
-		// A client that never tries again would not see a fault pass.
+		// A NopRetryer ignores the retry options of requests, so no request would get past a transient
+		// fault.
 		if _, never := o.Retryer.(aws.NopRetryer); never {
 			o.Retryer = OneAttempt()
 		}
 	}), c
 }
 
-// BetweenStreams returns a client of the same streams with faults in between, which makes each
-// request once.
+// BetweenStreams returns a client of the same streams whose requests meet the faults of choose. The
+// SDK makes one attempt per request.
 func BetweenStreams(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {
@@ -162,36 +166,35 @@ func BetweenStreams(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbs
 	}), c
 }
 
-// OneAttempt is the retryer of a client that makes each request once, except those that are told to
-// be persistent.
+// OneAttempt returns a retryer that makes one attempt per request, unless the request has options
+// of its own.
 func OneAttempt() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 })
 }
 
-// Counts tells how many faults of each kind there were.
+// Counts returns the number of faults by kind.
 func (c *Client) Counts() map[Kind]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.counts)
 }
 
-// LostCommits tells how many transactions were made and their replies lost.
+// LostCommits returns the number of committed transactions whose responses were lost.
 func (c *Client) LostCommits() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lost
 }
 
-// Heal ends the faults.
+// Heal stops the faults.
 func (c *Client) Heal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.choose = func(Request) Kind { return None }
 }
 
-// Do sends a request, or lets it fail.
-//
-// Errors: those of the connection, and of the client beneath.
+// Do sends a request or makes it fail. It returns network errors and the errors of the wrapped
+// client.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	body, err := io.ReadAll(r.Body)
@@ -199,8 +202,8 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.Body.Close()
-	asked := Request{Operation: operation, Body: body}
-	kind := c.pick(asked)
+	request := Request{Operation: operation, Body: body}
+	kind := c.pick(request)
 	switch kind {
 	case None:
 		return c.send(r, body)
@@ -212,7 +215,7 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	case Internal:
 		return answer(r, http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError", "Internal server error")
 	case Conflict:
-		if asked.writesOne() {
+		if request.writesOne() {
 			return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "Transaction is ongoing for the item")
 		}
 		return conflict(r, body)
@@ -228,13 +231,14 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	case Refused:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	case Unprocessed:
-		return c.half(r, asked)
+		return c.half(r, request)
 	default:
-		return c.lose(r, asked, kind)
+		return c.lose(r, request, kind)
 	}
 }
 
-// pick chooses a request's fault, and counts it where the request can meet it.
+// pick chooses the fault of a request and counts it. If the fault does not apply to the request,
+// there is no fault.
 func (c *Client) pick(r Request) Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -249,17 +253,17 @@ func (c *Client) pick(r Request) Kind {
 	return kind
 }
 
-// send passes a request on, with this body.
+// send sends the request to the engine with the given body.
 func (c *Client) send(r *http.Request, body []byte) (*http.Response, error) {
-	again := r.Clone(r.Context())
-	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	return c.next.Do(again)
+	copied := r.Clone(r.Context())
+	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	copied.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return c.next.Do(copied)
 }
 
-// lose lets the engine answer, and loses the reply.
-func (c *Client) lose(r *http.Request, asked Request, kind Kind) (*http.Response, error) {
-	response, err := c.send(r, asked.Body)
+// lose lets the engine execute the request and loses the response.
+func (c *Client) lose(r *http.Request, request Request, kind Kind) (*http.Response, error) {
+	response, err := c.send(r, request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +272,7 @@ func (c *Client) lose(r *http.Request, asked Request, kind Kind) (*http.Response
 	if err != nil {
 		return nil, err
 	}
-	if asked.Writes() && response.StatusCode == http.StatusOK {
+	if request.Writes() && response.StatusCode == http.StatusOK {
 		c.mu.Lock()
 		c.lost++
 		c.mu.Unlock()
@@ -284,17 +288,18 @@ func (c *Client) lose(r *http.Request, asked Request, kind Kind) (*http.Response
 	}
 }
 
-// broken is the end of a reply that was cut off.
+// broken is the end of a truncated response body.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// answer is an error of DynamoDB's.
+// answer returns an error response of DynamoDB.
 func answer(r *http.Request, status int, name, message string) (*http.Response, error) {
 	return reply(r, status, map[string]any{"__type": name, "message": message})
 }
 
-// conflict cancels a transaction because of another one that has to do with its first record.
+// conflict returns the response to a transaction that conflicts with another transaction about its
+// first record.
 func conflict(r *http.Request, body []byte) (*http.Response, error) {
 	var transaction struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(body, &transaction); err != nil {

@@ -25,7 +25,7 @@ func key(i int) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "k"}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprint(i)}}
 }
 
-// failing is a client of db's engine on which every request meets a fault, and is not repeated.
+// failing returns a client of db's engine on which every request meets a fault. It does not retry.
 func failing(db *dynamodb.Client, kind faults.Kind) (*dynamodb.Client, *faults.Client) {
 	client, between := faults.Between(db, func(faults.Request) faults.Kind { return kind })
 	return dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), between
@@ -40,7 +40,7 @@ func written(t *testing.T, db *dynamodb.Client, table string) int {
 	return len(out.Items)
 }
 
-// The SDK takes each fault for what it stands for, and the engine has seen the request or not.
+// The SDK maps each fault to the right error, and the engine has executed the request or has not.
 func TestKinds(t *testing.T) {
 	code := func(want string) func(error) bool {
 		return func(err error) bool {
@@ -50,9 +50,9 @@ func TestKinds(t *testing.T) {
 	}
 	network := func(err error) bool { failed := (*net.OpError)(nil); return errors.As(err, &failed) }
 	for _, c := range []struct {
-		kind  faults.Kind
-		is    func(error) bool
-		saved int
+		kind    faults.Kind
+		matches func(error) bool
+		saved   int
 	}{
 		{faults.None, func(err error) bool { return err == nil }, 2},
 		{faults.Throughput, code("ProvisionedThroughputExceededException"), 0},
@@ -77,13 +77,13 @@ func TestKinds(t *testing.T) {
 			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 				table := storetest.TableName()
 				storetest.NewTable(t, db, dynamo.Options{Table: table})
-				client, between := failing(db, c.kind)
+				client, faultClient := failing(db, c.kind)
 				put := func(i int) types.TransactWriteItem {
 					return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key(i)}}
 				}
 				_, err := client.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{put(1), put(2)}})
-				if !c.is(err) {
-					t.Errorf("the error is %v", err)
+				if !c.matches(err) {
+					t.Errorf("unexpected error: %v", err)
 				}
 				if n := written(t, db, table); n != c.saved {
 					t.Errorf("%d records were written, want %d", n, c.saved)
@@ -92,15 +92,15 @@ func TestKinds(t *testing.T) {
 				if c.kind == faults.Reset || c.kind == faults.Silence || c.kind == faults.Cut {
 					lost = 1
 				}
-				if between.LostCommits() != lost {
-					t.Errorf("%d commits were lost, want %d", between.LostCommits(), lost)
+				if faultClient.LostCommits() != lost {
+					t.Errorf("%d commits were lost, want %d", faultClient.LostCommits(), lost)
 				}
 			})
 		})
 	}
 }
 
-// A single write meets a conflict as an error of its own, and a read meets none.
+// A conflict on a single write is a TransactionConflictException. Reads meet no conflicts.
 func TestConflictOfASingleWrite(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
@@ -108,48 +108,48 @@ func TestConflictOfASingleWrite(t *testing.T) {
 		client, _ := failing(db, faults.Conflict)
 		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: key(1)})
 		if conflict := (*types.TransactionConflictException)(nil); !errors.As(err, &conflict) || written(t, db, table) != 0 {
-			t.Errorf("the error is %v, %d records were written", err, written(t, db, table))
+			t.Errorf("the error is %v and %d records were written, want a TransactionConflictException and 0", err, written(t, db, table))
 		}
 		if _, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: key(1)}); err != nil {
-			t.Errorf("a read meets %v", err)
+			t.Errorf("a read fails with %v", err)
 		}
 	})
 }
 
-// A batch is done in part, and says which part is left.
+// A part of a batch is executed, and the response contains the rest.
 func TestUnprocessed(t *testing.T) {
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		storetest.NewTable(t, db, dynamo.Options{Table: table})
-		client, between := failing(db, faults.Unprocessed)
+		client, faultClient := failing(db, faults.Unprocessed)
 		var puts []types.WriteRequest
 		var keys []map[string]types.AttributeValue
 		for i := range 5 {
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: key(i)}})
 			keys = append(keys, key(i))
 		}
-		wrote, err := client.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}})
-		if err != nil || len(wrote.UnprocessedItems[table]) != 3 || written(t, db, table) != 2 {
-			t.Fatalf("%v, %v, %d records", wrote, err, written(t, db, table))
+		output, err := client.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}})
+		if err != nil || len(output.UnprocessedItems[table]) != 3 || written(t, db, table) != 2 {
+			t.Fatalf("%v, %v, %d records", output, err, written(t, db, table))
 		}
-		if _, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: wrote.UnprocessedItems}); err != nil {
+		if _, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: output.UnprocessedItems}); err != nil {
 			t.Fatal(err)
 		}
 		read, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {Keys: keys, ConsistentRead: aws.Bool(true)}}})
 		if err != nil || len(read.Responses[table]) != 2 || len(read.UnprocessedKeys[table].Keys) != 3 || !aws.ToBool(read.UnprocessedKeys[table].ConsistentRead) {
 			t.Errorf("%v, %v", read, err)
 		}
-		if n := between.Counts()[faults.Unprocessed]; n != 2 {
+		if n := faultClient.Counts()[faults.Unprocessed]; n != 2 {
 			t.Errorf("%d faults are counted, want 2", n)
 		}
-		between.Heal()
+		faultClient.Heal()
 		if read, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: read.UnprocessedKeys}); err != nil || len(read.Responses[table]) != 3 {
-			t.Errorf("healed: %v, %v", read, err)
+			t.Errorf("after Heal: %v, %v", read, err)
 		}
 	})
 }
 
-// The same seed gives the same faults.
+// Equal seeds give equal faults.
 func TestRandom(t *testing.T) {
 	rates := faults.Rates{faults.Throughput: 0.2, faults.Reset: 0.2, faults.Cut: 0.1}
 	draw := func(seed uint64) (kinds []faults.Kind, n int) {
@@ -170,7 +170,7 @@ func TestRandom(t *testing.T) {
 	again, _ := draw(1)
 	other, _ := draw(2)
 	if fmt.Sprint(one) != fmt.Sprint(again) || fmt.Sprint(one) == fmt.Sprint(other) {
-		t.Error("faults do not follow the seed")
+		t.Error("faults do not depend on the seed only")
 	}
 	if n < 400 || n > 600 {
 		t.Errorf("%d of 1000 requests failed, want about half", n)

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// The worked examples of ARCHITECTURE.md are lines of the files that they name.
-func TestTheExamplesOfTheArchitectureAreInTheCode(t *testing.T) {
+// The diffs in ARCHITECTURE.md are lines of the files that they name.
+func TestArchitectureExamplesAreInTheCode(t *testing.T) {
 	const root = "../.."
 	doc, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// White space is how gofmt aligns a line with its neighbours.
-	plain := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	// gofmt aligns lines with their neighbors, so white space is ignored.
+	normalize := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	lines, name, file := 0, "", ""
 	for i, block := range strings.Split(string(doc), "```") {
 		diff, ok := strings.CutPrefix(block, "diff\n")
@@ -31,11 +31,11 @@ func TestTheExamplesOfTheArchitectureAreInTheCode(t *testing.T) {
 				if err != nil {
 					t.Fatalf("ARCHITECTURE.md shows a change of %s: %v", name, err)
 				}
-				file = plain(string(text))
+				file = normalize(string(text))
 				continue
 			}
 			lines++
-			if !strings.Contains(file, plain(added)) {
+			if !strings.Contains(file, normalize(added)) {
 				t.Errorf("ARCHITECTURE.md shows a line that is not in %s:\n%s", name, added)
 			}
 		}
@@ -45,8 +45,8 @@ func TestTheExamplesOfTheArchitectureAreInTheCode(t *testing.T) {
 	}
 }
 
-// The files that ARCHITECTURE.md names exist.
-func TestTheFilesOfTheArchitectureExist(t *testing.T) {
+// All files that ARCHITECTURE.md names exist.
+func TestArchitectureFilesExist(t *testing.T) {
 	const root = "../.."
 	doc, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {

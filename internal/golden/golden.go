@@ -1,6 +1,6 @@
-// Package golden compares derived text with the committed files that hold it: tables of the docs,
-// published schemas, and recorded responses. With ORDERGRAPH_TEST_UPDATE=1, which "go generate
-// ./..." sets, it writes the files instead. The package imports nothing of the module.
+// Package golden compares generated text with committed files: tables of the docs, published
+// schemas, and recorded responses. With ORDERGRAPH_TEST_UPDATE=1, which "go generate ./..." sets,
+// it writes the files instead. The package imports no other package of the module.
 package golden
 
 import (
@@ -10,13 +10,14 @@ import (
 	"testing"
 )
 
-// prefix is how the names of all tests begin that compare files. go generate selects them by it.
+// prefix begins the names of all tests that compare files. go generate selects the tests by this
+// prefix.
 const prefix = "TestGolden"
 
 // Updating reports whether files are written instead of compared.
 func Updating() bool { return os.Getenv("ORDERGRAPH_TEST_UPDATE") != "" }
 
-// File fails t if the file does not hold the text.
+// File fails t if the content of the file is not the text.
 func File(t testing.TB, name, text string) {
 	t.Helper()
 	if !strings.HasPrefix(t.Name(), prefix) {
@@ -36,8 +37,8 @@ func File(t testing.TB, name, text string) {
 	}
 }
 
-// Section fails t if the Markdown file does not hold the text between the comments
-// <!-- marker --> and <!-- /marker -->.
+// Section fails t if the Markdown file does not have the text between the comments <!-- marker -->
+// and <!-- /marker -->.
 func Section(t testing.TB, name, marker, text string) {
 	t.Helper()
 	file, err := os.ReadFile(name)
@@ -53,7 +54,7 @@ func Section(t testing.TB, name, marker, text string) {
 	File(t, name, before+begin+text+end+after)
 }
 
-// difference returns the lines from the first to the last one that differ.
+// difference returns the lines from the first difference to the last.
 func difference(committed, derived string) string {
 	have, want := strings.Split(committed, "\n"), strings.Split(derived, "\n")
 	for len(have) > 0 && len(want) > 0 && have[0] == want[0] {

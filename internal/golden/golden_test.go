@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
-// recorder is a test that keeps its failures.
+// recorder is a testing.TB that records failures.
 type recorder struct {
 	testing.TB
 	name     string
@@ -27,7 +27,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	panic(r)
 }
 
-// failure returns the failures of a comparison.
+// failure returns the failures of a comparison in a test with the given name.
 func failure(name string, compare func(t testing.TB)) string {
 	r := &recorder{name: name}
 	func() {
@@ -50,10 +50,10 @@ func TestSection(t *testing.T) {
 	section := func(name, marker, text string) func(testing.TB) {
 		return func(t testing.TB) { golden.Section(t, name, marker, text) }
 	}
-	holds := func(want string) {
+	checkContent := func(want string) {
 		t.Helper()
 		if got, err := os.ReadFile(name); err != nil || string(got) != want {
-			t.Errorf("the file holds %q, %v, want %q", got, err, want)
+			t.Errorf("the file contains %q, %v, want %q", got, err, want)
 		}
 	}
 
@@ -72,11 +72,11 @@ func TestSection(t *testing.T) {
 			t.Errorf("the failure is %q, want %q", got, c.want)
 		}
 	}
-	holds(page)
+	checkContent(page)
 
 	t.Setenv("ORDERGRAPH_TEST_UPDATE", "1")
 	if got := failure("TestGoldenDocs", section(name, "table", "x\n")); got != "" {
 		t.Error(got)
 	}
-	holds("# Docs\n<!-- table -->\nx\n<!-- /table -->\nThe end.\n")
+	checkContent("# Docs\n<!-- table -->\nx\n<!-- /table -->\nThe end.\n")
 }

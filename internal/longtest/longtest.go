@@ -1,6 +1,6 @@
-// Package longtest sizes tests. By default each test makes few rounds, so that all tests together
-// take less than two minutes. With ORDERGRAPH_TEST_LONG=1, which CI sets, each makes all its
-// rounds. The package imports nothing of the module.
+// Package longtest controls how long tests run. By default, each test runs few rounds, so that all
+// tests together take less than two minutes. With ORDERGRAPH_TEST_LONG=1, which CI sets, each test
+// runs all rounds. The package imports no other package of the module.
 package longtest
 
 import (
@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// Enabled reports whether ORDERGRAPH_TEST_LONG asks for all rounds.
+// Enabled reports whether ORDERGRAPH_TEST_LONG is set.
 func Enabled() bool { return os.Getenv("ORDERGRAPH_TEST_LONG") != "" }
 
-// Size returns a test's default size, or its full size if all rounds are requested.
+// Size returns the full size if Enabled, and the usual size otherwise.
 func Size[T any](usual, full T) T {
 	if Enabled() {
 		return full
@@ -20,8 +20,8 @@ func Size[T any](usual, full T) T {
 	return usual
 }
 
-// Checks sets how many random values the package's property tests try. TestMain calls it before the
-// flags are parsed, so -rapid.checks on the command line prevails.
+// Checks sets the number of random values per property test. Call it from TestMain before the flags
+// are parsed, so that -rapid.checks on the command line takes precedence.
 func Checks(usual, full int) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(Size(usual, full))); err != nil {
 		panic(err) // the package has no property tests

@@ -1,5 +1,5 @@
-// Package manifest reads files of trusted documents, in the formats of the tools that write them.
-// It imports graph for the type.
+// Package manifest reads manifests of trusted documents in the formats of common tools. It imports
+// graph/document for the type.
 package manifest
 
 import (
@@ -12,32 +12,31 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// MaxBytes is how many bytes a manifest can have: some ten thousand documents. Their parsed forms
-// take about ten times as much memory.
+// MaxBytes is the maximum size of a manifest, enough for about ten thousand documents. Their parsed
+// form takes about ten times as much memory.
 const MaxBytes = 16 << 20
 
-// apolloFormat is what Apollo's tool writes as the format of a manifest.
+// apolloFormat is the value of format in a manifest of Apollo's tool.
 const apolloFormat = "apollo-persisted-query-manifest"
 
-// Read reads a manifest of trusted documents, in its order. It can be one of two, which its content
-// tells apart:
+// Read reads a manifest of trusted documents, in its order. It detects one of two formats:
 //
-//   - that of npm's @apollo/generate-persisted-query-manifest:
+//   - npm's @apollo/generate-persisted-query-manifest writes
 //     {"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id", "name", "type", "body"}]};
-//   - that of Relay's compiler (persistConfig.file), and of GraphQL Code Generator: an object with a text for each id.
+//   - Relay's compiler (persistConfig.file) and GraphQL Code Generator write an object that maps IDs
+//     to documents.
 //
-// A document that stands there twice is returned once. Whether it is a document at all,
-// graph.NewExecutor and graph.CheckDocuments report.
+// Read returns duplicates once. graph.NewExecutor and graph.CheckDocuments validate the documents.
 //
-// Errors: what is read is no such manifest, is too large, has no documents, or two for one id; they
-// name the operation.
+// It returns an error if the text is not a manifest, exceeds MaxBytes, has no documents, or has two
+// documents with one ID.
 func Read(r io.Reader) ([]document.Trusted, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > MaxBytes {
-		return nil, fmt.Errorf("the manifest has more than %d bytes: leave out the documents of clients that are gone", MaxBytes)
+		return nil, fmt.Errorf("the manifest exceeds %d bytes: remove the documents of clients that are no longer in use", MaxBytes)
 	}
 	members, err := readMembers(bytes.TrimPrefix(text, []byte("\ufeff")))
 	if err != nil {
@@ -53,27 +52,27 @@ func Read(r io.Reader) ([]document.Trusted, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, errors.New("the manifest has no documents: let the tool that writes it find the operations of your clients")
+		return nil, errors.New("the manifest has no documents: check that its generator finds the operations of your clients")
 	}
 	return distinct(all)
 }
 
-// member is a member of a JSON object.
+// member is a name and value of a JSON object.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// errNoManifest is told of a file that is something else.
-var errNoManifest = errors.New("this is no manifest: give the file that npm's @apollo/generate-persisted-query-manifest writes, or an object with a text for each id, as Relay's compiler and GraphQL Code Generator write it")
+// errNoManifest is the error for files of other formats.
+var errNoManifest = errors.New("this is not a manifest: use the output of npm's @apollo/generate-persisted-query-manifest, or an object that maps IDs to documents, as Relay's compiler and GraphQL Code Generator write")
 
-// readMembers reads a JSON object as it stands there; decoding into a map would lose members of the
-// same name.
+// readMembers decodes a JSON object and keeps the order and duplicate names, which a map would
+// lose.
 func readMembers(text []byte) ([]member, error) {
 	if !json.Valid(text) {
-		// Unmarshal tells where it is wrong.
-		var whole json.RawMessage
-		return nil, fmt.Errorf("%w (it is no JSON: %w)", errNoManifest, json.Unmarshal(text, &whole))
+		// Unmarshal returns the position of the syntax error.
+		var value json.RawMessage
+		return nil, fmt.Errorf("%w (invalid JSON: %w)", errNoManifest, json.Unmarshal(text, &value))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
@@ -95,7 +94,7 @@ func readMembers(text []byte) ([]member, error) {
 	return members, nil
 }
 
-// isApollo reports whether an object is of Apollo's tool: only there some value is no text.
+// isApollo reports whether an object is in Apollo's format. Only that format has a list as a value.
 func isApollo(members []member) bool {
 	for _, m := range members {
 		if m.name == "operations" && len(m.value) > 0 && m.value[0] == '[' {
@@ -118,7 +117,7 @@ func apolloDocuments(members []member) ([]document.Trusted, error) {
 			}
 		case "version":
 			if json.Unmarshal(m.value, &version) != nil || version != 1 {
-				return nil, fmt.Errorf("the manifest's version is %.100s: only 1 is known here", m.value)
+				return nil, fmt.Errorf("the manifest's version is %.100s: only version 1 is supported", m.value)
 			}
 		case "operations":
 			if operations != nil {
@@ -127,7 +126,7 @@ func apolloDocuments(members []member) ([]document.Trusted, error) {
 			err = json.Unmarshal(m.value, &operations)
 		}
 		if err != nil {
-			return nil, fmt.Errorf(`the manifest's "operations" are not {"id", "name", "type", "body"}, each a text: %w`, err)
+			return nil, fmt.Errorf(`the manifest's "operations" must be objects with the strings "id", "name", "type" and "body": %w`, err)
 		}
 	}
 	if format == "" || version == 0 {
@@ -148,28 +147,28 @@ func mappedDocuments(members []member) ([]document.Trusted, error) {
 	for i, m := range members {
 		all[i].ID = m.name
 		if m.value[0] != '"' {
-			return nil, fmt.Errorf("%w (the value of %q is neither an Apollo manifest's nor the text of a document)", errNoManifest, m.name)
+			return nil, fmt.Errorf("%w (the value of %q is not a document)", errNoManifest, m.name)
 		}
 		if err := json.Unmarshal(m.value, &all[i].Text); err != nil {
 			return nil, err
 		}
 		if all[i].ID == "" || all[i].Text == "" {
-			return nil, fmt.Errorf("document %d of the manifest (id %q) has no id or no text", i+1, m.name)
+			return nil, fmt.Errorf("document %d of the manifest (ID %q) has no ID or no text", i+1, m.name)
 		}
 	}
 	return all, nil
 }
 
-// distinct leaves out documents that stand there twice, and refuses two for one id.
+// distinct removes duplicates. It returns an error if two different documents have one ID.
 func distinct(all []document.Trusted) ([]document.Trusted, error) {
 	first := make(map[string]document.Trusted, len(all))
 	kept := all[:0]
 	for _, d := range all {
-		before, twice := first[d.ID]
-		if twice && before.Text != d.Text {
-			return nil, fmt.Errorf("the manifest has two documents for the id %q (names %q and %q): give each its own", d.ID, before.Name, d.Name)
+		earlier, duplicate := first[d.ID]
+		if duplicate && earlier.Text != d.Text {
+			return nil, fmt.Errorf("the manifest has two documents for the ID %q (names %q and %q): use different IDs", d.ID, earlier.Name, d.Name)
 		}
-		if !twice {
+		if !duplicate {
 			first[d.ID] = d
 			kept = append(kept, d)
 		}

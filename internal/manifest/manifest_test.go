@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// apollo is a manifest as Apollo's tool writes it, of these operations.
+// apollo returns a manifest in Apollo's format with the given operations.
 func apollo(operations string) string {
 	return `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [` + operations + `]}`
 }
@@ -38,44 +38,44 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// What is wrong with a manifest is told by the operation, and with what to do.
-func TestManifestsThatAreNone(t *testing.T) {
-	for text, says := range map[string][]string{
-		"":                                      {"no manifest", "no JSON", "@apollo/generate-persisted-query-manifest", "a text for each id"},
-		"query A { __typename }":                {"no manifest", "no JSON"},
-		`{"a": "b"} {}`:                         {"no manifest", "no JSON"},
-		`{"a": "b"`:                             {"no manifest", "no JSON"},
-		`[]`:                                    {"no manifest"},
-		`"x"`:                                   {"no manifest"},
-		`null`:                                  {"no manifest"},
+// Errors name the operation and what to do.
+func TestInvalidManifests(t *testing.T) {
+	for text, parts := range map[string][]string{
+		"":                                      {"not a manifest", "invalid JSON", "@apollo/generate-persisted-query-manifest", "maps IDs to documents"},
+		"query A { __typename }":                {"not a manifest", "invalid JSON"},
+		`{"a": "b"} {}`:                         {"not a manifest", "invalid JSON"},
+		`{"a": "b"`:                             {"not a manifest", "invalid JSON"},
+		`[]`:                                    {"not a manifest"},
+		`"x"`:                                   {"not a manifest"},
+		`null`:                                  {"not a manifest"},
 		`{}`:                                    {"has no documents"},
 		apollo(""):                              {"has no documents"},
-		`{"a": 1}`:                              {"no manifest", `value of "a"`},
-		`{"a": null}`:                           {"no manifest", `value of "a"`},
-		`{"a": "{ __typename }", "b": {}}`:      {"no manifest", `value of "b"`},
-		`{"": "{ __typename }"}`:                {"document 1", "no id"},
+		`{"a": 1}`:                              {"not a manifest", `value of "a"`},
+		`{"a": null}`:                           {"not a manifest", `value of "a"`},
+		`{"a": "{ __typename }", "b": {}}`:      {"not a manifest", `value of "b"`},
+		`{"": "{ __typename }"}`:                {"document 1", "no ID"},
 		`{"a": ""}`:                             {"document 1", `"a"`, "no text"},
 		`{"a": "{ a }", "a": "{ b }"}`:          {"two documents", `"a"`},
 		`{"operations": []}`:                    {"lacks", `"version": 1`},
 		`{"operations": [], "version": 1}`:      {"lacks", `"format"`},
 		`{"format": "other", "operations": []}`: {`"other"`, `"apollo-persisted-query-manifest"`},
 		`{"format": 1, "operations": []}`:       {"is 1", `"apollo-persisted-query-manifest"`},
-		`{"format": "apollo-persisted-query-manifest", "version": 2, "operations": []}`:                {"version is 2", "only 1"},
+		`{"format": "apollo-persisted-query-manifest", "version": 2, "operations": []}`:                {"version is 2", "only version 1"},
 		`{"operations": [{}], "operations": []}`:                                                       {"twice"},
-		apollo(`1`):                                                                                    {"are not", "body"},
+		apollo(`1`):                                                                                    {"must be objects", "body"},
 		apollo(`{"id": "1", "name": "A", "body": "{ a }"}, {"id": "2", "name": "B"}`):                  {"operation 2", `"B"`, `no "body"`},
 		apollo(`{"name": "A", "body": "{ a }"}`):                                                       {"operation 1", `"A"`, `no "id"`},
 		apollo(`{"id": "1", "name": "A", "body": "{ a }"}, {"id": "1", "name": "B", "body": "{ b }"}`): {"two documents", `"1"`, `"A"`, `"B"`},
-		`{"a": "` + strings.Repeat("x", MaxBytes) + `"}`:                                               {"more than 16777216 bytes", "leave out"},
+		`{"a": "` + strings.Repeat("x", MaxBytes) + `"}`:                                               {"exceeds 16777216 bytes", "remove"},
 	} {
 		got, err := Read(strings.NewReader(text))
 		if err == nil {
 			t.Errorf("%.100s: got %+v", text, got)
 			continue
 		}
-		for _, part := range says {
+		for _, part := range parts {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%.100s: %q does not say %q", text, err, part)
+				t.Errorf("%.100s: %q does not contain %q", text, err, part)
 			}
 		}
 	}
@@ -85,8 +85,7 @@ func TestManifestsThatAreNone(t *testing.T) {
 	}
 }
 
-// Whatever stands in the file, it is refused with a reason, or read into documents that each have
-// an id of their own and a text.
+// Read returns an error for any invalid file. Otherwise each document has a text and a unique ID.
 func FuzzRead(f *testing.F) {
 	f.Add(apollo(`{"id": "1", "name": "A", "type": "query", "body": "{ __typename }"}`))
 	f.Add(`{"1": "{ __typename }", "2": "{ a }", "1": "{ __typename }"}`)

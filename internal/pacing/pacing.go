@@ -1,10 +1,10 @@
-// Package pacing tells Go's garbage collector when to collect, for a server: less often while its
-// heap is small, and within the memory that its container has.
+// Package pacing tunes Go's garbage collector for a server. It makes collections less frequent
+// while the heap is small, and derives the memory limit from the container.
 //
-// By itself the runtime collects when the heap has doubled (https://go.dev/doc/gc-guide#GOGC). What
-// a server of this kind holds between requests is a few megabytes, so that it would collect every
-// few dozen requests, and each collection looks through all stacks, wakes all processors and slows
-// down what allocates meanwhile.
+// By default, the runtime collects when the heap has doubled (https://go.dev/doc/gc-guide#GOGC).
+// This server's live heap between requests is a few megabytes, so the runtime would collect every
+// few dozen requests. Each collection scans all stacks, wakes all processors and slows down
+// allocations.
 package pacing
 
 import (
@@ -16,31 +16,32 @@ import (
 )
 
 const (
-	// ballast is how much the heap counts beyond what lives in it, in bytes. The heap so grows by
-	// as much more before it is collected, whatever lives: no moment has a goal that is a multiple
-	// of what the last one had, as with a GOGC that is set anew after each collection.
+	// ballast is the size in bytes of an unused allocation that counts as live heap. It raises the
+	// heap's goal by the same constant for every live size. A GOGC that changes after each collection
+	// would multiply the goal instead.
 	//
-	// It is held in vain when much lives, in a burst: so it is no more than makes collections rare
-	// while a server holds little.
+	// A larger ballast would waste memory during bursts. This size is enough to make collections rare
+	// while the heap is small.
 	ballast = 8 << 20
-	// leastMemory is how much memory a container has in which so much more is little.
+	// leastMemory is the minimum memory of a container in bytes that allows the ballast.
 	leastMemory = 256 << 20
-	// limitPercent is how much of a container's memory the Go runtime is to stay within; the rest
-	// is for what it does not count.
+	// limitPercent is the runtime's memory limit as a percentage of the container's memory. The rest
+	// is for memory that the runtime does not count.
 	limitPercent = 90
 )
 
-// Options are what decides about the pace.
+// Options configure Start.
 type Options struct {
-	// GOGC and GOMEMLIMIT are what the operator says of the runtime's own variables, empty for
-	// nothing. The runtime has read them; where either is set, the pace is the operator's.
+	// GOGC and GOMEMLIMIT are the values of the runtime's environment variables. The runtime has
+	// already applied them. If either is set, Start adds no ballast. If GOMEMLIMIT is set, Start does
+	// not change the memory limit.
 	GOGC, GOMEMLIMIT string
-	// Memory is how much memory the container has, in bytes, 0 for no limit.
+	// Memory is the container's memory in bytes, or 0 for no limit.
 	Memory uint64
 }
 
-// ContainerMemory is how much memory the control group of this process has, in bytes; 0 where it
-// has no limit, or the system has no control groups.
+// ContainerMemory returns the memory limit of this process's control group in bytes. It returns 0
+// without a limit, or on a system without control groups.
 func ContainerMemory() uint64 {
 	limit, err := memlimit.FromCgroup()
 	if err != nil || limit > math.MaxInt64 {
@@ -49,23 +50,22 @@ func ContainerMemory() uint64 {
 	return limit
 }
 
-// Start sets the pace until the function that it returns is called, which gives the runtime back
-// what it had.
+// Start tunes the garbage collector. The returned function restores the previous settings.
 func Start(opts Options) (stop func()) {
-	var weight []byte
+	var allocation []byte
 	if opts.GOGC == "" && opts.GOMEMLIMIT == "" && (opts.Memory == 0 || opts.Memory >= leastMemory) {
-		// Nothing is ever written to it, so that the system gives no memory for it; and it has no
-		// pointers, so that the collector does not look into it.
-		weight = make([]byte, ballast)
+		// The bytes are never written, so the system provides no memory for them. They have no pointers,
+		// so the collector does not scan them.
+		allocation = make([]byte, ballast)
 	}
-	limit := int64(-1) // changes nothing
+	limit := int64(-1) // SetMemoryLimit ignores negative limits
 	if opts.GOMEMLIMIT == "" && opts.Memory > 0 {
-		// The runtime counts the ballast as if it were memory.
-		limit = debug.SetMemoryLimit(int64(opts.Memory/100*limitPercent) + int64(len(weight)))
+		// The runtime counts the ballast as used memory.
+		limit = debug.SetMemoryLimit(int64(opts.Memory/100*limitPercent) + int64(len(allocation)))
 	}
 	return func() {
 		debug.SetMemoryLimit(limit)
-		runtime.KeepAlive(weight)
-		weight = nil
+		runtime.KeepAlive(allocation)
+		allocation = nil
 	}
 }

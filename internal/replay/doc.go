@@ -1,5 +1,5 @@
-// Package replay is for tests and benchmarks: an HTTP client for the AWS SDK that asks an engine
-// once, keeps what it answered, and from then on gives the same bytes again. What is measured above
-// it is then the product alone, at the speed of memory, with the very bytes that DynamoDB's answers
-// have: length, checksum and request id included.
+// Package replay is an HTTP client for the AWS SDK that replays DynamoDB's responses from memory,
+// for tests and benchmarks. The first request of a kind goes to an engine. All later requests get
+// the same bytes, including length, checksum and request ID. So a benchmark measures only the
+// product.
 package replay

@@ -9,25 +9,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// seed is the same for the whole process, as fingerprints are compared only in it.
+// seed is constant in a process. Fingerprints are compared only within the process.
 var seed = maphash.MakeSeed()
 
-// request is the body of a request, with the decoder that reads it. The zero value is ready for
-// use, and can be used again, which allocates nothing: the replay stays out of what is measured.
+// request is the body of a request with its decoder. The zero value is ready for use. Reusing a
+// request allocates nothing, so the replay does not affect measured allocations.
 type request struct {
 	body bytes.Buffer
-	// unread is what the decoder has yet to read of body.
+	// unread is the part of body that the decoder has not read.
 	unread  bytes.Buffer
 	decoder jsontext.Decoder
 }
 
-// fingerprint returns a hash of what a request means. Two bodies have the same hash if they are the
-// same JSON but for white space and the order of members and elements: the SDK writes maps in
-// random order, and the order of a batch's keys has no meaning. It returns false for a body that is
-// not JSON.
+// fingerprint returns a hash of a request's meaning. Equal requests have equal hashes. White space
+// and the order of members and elements do not matter: the SDK writes maps in random order, and the
+// order of a batch's keys has no meaning. fingerprint returns false if the body is not JSON.
 //
-// Two different requests have the same fingerprint with a probability of about 2^-64. Strings that
-// are escaped differently count as different, which costs one more request to the engine.
+// Two different requests have the same fingerprint with a probability of about 2^-64. Strings with
+// different escapes have different fingerprints, which costs one more request to the engine.
 func (r *request) fingerprint(target string) (uint64, bool) {
 	r.unread = r.body
 	r.decoder.Reset(&r.unread, jsontext.AllowDuplicateNames(true))
@@ -39,7 +38,8 @@ func (r *request) fingerprint(target string) (uint64, bool) {
 	return mix(maphash.String(seed, target), hash), errors.Is(err, io.EOF)
 }
 
-// hashValue reads a value. Objects and arrays are sums, in which the order does not matter.
+// hashValue returns the hash of the next value. Hashes of objects and arrays are sums, because
+// order does not matter.
 func hashValue(d *jsontext.Decoder) (uint64, error) {
 	kind := d.PeekKind()
 	end := jsontext.KindEndArray
@@ -65,7 +65,7 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 			if err != nil {
 				return 0, err
 			}
-			hash = mix(hash, value) // hash is the name's
+			hash = mix(hash, value) // hash was the hash of the name
 		}
 		sum += hash
 	}
@@ -73,8 +73,8 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 	return mix(sum, uint64(kind)+n<<8), err
 }
 
-// mix makes one hash of two in this order, such that sums of mixed hashes say nothing of each other
-// (the finaliser of MurmurHash3, which is in the public domain).
+// mix combines two hashes in this order (the finalizer of MurmurHash3, which is in the public
+// domain). Sums of mixed hashes are independent of each other.
 func mix(a, b uint64) uint64 {
 	h := a*0x9e3779b97f4a7c15 + b
 	h ^= h >> 33

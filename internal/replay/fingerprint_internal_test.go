@@ -17,22 +17,22 @@ func TestRequestsAreToldByWhatTheyMean(t *testing.T) {
 	}
 	want, ok := fingerprint("Get", batch)
 	if !ok {
-		t.Fatal("a request is not understood")
+		t.Fatal("a valid request has no fingerprint")
 	}
 	for _, body := range same {
 		if got, ok := fingerprint("Get", body); !ok || got != want {
-			t.Errorf("%s is taken for another request (%v)", body, ok)
+			t.Errorf("%s has another fingerprint than an equal request (%v)", body, ok)
 		}
 	}
 	var again request
 	again.body.WriteString(batch)
 	if n := testing.AllocsPerRun(100, func() { again.fingerprint("Get") }); n > 0 {
-		t.Errorf("telling a request makes %v allocations", n)
+		t.Errorf("a fingerprint makes %v allocations", n)
 	}
 	seen := map[uint64]string{want: batch}
 	for _, body := range []string{
-		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"B"},"sk":{"S":"A"}},{"pk":{"S":"C"},"sk":{"S":"D"}}]}}}`, // pk and sk changed places
-		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"D"}},{"pk":{"S":"C"},"sk":{"S":"B"}}]}}}`, // sort keys did
+		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"B"},"sk":{"S":"A"}},{"pk":{"S":"C"},"sk":{"S":"D"}}]}}}`, // pk and sk are swapped
+		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"D"}},{"pk":{"S":"C"},"sk":{"S":"B"}}]}}}`, // sort keys are swapped
 		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"B"}}]}}}`,
 		`{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"B"}},{"pk":{"S":"A"},"sk":{"S":"B"}}]}}}`,
 		`{"RequestItems":{"u":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"B"}},{"pk":{"S":"C"},"sk":{"S":"D"}}]}}}`,
@@ -40,16 +40,16 @@ func TestRequestsAreToldByWhatTheyMean(t *testing.T) {
 	} {
 		got, ok := fingerprint("Get", body)
 		if other := seen[got]; !ok || other != "" {
-			t.Errorf("%s is taken for %s (%v)", body, other, ok)
+			t.Errorf("%s has the same fingerprint as %s (%v)", body, other, ok)
 		}
 		seen[got] = body
 	}
 	if got, _ := fingerprint("Put", batch); got == want {
-		t.Error("two operations are taken for one request")
+		t.Error("two operations have the same fingerprint")
 	}
 	for _, body := range []string{``, `{`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{} {}`, `"`, `"\`, `{1:2}`} {
 		if _, ok := fingerprint("Get", body); ok {
-			t.Errorf("%s is taken for JSON", body)
+			t.Errorf("%s is accepted as JSON", body)
 		}
 	}
 }

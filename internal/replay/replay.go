@@ -19,20 +19,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// HTTP is what the SDK sends its requests through.
+// HTTP is the SDK's interface for an HTTP client.
 type HTTP interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client that replays the answers to reads. All else goes to the engine, and what
-// changes something empties what is kept. It is safe for concurrent use, but who reads while
-// somebody writes may get for ever what was before.
+// Client is an HTTP client that replays the responses to reads. Other requests go to the engine. A
+// write deletes all kept responses. A Client is safe for concurrent use, but a read concurrent with
+// a write may keep the old response.
 type Client struct {
 	engine   HTTP
 	mu       sync.RWMutex
 	kept     map[uint64]*answer
 	requests atomic.Int64
-	// transactions reports whether answers to TransactWriteItems are replayed, too.
+	// transactions reports whether responses to TransactWriteItems are replayed, too.
 	transactions atomic.Bool
 	// recording reports whether Record was called. transaction is the number of transactions since
 	// Record or Repeat.
@@ -40,16 +40,16 @@ type Client struct {
 	transaction atomic.Uint64
 }
 
-// answer is one that is kept. Header is shared by all its replays, as nobody changes the header of
-// a response.
+// answer is a kept response. Its replays share the header, because the SDK does not change headers
+// of responses.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// Between returns a client of db's engine that replays, in front of it what production has: the
-// SDK's retries, and credentials that are kept.
+// Between returns a client of db's engine that replays responses. The client retries and caches
+// credentials as in production.
 func Between(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, kept: map[uint64]*answer{}}
 	return dynamodb.NewFromConfig(aws.Config{
@@ -61,40 +61,39 @@ func Between(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	}), c
 }
 
-// Requests tells how many requests were made so far, replayed or not.
+// Requests returns the number of requests, including replayed ones.
 func (c *Client) Requests() int { return int(c.requests.Load()) }
 
-// ReplayTransactions makes c replay the answer to TransactWriteItems, too. Each transaction has new
-// IDs in it, so c does not compare their bodies: the engine makes the first one, and all later ones
-// get the same answer and change nothing. The kept answers to reads stay. A benchmark can so make
-// the same change any number of times.
+// ReplayTransactions makes c replay the response to TransactWriteItems, too. Each transaction
+// contains new IDs, so c does not compare their bodies. The engine executes the first transaction.
+// All later transactions get the same response and change nothing. The kept responses to reads
+// stay. So a benchmark can repeat the same change.
 func (c *Client) ReplayTransactions() { c.transactions.Store(true) }
 
-// Record deletes all kept answers. From then on, c also keeps the answers to transactions, accepted
-// or refused, in their order. After Repeat, an operation that is executed again gets the same answers
-// and changes nothing. A test can so measure the same work any number of times.
+// Record deletes all kept responses. From then on, c also keeps the responses to transactions, in
+// order, whether they succeeded or failed. After Repeat, a repeated operation gets the same
+// responses and changes nothing. So a test can repeat the same work.
 func (c *Client) Record() {
 	c.recording.Store(true)
 	c.forget()
 	c.Repeat()
 }
 
-// Repeat makes c replay the answers since Record from the first transaction on.
+// Repeat restarts the replay of recorded transactions at the first one.
 func (c *Client) Repeat() { c.transaction.Store(0) }
 
 type countKey struct{}
 
-// Counting returns a context whose requests are counted in n besides.
+// Counting returns a context whose requests are also counted in n.
 func Counting(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, countKey{}, n)
 }
 
-// requests are reused once they are answered.
+// requests is the pool of requests that have a response.
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-// Do answers one request.
-//
-// Errors: those of reading the request, the context's, and those of the engine.
+// Do responds to one request. It returns errors of reading the request, of the context and of the
+// engine.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	c.requests.Add(1)
 	if n, ok := r.Context().Value(countKey{}).(*atomic.Int64); ok {
@@ -103,49 +102,49 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	asked := requests.Get().(*request)
-	defer requests.Put(asked)
-	asked.body.Reset()
+	buffered := requests.Get().(*request)
+	defer requests.Put(buffered)
+	buffered.body.Reset()
 	if r.Body != nil {
-		_, err := asked.body.ReadFrom(r.Body)
+		_, err := buffered.body.ReadFrom(r.Body)
 		r.Body.Close()
 		if err != nil {
 			return nil, fmt.Errorf("replay: read the request: %w", err)
 		}
 	}
 	target := r.Header.Get("X-Amz-Target")
-	key, ok := c.key(target, asked)
+	key, ok := c.key(target, buffered)
 	if !ok {
 		if changes(target) {
 			defer c.forget()
 		}
-		return c.forward(r, asked.body.Bytes())
+		return c.forward(r, buffered.body.Bytes())
 	}
 	c.mu.RLock()
-	kept := c.kept[key]
+	stored := c.kept[key]
 	c.mu.RUnlock()
-	if kept == nil {
-		response, err := c.forward(r, asked.body.Bytes())
+	if stored == nil {
+		response, err := c.forward(r, buffered.body.Bytes())
 		if err != nil || response.StatusCode != http.StatusOK && !(c.recording.Load() && changes(target)) {
 			return response, err
 		}
-		if kept, err = keep(response); err != nil {
+		if stored, err = keep(response); err != nil {
 			return nil, err
 		}
 		c.mu.Lock()
-		c.kept[key] = kept
+		c.kept[key] = stored
 		c.mu.Unlock()
 	}
-	return kept.response(r), nil
+	return stored.response(r), nil
 }
 
-// key is the key under which the answer to a request is kept. It is false for a request that always
-// goes to the engine.
-func (c *Client) key(target string, asked *request) (uint64, bool) {
+// key returns the key of a request's kept response. It returns false for a request that always goes
+// to the engine.
+func (c *Client) key(target string, buffered *request) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
-		key, ok := asked.fingerprint(target)
-		return mix(key, c.transaction.Load()), ok // a read after a transaction has another answer
+		key, ok := buffered.fingerprint(target)
+		return mix(key, c.transaction.Load()), ok // a read after a transaction has another response
 	case "DynamoDB_20120810.TransactWriteItems":
 		if c.recording.Load() {
 			return mix(maphash.String(seed, target), c.transaction.Add(1)), true
@@ -155,11 +154,11 @@ func (c *Client) key(target string, asked *request) (uint64, bool) {
 	return 0, false
 }
 
-// changes tells of an operation after which answers may be others.
+// changes reports whether an operation can change later responses.
 func changes(target string) bool {
 	_, operation, _ := strings.Cut(target, ".")
-	for _, looking := range []string{"Describe", "List", "Scan", "Get", "TransactGet"} {
-		if strings.HasPrefix(operation, looking) {
+	for _, read := range []string{"Describe", "List", "Scan", "Get", "TransactGet"} {
+		if strings.HasPrefix(operation, read) {
 			return false
 		}
 	}
@@ -172,19 +171,20 @@ func (c *Client) forget() {
 	clear(c.kept)
 }
 
-// forward passes a request on, with a copy of this body.
+// forward sends the request to the engine with a copy of body.
 func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
-	again := r.Clone(r.Context())
-	again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(bytes.Clone(body))), int64(len(body))
-	return c.engine.Do(again)
+	copied := r.Clone(r.Context())
+	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(bytes.Clone(body))), int64(len(body))
+	return c.engine.Do(copied)
 }
 
-// keep reads an answer, and gives it the headers that DynamoDB's have. A Date would soon be wrong.
+// keep reads a response and gives it DynamoDB's headers, except Date: its value would soon be
+// wrong.
 func keep(response *http.Response) (*answer, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("replay: read the answer: %w", err)
+		return nil, fmt.Errorf("replay: read the response: %w", err)
 	}
 	return &answer{status: response.StatusCode, body: body, header: http.Header{
 		"Server":           {"Server"},
@@ -205,13 +205,13 @@ func (a *answer) response(r *http.Request) *http.Response {
 	}
 }
 
-// replayed is the body of a response.
+// replayed is the body of a replayed response.
 type replayed struct{ bytes.Reader }
 
-// Close does nothing: there is no connection to give back.
+// Close does nothing, because the response has no connection.
 func (*replayed) Close() error { return nil }
 
-// ServeHTTP answers the same over HTTP, for servers that run as processes of their own.
+// ServeHTTP returns the same responses over HTTP, for servers in separate processes.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	response, err := c.Do(r)
 	if err != nil {
@@ -220,7 +220,7 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer response.Body.Close()
 	for name, values := range response.Header {
-		if name != "Connection" { // net/http's own
+		if name != "Connection" { // net/http sets it
 			w.Header()[name] = values
 		}
 	}

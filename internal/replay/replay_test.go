@@ -24,7 +24,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// counting counts the requests that reach an engine.
+// counting is an HTTP client that counts the requests to an engine.
 type counting struct {
 	next     replay.HTTP
 	requests atomic.Int64
@@ -35,9 +35,9 @@ func (c *counting) Do(r *http.Request) (*http.Response, error) {
 	return c.next.Do(r)
 }
 
-// book returns the sample book behind a replaying client, and what counts the requests that come
-// through.
-func book(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
+// newReplayedStore returns a Store of the sample dataset behind a replaying client. It also returns
+// the counter of requests to the engine.
+func newReplayedStore(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
 	t.Helper()
 	engine := &counting{}
 	db := embedded.New().Client(func(o *dynamodb.Options) { engine.next, o.HTTPClient = o.HTTPClient, engine })
@@ -62,10 +62,10 @@ func customer(ctx context.Context, t *testing.T, store *dynamo.Store) commerce.C
 }
 
 func TestReadsReachTheEngineOnce(t *testing.T) {
-	store, replayed, engine := book(t)
+	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
 	first := customer(ctx, t, store)
-	asked, made := engine.requests.Load(), replayed.Requests()
+	engineRequests, clientRequests := engine.requests.Load(), replayed.Requests()
 
 	var clients sync.WaitGroup
 	for range 4 {
@@ -73,35 +73,35 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 			for range 25 {
 				var n atomic.Int64
 				if again := customer(replay.Counting(ctx, &n), t, store); again.Name != first.Name || n.Load() != 1 {
-					t.Errorf("%d requests say that %+v is %+v", n.Load(), first, again)
+					t.Errorf("%d requests return %+v, want 1 request that returns %+v", n.Load(), again, first)
 				}
 			}
 		})
 	}
 	clients.Wait()
-	if now := engine.requests.Load(); now != asked {
-		t.Errorf("the engine was asked %d times for what it had answered", now-asked)
+	if now := engine.requests.Load(); now != engineRequests {
+		t.Errorf("the engine got %d requests whose responses were kept", now-engineRequests)
 	}
-	if now := replayed.Requests(); now != made+100 {
-		t.Errorf("%d requests are counted for 100", now-made)
+	if now := replayed.Requests(); now != clientRequests+100 {
+		t.Errorf("%d requests were counted, want 100", now-clientRequests)
 	}
 }
 
 func TestWritesAreSeen(t *testing.T) {
-	store, _, _ := book(t)
+	store, _, _ := newReplayedStore(t)
 	ctx := context.Background()
 	changed := customer(ctx, t, store)
-	changed.Name = "Somebody Else"
+	changed.Name = "New Name"
 	storetest.Load(t, store, commerce.Book{Customers: []commerce.Customer{changed}})
 	if now := customer(ctx, t, store); now.Name != changed.Name {
-		t.Errorf("after it was renamed the customer is called %q", now.Name)
+		t.Errorf("the renamed customer has the name %q, want %q", now.Name, changed.Name)
 	}
 }
 
-// After Record, the engine makes each transaction once. Repeat replays the answers, also a refusal,
-// and a read after a transaction gets the answer from after it.
+// After Record, the engine executes each transaction once. Repeat replays the responses, also of a
+// failed transaction. A read after a transaction gets the response from after it.
 func TestRecordedTransactionsAreRepeated(t *testing.T) {
-	store, replayed, engine := book(t)
+	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
 	id := customer(ctx, t, store).ID
 	execute := func() (names [2]string, refusal error) {
@@ -117,24 +117,24 @@ func TestRecordedTransactionsAreRepeated(t *testing.T) {
 	replayed.Record()
 	first, refused := execute()
 	if first[1] != first[0]+" II" || refused == nil {
-		t.Fatalf("the customer is called %q, then %q; the second transaction: %v", first[0], first[1], refused)
+		t.Fatalf("the customer has the names %q and %q; the second transaction returns %v", first[0], first[1], refused)
 	}
-	asked := engine.requests.Load()
+	engineRequests := engine.requests.Load()
 	for range 2 {
 		replayed.Repeat()
 		if again, err := execute(); again != first || err == nil || err.Error() != refused.Error() {
 			t.Errorf("repeated: %q and %v, want %q and %v", again, err, first, refused)
 		}
 	}
-	if more := engine.requests.Load() - asked; more > 0 {
-		t.Errorf("the engine gets %d requests again", more)
+	if more := engine.requests.Load() - engineRequests; more > 0 {
+		t.Errorf("the engine got %d repeated requests, want 0", more)
 	}
 }
 
-// The engine makes the first transaction only. All later ones get its answer, and reads get what
-// they got before.
+// The engine executes the first transaction only. All later transactions get its response, and
+// reads get their old responses.
 func TestTransactionsAreReplayed(t *testing.T) {
-	store, replayed, engine := book(t)
+	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
 	before := customer(ctx, t, store)
 	replayed.ReplayTransactions()
@@ -151,11 +151,11 @@ func TestTransactionsAreReplayed(t *testing.T) {
 	if len(orders) != 3 {
 		t.Errorf("3 transactions placed %d orders", len(orders))
 	}
-	asked := engine.requests.Load()
-	if after := customer(ctx, t, store); *after.OrderCount != *before.OrderCount || engine.requests.Load() != asked {
-		t.Errorf("the customer has %d orders, and had %d", *after.OrderCount, *before.OrderCount)
+	engineRequests := engine.requests.Load()
+	if after := customer(ctx, t, store); *after.OrderCount != *before.OrderCount || engine.requests.Load() != engineRequests {
+		t.Errorf("the customer has %d orders, want the replayed %d", *after.OrderCount, *before.OrderCount)
 	}
-	// An operation that was not read before shows what the engine has.
+	// A read that was not kept before reads the engine.
 	page, err := dynamo.ReadPage(ctx, store, model.CustomerOrders, dynamo.ListRequest{Of: string(before.ID), Page: dynamo.Page{Limit: 100}})
 	if err != nil {
 		t.Fatal(err)
@@ -167,14 +167,13 @@ func TestTransactionsAreReplayed(t *testing.T) {
 		}
 	}
 	if found != 1 {
-		t.Errorf("the engine has %d of the orders, want the first", found)
+		t.Errorf("the engine has %d of the orders, want only the first", found)
 	}
 }
 
-// Over HTTP an answer is what DynamoDB's looks like: its length and its checksum are told, and
-// right.
+// Over HTTP a response has DynamoDB's length and checksum headers with the right values.
 func TestAnswersOverHTTP(t *testing.T) {
-	store, replayed, _ := book(t)
+	store, replayed, _ := newReplayedStore(t)
 	if err := store.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -19,18 +19,18 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Shape says what a generated order book is like. The same shape is always the same book.
+// Shape describes a generated dataset. The same shape always generates the same dataset.
 type Shape struct {
 	Customers, Products, Orders int
-	// FewestItems and MostItems are how many items an order has.
+	// FewestItems and MostItems are the minimum and maximum number of line items per order.
 	FewestItems, MostItems int
-	// Statuses weigh how often each status is met.
+	// Statuses are the relative frequencies of the order statuses.
 	Statuses Weights
-	// Seed makes another book of the same size.
+	// Seed selects another dataset of the same size.
 	Seed uint64
 }
 
-// DefaultShape is a shop of a year: some orders each day, most of them delivered.
+// DefaultShape returns a shape with a year of orders, most of them delivered.
 func DefaultShape() Shape {
 	return Shape{
 		Customers: 1000, Products: 500, Orders: 10_000, FewestItems: 1, MostItems: 5, Seed: 1,
@@ -38,48 +38,48 @@ func DefaultShape() Shape {
 	}
 }
 
-// Weights are how often each status is met, in proportion to each other.
+// Weights are the relative frequencies of the order statuses.
 type Weights [commerce.Cancelled + 1]uint
 
-// The most of everything. Behind them ids would be longer, counters would not fit, or nobody would
-// see the end.
+// Maximum sizes. Beyond them, IDs would be longer, counters would overflow, or generating would
+// take too long.
 const (
 	maxGeneratedOrders = 100_000_000
 	maxGenerated       = 10_000_000
 	maxWeight          = 1_000_000
 )
 
-// ParseWeights reads weights such as "pending=1,delivered=9". A status that is not named is not
-// met.
+// ParseWeights parses weights such as "pending=1,delivered=9". A status that is not named has the
+// weight 0.
 //
-// Errors: commerce.InvalidError for anything else, where a status is named twice, and where all are
-// 0.
+// It returns a commerce.InvalidError if the text is malformed, names a status twice, or has only
+// weights of 0.
 func ParseWeights(s string) (Weights, error) {
 	var w Weights
 	total, named := uint(0), map[commerce.Status]bool{}
 	for part := range strings.SplitSeq(s, ",") {
 		name, weight, _ := strings.Cut(part, "=")
-		status, err := commerce.ParseStatus(strings.ToLower(name)) // GraphQL's names are in capitals
+		status, err := commerce.ParseStatus(strings.ToLower(name)) // GraphQL's names are in upper case
 		if err != nil {
-			return w, commerce.Invalid("%q is no status with its weight, such as pending=1: there are %s", part, strings.Trim(fmt.Sprint(commerce.Statuses()), "[]"))
+			return w, commerce.Invalid("%q is not a status with a weight, such as pending=1: use %s", part, strings.Trim(fmt.Sprint(commerce.Statuses()), "[]"))
 		}
 		if named[status] {
-			return w, commerce.Invalid("%q names a status again", part)
+			return w, commerce.Invalid("%q repeats a status", part)
 		}
 		named[status] = true
 		n, err := strconv.ParseUint(weight, 10, 32)
 		if err != nil || n > maxWeight {
-			return w, commerce.Invalid("%q is no status with its weight: give a whole number up to %d", part, maxWeight)
+			return w, commerce.Invalid("%q has an invalid weight: use a whole number up to %d", part, maxWeight)
 		}
 		total, w[status] = total+uint(n), uint(n)
 	}
 	if total == 0 {
-		return w, commerce.Invalid("has no status that is met at all")
+		return w, commerce.Invalid("has no weight above 0")
 	}
 	return w, nil
 }
 
-// String returns the weights as ParseWeights reads them.
+// String returns the weights in the syntax of ParseWeights.
 func (w Weights) String() string {
 	var parts []string
 	for _, status := range commerce.Statuses() {
@@ -90,7 +90,7 @@ func (w Weights) String() string {
 	return strings.Join(parts, ",")
 }
 
-// at is the status whose share of the weights the number n, of any size, falls into.
+// at returns a status with a probability in proportion to its weight. n is a random number.
 func (w Weights) at(n uint64) commerce.Status {
 	total := uint64(0)
 	for _, weight := range w {
@@ -106,57 +106,58 @@ func (w Weights) at(n uint64) commerce.Status {
 	return commerce.Cancelled
 }
 
-// Check reports whether there can be a book of that shape.
-//
-// Errors: one that says which field has to change, in the words of the command's flags.
+// Check validates the shape. Its error names the flag of the seed command that must change.
 func (s Shape) Check() error {
 	for _, n := range []struct {
 		name            string
-		is, least, most int
+		value, min, max int
 	}{
 		{"customers", s.Customers, 1, maxGenerated}, {"products", s.Products, 1, maxGenerated}, {"orders", s.Orders, 0, maxGeneratedOrders},
 	} {
-		if n.is < n.least || n.is > n.most {
-			return fmt.Errorf("%s is %d: give %d to %d", n.name, n.is, n.least, n.most)
+		if n.value < n.min || n.value > n.max {
+			return fmt.Errorf("%s is %d: use %d to %d", n.name, n.value, n.min, n.max)
 		}
 	}
 	switch {
 	case s.FewestItems < 1 || s.MostItems < s.FewestItems || s.MostItems > commerce.MaxLines:
-		return fmt.Errorf("items is %d-%d: give a number, or a range from the smaller to the larger one, of 1 to %d", s.FewestItems, s.MostItems, commerce.MaxLines)
+		return fmt.Errorf("items is %d-%d: use a number or an ascending range within 1 to %d", s.FewestItems, s.MostItems, commerce.MaxLines)
 	case s.MostItems > s.Products:
-		return fmt.Errorf("products is %d, and orders have up to %d items: give as many products at least, as an order has each only once", s.Products, s.MostItems)
+		return fmt.Errorf("products is %d, but an order has up to %d different products: raise products, or lower items", s.Products, s.MostItems)
 	case s.Statuses == Weights{}:
-		return fmt.Errorf("statuses names no status that is met: give one a weight, such as pending=1")
+		return fmt.Errorf("statuses has no weight above 0: add one, such as pending=1")
 	}
 	return nil
 }
 
-// Generator makes a book of a shape in parts, each as often as it is asked for. It holds two
-// numbers for each customer and product, and no orders, so that a million of them take no more
-// memory than one.
+// Generator generates a dataset in parts. Each part can be generated repeatedly. The generator
+// keeps two numbers per customer and product and no orders, so its memory does not depend on the
+// number of orders.
 //
-// Every id holds a mark made of the shape: two books of different shapes have no id in common, and
-// can stand in one table.
+// Every ID contains a prefix derived from the shape. So datasets of different shapes share no ID,
+// and can be loaded into one table.
 type Generator struct {
 	shape Shape
 	mark  string
-	// seed is of the shape, and of nothing else.
+	// seed is derived from the shape only.
 	seed uint64
-	// placed is how many orders each customer has, reserved how many pieces of each product pending
-	// and confirmed orders hold back.
-	placed, reserved []int32
+	// placed is the number of orders per customer.
+	placed []int32
+	// reserved is the quantity of each product that pending and confirmed orders reserve.
+	reserved []int32
 }
 
-// firstOrder is when the first order of every generated book was placed, and span how long it is
-// from there to the last one. The past, so that what is done to the orders later happens later.
+// firstOrder is the start of the period in which all orders are placed. The period is in the past,
+// so that later changes of the orders have later times.
 var firstOrder = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// span is the length of the period in which all orders are placed.
 const span = 365 * 24 * time.Hour
 
-// NewGenerator returns what makes the book of that shape. It looks at each order once, to count:
-// about a second for a million.
+// NewGenerator returns a generator for a shape. It generates each order once to count, which takes
+// about a second per million orders.
 //
-// Errors: those of Shape.Check; the context's, as the most orders there can be take minutes.
+// It returns the errors of Shape.Check, or the error of ctx, because the largest shapes take
+// minutes.
 func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -181,7 +182,7 @@ func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 	return g, nil
 }
 
-// draft is what is decided about an order at random.
+// draft contains the random choices of an order.
 type draft struct {
 	customer int
 	status   commerce.Status
@@ -192,8 +193,8 @@ type draft struct {
 
 type draftLine struct{ product, quantity int }
 
-// maxPieces is how many pieces a generated line has at most. With the most orders there can be,
-// reserved stays below what a level may be.
+// maxPieces is the maximum quantity of a generated line item. Even with the maximum number of
+// orders, the reserved quantity stays below the maximum of an inventory level.
 const maxPieces = 3
 
 func (g *Generator) draft(n int) draft {
@@ -201,12 +202,11 @@ func (g *Generator) draft(n int) draft {
 	slot := max(span/time.Duration(max(1, g.shape.Orders)), time.Millisecond)
 	d := draft{
 		customer: random.IntN(g.shape.Customers), status: g.shape.Statuses.at(random.Uint64()), random: random,
-		// Each order is placed in its own part of the year, so that orders come in the order of
-		// their numbers.
+		// Each order has its own time slot, so the orders are sorted by time.
 		at: firstOrder.Add(time.Duration(n)*slot + time.Duration(random.Int64N(int64(slot)))).Truncate(time.Millisecond),
 	}
 	d.lines = make([]draftLine, g.shape.FewestItems+random.IntN(g.shape.MostItems-g.shape.FewestItems+1))
-	// Products next to each other, from any on: no product twice without having to look.
+	// Consecutive products from a random start cannot repeat within an order.
 	first := random.IntN(g.shape.Products)
 	for i := range d.lines {
 		d.lines[i] = draftLine{(first + i) % g.shape.Products, 1 + random.IntN(maxPieces)}
@@ -214,22 +214,22 @@ func (g *Generator) draft(n int) draft {
 	return d
 }
 
-// Customer is the id of the n-th customer, from 0 on.
+// Customer returns the ID of the n-th customer, counted from 0.
 func (g *Generator) Customer(n int) commerce.CustomerID {
 	return commerce.CustomerID(fmt.Sprintf("customer-%s-%07d", g.mark, n))
 }
 
-// Order is the id of the n-th order, from 0 on, in the order in which they were placed.
+// Order returns the ID of the n-th order, counted from 0, sorted by time.
 func (g *Generator) Order(n int) commerce.OrderID {
 	return commerce.OrderID(g.ulid(g.draft(n).at, "order", n))
 }
 
-// ulid is an id of that time, with a hash where others have random bits.
+// ulid returns a ULID with a hash instead of random bits.
 func (g *Generator) ulid(at time.Time, kind string, n int) string {
 	var id ulid.ULID
 	hash := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", g.seed, kind, n))
 	copy(id[6:], hash[:])
-	_ = id.SetTime(uint64(at.UnixMilli())) // a year that ULIDs can tell
+	_ = id.SetTime(uint64(at.UnixMilli())) // fails only for years after 10889
 	return id.String()
 }
 
@@ -245,13 +245,13 @@ func (g *Generator) employee(n int) commerce.EmployeeID {
 	return commerce.EmployeeID(fmt.Sprintf("employee-%s-%04d", g.mark, n))
 }
 
-// rep is who looks after a customer.
+// rep returns the account representative of a customer.
 func (g *Generator) rep(customer int) commerce.EmployeeID { return g.employee(customer % g.reps()) }
 
-// reps is how many employees look after customers: one for each five hundred, up to a hundred.
+// reps returns the number of account representatives: one per 500 customers, at most 100.
 func (g *Generator) reps() int { return min(1+g.shape.Customers/500, 100) }
 
-// How many records of a kind a part of a book has: a few requests' worth.
+// Numbers of records per part, enough for a few requests, and the number of warehouses.
 const (
 	generatedCustomers = 50
 	generatedProducts  = 50
@@ -259,8 +259,8 @@ const (
 	warehouses         = 3
 )
 
-// Stock is everything but orders: warehouses, employees, products with their inventory, and
-// customers, in parts. It belongs into the table before any order does.
+// Stock returns everything except orders in parts: warehouses, employees, products with their
+// inventory, and customers. Load these parts before the orders.
 func (g *Generator) Stock() iter.Seq[commerce.Book] {
 	return func(yield func(commerce.Book) bool) {
 		if !yield(g.staff()) {
@@ -301,7 +301,7 @@ func (g *Generator) staff() commerce.Book {
 	return b
 }
 
-// What names are made of.
+// Parts of generated names.
 var (
 	firstNames = [...]string{"Ada", "Boris", "Chen", "Dana", "Emeka", "Farah", "Goran", "Hana", "Ines", "Jonas", "Kofi", "Lena", "Marta", "Nils", "Olga", "Pavel"}
 	lastNames  = [...]string{"Abara", "Brook", "Costa", "Dunn", "Evans", "Fischer", "Gomez", "Haddad", "Ito", "Jensen", "Kaya", "Larsen", "Moreau", "Novak", "Okoye", "Petrov"}
@@ -319,7 +319,7 @@ func productName(n int) string {
 	return fmt.Sprintf("%s %s No. %d", materials[n%len(materials)], things[n/len(materials)%len(things)], n)
 }
 
-// price is what a product costs: the same for the product as for the items of it.
+// price returns the price of a product, which is also the price of its line items.
 func (g *Generator) price(n int) commerce.Money {
 	cents := 100 + int64(rand.New(rand.NewPCG(g.seed+2, uint64(n))).IntN(20_000))
 	return commerce.Money{Amount: decimal.MustNew(cents, 2), Currency: "USD"}
@@ -331,7 +331,7 @@ func (g *Generator) stockUp(b *commerce.Book, n int) {
 	for w := range warehouses {
 		quantity := 10 + random.IntN(500)
 		if w == n%warehouses {
-			quantity += int(g.reserved[n]) // what is ordered is there
+			quantity += int(g.reserved[n]) // stock for all reserved quantities
 		}
 		p.TotalInventory += quantity
 		b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: g.warehouse(w), Quantity: quantity, Version: 1})
@@ -349,8 +349,8 @@ func (g *Generator) customer(n int) commerce.Customer {
 	}
 }
 
-// Orders are the orders from the n-th on, in parts, from the first one placed to the last. Each
-// part has the same number of them, but the last one.
+// Orders returns the orders from the n-th on, sorted by time, in parts of equal size. Only the last
+// part may be smaller.
 func (g *Generator) Orders(from int) iter.Seq[commerce.Book] {
 	return func(yield func(commerce.Book) bool) {
 		for ; from < g.shape.Orders; from += generatedOrders {
@@ -390,7 +390,7 @@ func (g *Generator) order(n int) commerce.OrderWithItems {
 	return o
 }
 
-// happened gives an order the timeline that leads to its status.
+// happened adds the events that lead to the order's status.
 func (g *Generator) happened(o *commerce.OrderWithItems, n int, d draft) {
 	path := []commerce.Status{commerce.Pending, commerce.Confirmed, commerce.Shipped, commerce.Delivered}
 	if d.status == commerce.Cancelled {

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
-// whole collects all parts of a generated book.
+// whole returns a complete generated dataset.
 func whole(t rapid.TB, s sampledata.Shape) (commerce.Book, *sampledata.Generator) {
 	t.Helper()
 	g, err := sampledata.NewGenerator(context.Background(), s)
@@ -57,104 +57,105 @@ func shapes() *rapid.Generator[sampledata.Shape] {
 	})
 }
 
-// What a generated book says of itself is what commerce works out from its parts, and its histories
-// lead to where its orders are.
-func TestGeneratedBooksAddUp(t *testing.T) {
+// A generated dataset equals what commerce derives from its records, and the events lead to the
+// orders' statuses.
+func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := shapes().Draw(t, "shape")
-		book, g := whole(t, s)
-		if len(book.Customers) != s.Customers || len(book.Products) != s.Products || len(book.Orders) != s.Orders {
-			t.Fatalf("%d customers, %d products, %d orders", len(book.Customers), len(book.Products), len(book.Orders))
+		dataset, g := whole(t, s)
+		if len(dataset.Customers) != s.Customers || len(dataset.Products) != s.Products || len(dataset.Orders) != s.Orders {
+			t.Fatalf("%d customers, %d products, %d orders", len(dataset.Customers), len(dataset.Products), len(dataset.Orders))
 		}
-		said, _ := whole(t, s)
-		if !reflect.DeepEqual(said, book) {
-			t.Fatal("the same shape made two books")
+		generated, _ := whole(t, s)
+		if !reflect.DeepEqual(generated, dataset) {
+			t.Fatal("one shape generated two datasets")
 		}
-		if err := book.Settle(); err != nil {
+		if err := dataset.Settle(); err != nil {
 			t.Fatal(err)
 		}
-		for i := range said.Orders {
-			// Settle leaves the order of items alone, and so must we.
-			if !reflect.DeepEqual(said.Orders[i], book.Orders[i]) {
-				t.Fatalf("order %+v settles to %+v", said.Orders[i], book.Orders[i])
+		for i := range generated.Orders {
+			// Settle keeps the order of items.
+			if !reflect.DeepEqual(generated.Orders[i], dataset.Orders[i]) {
+				t.Fatalf("order %+v becomes %+v with derived values", generated.Orders[i], dataset.Orders[i])
 			}
 		}
-		// A generated book is never whole in memory, so it does not say what customers spend.
-		book.Spending = nil
-		for i := range book.Customers {
-			book.Customers[i].SpendingComplete = false
+		// A generator never has all orders in memory, so a generated dataset lacks the customers'
+		// spending.
+		dataset.Spending = nil
+		for i := range dataset.Customers {
+			dataset.Customers[i].SpendingComplete = false
 		}
-		if !reflect.DeepEqual(said, book) {
-			t.Fatalf("the book\n%+v\nsettles to\n%+v", said, book)
+		if !reflect.DeepEqual(generated, dataset) {
+			t.Fatalf("the dataset\n%+v\nbecomes with derived values\n%+v", generated, dataset)
 		}
-		for _, p := range book.Products {
+		for _, p := range dataset.Products {
 			if p.Available < 0 {
-				t.Errorf("product %s was sold %d times too often", p.SKU, -p.Available)
+				t.Errorf("product %s is oversold by %d", p.SKU, -p.Available)
 			}
 		}
 		last := commerce.OrderID("")
-		for n, o := range book.Orders {
+		for n, o := range dataset.Orders {
 			if o.ID <= last || o.ID != g.Order(n) || len(o.Lines) < s.FewestItems || len(o.Lines) > s.MostItems || s.Statuses[o.Status] == 0 {
-				t.Fatalf("order %d, behind %s, is %+v", n, last, o)
+				t.Fatalf("order %d, after %s, is %+v", n, last, o)
 			}
 			last = o.ID
 			checkHistory(t, o)
 		}
 		parsed, err := sampledata.ParseWeights(s.Statuses.String())
 		if err != nil || parsed != s.Statuses {
-			t.Errorf("the weights %s are read as %v, %v", s.Statuses, parsed, err)
+			t.Errorf("the weights %s are parsed as %v, %v", s.Statuses, parsed, err)
 		}
 	})
 }
 
-// checkHistory follows an order's events from its placing to its status, only by moves that orders
-// can make.
+// checkHistory checks that an order's events begin with its placement, follow allowed transitions,
+// and end with its status.
 func checkHistory(t rapid.TB, o commerce.OrderWithItems) {
 	t.Helper()
 	before := commerce.Event{At: o.PlacedAt}
 	for i, e := range o.Events {
 		at, _ := e.ID.Time()
 		if !at.Equal(e.At) || e.OrderID != o.ID || e.From != before.To || i > 0 && (!e.At.After(before.At) || !slices.Contains(before.To.Transitions(), e.To)) {
-			t.Fatalf("event %d of order %s is %+v, behind %+v", i, o.ID, e, before)
+			t.Fatalf("event %d of order %s is %+v, after %+v", i, o.ID, e, before)
 		}
 		before = e
 	}
 	placed, _ := o.ID.Time()
 	if before.To != o.Status || !before.At.Equal(o.UpdatedAt) || !placed.Equal(o.PlacedAt) || o.Version != len(o.Events) || o.Events[0].Type != commerce.EventPlaced || o.Events[0].To != commerce.Pending {
-		t.Fatalf("order %+v does not end as its last event %+v says", o.Order, before)
+		t.Fatalf("order %+v does not match its last event %+v", o.Order, before)
 	}
 }
 
-// Books of different shapes have no id in common, so that they can stand in one table.
-func TestGeneratedBooksShareNothing(t *testing.T) {
-	one := sampledata.DefaultShape()
-	one.Customers, one.Products, one.Orders = 20, 20, 40
-	other, larger := one, one
-	other.Seed++
+// Datasets of different shapes share no ID, so they can be loaded into one table.
+func TestGeneratedDatasetsShareNoIDs(t *testing.T) {
+	base := sampledata.DefaultShape()
+	base.Customers, base.Products, base.Orders = 20, 20, 40
+	reseeded, larger := base, base
+	reseeded.Seed++
 	larger.Customers++
 	seen := map[string]int{}
-	for i, s := range []sampledata.Shape{one, other, larger} {
-		book, _ := whole(t, s)
+	for i, s := range []sampledata.Shape{base, reseeded, larger} {
+		dataset, _ := whole(t, s)
 		note := func(id string) {
-			if was, ok := seen[id]; ok {
-				t.Errorf("%s is in the books %d and %d", id, was, i)
+			if earlier, ok := seen[id]; ok {
+				t.Errorf("%s is in the datasets %d and %d", id, earlier, i)
 			}
 			seen[id] = i
 		}
-		for _, c := range book.Customers {
+		for _, c := range dataset.Customers {
 			note(string(c.ID))
 			note(c.Email)
 		}
-		for _, p := range book.Products {
+		for _, p := range dataset.Products {
 			note(string(p.SKU))
 		}
-		for _, w := range book.Warehouses {
+		for _, w := range dataset.Warehouses {
 			note(string(w.ID))
 		}
-		for _, e := range book.Employees {
+		for _, e := range dataset.Employees {
 			note(string(e.ID))
 		}
-		for _, o := range book.Orders {
+		for _, o := range dataset.Orders {
 			note(string(o.ID))
 			for _, e := range o.Events {
 				note(string(e.ID))
@@ -163,68 +164,68 @@ func TestGeneratedBooksShareNothing(t *testing.T) {
 	}
 }
 
-// Going on behind the first orders gives the rest of them.
-func TestGeneratingFromTheMiddle(t *testing.T) {
+// Orders from the n-th on equal the rest of all orders.
+func TestOrdersFromTheMiddle(t *testing.T) {
 	s := sampledata.DefaultShape()
 	s.Orders = 90
-	book, g := whole(t, s)
+	dataset, g := whole(t, s)
 	for _, from := range []int{0, 1, 25, 50, 89, 90} {
 		var rest []commerce.OrderWithItems
 		for part := range g.Orders(from) {
 			rest = append(rest, part.Orders...)
 		}
-		if len(rest) != len(book.Orders)-from || len(rest) > 0 && !reflect.DeepEqual(rest, book.Orders[from:]) {
-			t.Errorf("behind %d of %d orders there are %d others", from, len(book.Orders), len(rest))
+		if len(rest) != len(dataset.Orders)-from || len(rest) > 0 && !reflect.DeepEqual(rest, dataset.Orders[from:]) {
+			t.Errorf("after %d of %d orders there are %d more", from, len(dataset.Orders), len(rest))
 		}
 	}
 }
 
-func TestShapesThatCannotBe(t *testing.T) {
-	for says, change := range map[string]func(*sampledata.Shape){
+func TestInvalidShapes(t *testing.T) {
+	for message, change := range map[string]func(*sampledata.Shape){
 		"customers is 0":          func(s *sampledata.Shape) { s.Customers = 0 },
 		"orders is -1":            func(s *sampledata.Shape) { s.Orders = -1 },
 		"orders is 100000001":     func(s *sampledata.Shape) { s.Orders = 100_000_001 },
 		"products is 4":           func(s *sampledata.Shape) { s.Products = 4 },
 		"items is 0-5":            func(s *sampledata.Shape) { s.FewestItems = 0 },
 		"items is 6-5":            func(s *sampledata.Shape) { s.FewestItems = 6 },
-		"statuses names no":       func(s *sampledata.Shape) { s.Statuses = sampledata.Weights{} },
-		"products is 10000001: g": func(s *sampledata.Shape) { s.Products = 10_000_001 },
+		"statuses has no w":       func(s *sampledata.Shape) { s.Statuses = sampledata.Weights{} },
+		"products is 10000001: u": func(s *sampledata.Shape) { s.Products = 10_000_001 },
 
 		fmt.Sprintf("items is 1-%d", commerce.MaxLines+1): func(s *sampledata.Shape) { s.MostItems = commerce.MaxLines + 1 },
 	} {
 		s := sampledata.DefaultShape()
 		change(&s)
-		if _, err := sampledata.NewGenerator(context.Background(), s); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
+		if _, err := sampledata.NewGenerator(context.Background(), s); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: %v", message, err)
 		}
 	}
 	for _, weights := range []string{"", "pending", "pending=", "pending=-1", "pending=1000001", "lost=1", "pending=0", "pending=1,", "pending=1,PENDING=1"} {
 		if w, err := sampledata.ParseWeights(weights); err == nil {
-			t.Errorf("%q is read as %v", weights, w)
+			t.Errorf("%q is parsed as %v", weights, w)
 		}
 	}
 }
 
-// Statuses are met as often as their weights say, more or less.
-func TestStatusesAreWeighed(t *testing.T) {
+// The frequency of statuses follows their weights.
+func TestStatusWeights(t *testing.T) {
 	s := sampledata.DefaultShape()
 	s.Orders = 4000
 	var err error
 	if s.Statuses, err = sampledata.ParseWeights("pending=1,delivered=3"); err != nil {
 		t.Fatal(err)
 	}
-	book, _ := whole(t, s)
-	met := map[commerce.Status]int{}
-	for _, o := range book.Orders {
-		met[o.Status]++
+	dataset, _ := whole(t, s)
+	counts := map[commerce.Status]int{}
+	for _, o := range dataset.Orders {
+		counts[o.Status]++
 	}
-	if pending := met[commerce.Pending]; len(met) != 2 || pending < 900 || pending > 1100 {
-		t.Errorf("of 4000 orders are %s", fmt.Sprint(met))
+	if pending := counts[commerce.Pending]; len(counts) != 2 || pending < 900 || pending > 1100 {
+		t.Errorf("4000 orders have the statuses %s", fmt.Sprint(counts))
 	}
 }
 
-// Who has asked for more than there is time for can end it.
-func TestGeneratorThatIsInterrupted(t *testing.T) {
+// NewGenerator stops when its context is canceled.
+func TestNewGeneratorCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := sampledata.DefaultShape()

@@ -1,5 +1,5 @@
-// Package sampledata reads order books from JSON files, holds the one that the embedded store
-// starts with, and generates large ones.
+// Package sampledata reads datasets from JSON files, contains the sample data of the embedded
+// store, and generates large datasets.
 package sampledata
 
 import (
@@ -21,13 +21,11 @@ import (
 //go:embed sample-data.json
 var sample []byte
 
-// Sample returns the order book that the embedded store starts with.
-//
-// Errors: those of Read.
+// Sample returns the sample data of the embedded store. It returns the errors of Read.
 func Sample() (commerce.Book, error) { return Read(bytes.NewReader(sample)) }
 
-// The form of the file. Records have the fields of their types in commerce. Amounts are strings, so
-// that no JSON library makes floats of them.
+// file is the JSON form of a dataset. Records have the fields of their types in commerce. Amounts
+// are strings, so that JSON libraries do not convert them to floats.
 type file struct {
 	Source     string               `json:"source"`
 	Employees  []commerce.Employee  `json:"employees"`
@@ -57,116 +55,115 @@ type file struct {
 	} `json:"orders"`
 }
 
-// Read reads a book. Everything in it has version 1, and every order one event, which says that it
-// was imported.
+// Read reads a dataset. All records have version 1, and every order has one event of type imported.
 //
-// Errors: one that names the place, for JSON of another form, ids and amounts of the wrong form, an
-// order whose id tells another time than placedAt, and whatever commerce.Book.Settle refuses.
+// It returns an error that names the location of invalid JSON, of invalid IDs and amounts, and of
+// an order whose ID has another time than placedAt. It returns the errors of commerce.Book.Settle.
 func Read(r io.Reader) (commerce.Book, error) {
 	var f file
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return commerce.Book{}, fmt.Errorf("read order book: %w", err)
+		return commerce.Book{}, fmt.Errorf("read dataset: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return commerce.Book{}, fmt.Errorf("read order book: something stands behind its end")
+		return commerce.Book{}, fmt.Errorf("read dataset: unexpected data after the end")
 	}
-	book, err := f.book()
+	dataset, err := f.book()
 	if err == nil {
-		err = book.Settle()
+		err = dataset.Settle()
 	}
 	if err != nil {
-		return commerce.Book{}, fmt.Errorf("read order book: %w", err)
+		return commerce.Book{}, fmt.Errorf("read dataset: %w", err)
 	}
-	return book, nil
+	return dataset, nil
 }
 
-// place keeps the first error of many conversions, with the place where it happened.
+// place collects the results of validations and keeps the first error with its location.
 type place struct{ err error }
 
-func (p *place) note(where string, err error) {
+func (p *place) note(location string, err error) {
 	if err != nil && p.err == nil {
-		p.err = fmt.Errorf("%s: %w", where, err)
+		p.err = fmt.Errorf("%s: %w", location, err)
 	}
 }
 
-func id[ID ~string](p *place, where string, s ID) ID {
+func id[ID ~string](p *place, location string, s ID) ID {
 	v, err := commerce.ParseID[ID](string(s))
-	p.note(where, err)
+	p.note(location, err)
 	return v
 }
 
-// reference is an ID that a record may lack.
-func reference[ID ~string](p *place, where string, s ID) {
+// reference validates an ID that may be empty.
+func reference[ID ~string](p *place, location string, s ID) {
 	if s != "" {
-		id(p, where, s)
+		id(p, location, s)
 	}
 }
 
-func (p *place) currency(where, currency string) commerce.Currency {
+func (p *place) currency(location, currency string) commerce.Currency {
 	c, err := commerce.ParseCurrency(currency)
-	p.note(where+".currency", err)
+	p.note(location+".currency", err)
 	return c
 }
 
-func (p *place) money(where, amount string, c commerce.Currency) commerce.Money {
+func (p *place) money(location, amount string, c commerce.Currency) commerce.Money {
 	m, err := commerce.ParseMoney(amount, c)
-	p.note(where+".unitPrice", err)
+	p.note(location+".unitPrice", err)
 	return m
 }
 
-func (p *place) text(where, s string) {
+func (p *place) text(location, s string) {
 	_, err := commerce.ParseText(s, 256)
-	p.note(where, err)
+	p.note(location, err)
 }
 
 func (f file) book() (commerce.Book, error) {
 	var p place
 	var b commerce.Book
 	for i, e := range f.Employees {
-		at := fmt.Sprintf("employees[%d]", i)
+		location := fmt.Sprintf("employees[%d]", i)
 		_, err := commerce.ParseDate(string(e.HireDate))
-		p.note(at+".hireDate", err)
-		id(&p, at+".id", e.ID)
-		p.text(at+".name", e.Name)
-		p.text(at+".jobTitle", e.JobTitle)
-		reference(&p, at+".warehouseId", e.WarehouseID)
+		p.note(location+".hireDate", err)
+		id(&p, location+".id", e.ID)
+		p.text(location+".name", e.Name)
+		p.text(location+".jobTitle", e.JobTitle)
+		reference(&p, location+".warehouseId", e.WarehouseID)
 		e.Version = 1
 		b.Employees = append(b.Employees, e)
 	}
 	for i, w := range f.Warehouses {
-		at := fmt.Sprintf("warehouses[%d]", i)
-		id(&p, at+".id", w.ID)
-		p.text(at+".name", w.Name)
+		location := fmt.Sprintf("warehouses[%d]", i)
+		id(&p, location+".id", w.ID)
+		p.text(location+".name", w.Name)
 		w.Version = 1
 		b.Warehouses = append(b.Warehouses, w)
 	}
 	for i, product := range f.Products {
-		at := fmt.Sprintf("products[%d]", i)
-		id(&p, at+".sku", product.SKU)
-		p.text(at+".name", product.Name)
-		p.text(at+".category", product.Category)
-		product.Product.UnitPrice = p.money(at, product.UnitPrice, p.currency(at, product.Currency))
+		location := fmt.Sprintf("products[%d]", i)
+		id(&p, location+".sku", product.SKU)
+		p.text(location+".name", product.Name)
+		p.text(location+".category", product.Category)
+		product.Product.UnitPrice = p.money(location, product.UnitPrice, p.currency(location, product.Currency))
 		product.Version = 1
 		b.Products = append(b.Products, product.Product)
 		for _, warehouse := range slices.Sorted(maps.Keys(product.Inventory)) {
 			b.Levels = append(b.Levels, commerce.InventoryLevel{
-				SKU: product.SKU, WarehouseID: id(&p, at+".inventory", commerce.WarehouseID(warehouse)),
+				SKU: product.SKU, WarehouseID: id(&p, location+".inventory", commerce.WarehouseID(warehouse)),
 				Quantity: product.Inventory[warehouse], Version: 1,
 			})
 		}
 	}
 	for i, c := range f.Customers {
-		at := fmt.Sprintf("customers[%d]", i)
+		location := fmt.Sprintf("customers[%d]", i)
 		_, err := commerce.ParseEmail(c.Email)
-		p.note(at+".email", err)
+		p.note(location+".email", err)
 		if c.CreatedAt.IsZero() {
-			p.note(at+".createdAt", commerce.Invalid("is missing"))
+			p.note(location+".createdAt", commerce.Invalid("is missing"))
 		}
-		id(&p, at+".id", c.ID)
-		p.text(at+".name", c.Name)
-		reference(&p, at+".accountRepId", c.AccountRepID)
+		id(&p, location+".id", c.ID)
+		p.text(location+".name", c.Name)
+		reference(&p, location+".accountRepId", c.AccountRepID)
 		c.Customer.CreatedAt, c.UpdatedAt, c.Version = c.CreatedAt, c.CreatedAt, 1
 		b.Customers = append(b.Customers, c.Customer)
 	}
@@ -176,25 +173,25 @@ func (f file) book() (commerce.Book, error) {
 
 func (f file) orders(p *place, b *commerce.Book) {
 	for i, o := range f.Orders {
-		at := fmt.Sprintf("orders[%d]", i)
+		location := fmt.Sprintf("orders[%d]", i)
 		orderID, err := commerce.ParseOrderID(o.ID)
-		p.note(at+".id", err)
+		p.note(location+".id", err)
 		status, err := commerce.ParseStatus(o.Status)
-		p.note(at+".status", err)
+		p.note(location+".status", err)
 		if placed, ok := orderID.Time(); ok && !placed.Equal(o.PlacedAt) {
-			p.note(at+".placedAt", fmt.Errorf("is %s, but the order's id says %s", o.PlacedAt.Format(time.RFC3339Nano), placed.Format(time.RFC3339Nano)))
+			p.note(location+".placedAt", fmt.Errorf("is %s, but the order's ID has the time %s", o.PlacedAt.Format(time.RFC3339Nano), placed.Format(time.RFC3339Nano)))
 		}
 		order := commerce.OrderWithItems{Order: commerce.Order{
-			ID: orderID, CustomerID: id(p, at+".customerId", commerce.CustomerID(o.CustomerID)), Status: status,
+			ID: orderID, CustomerID: id(p, location+".customerId", commerce.CustomerID(o.CustomerID)), Status: status,
 			PlacedAt: o.PlacedAt, UpdatedAt: o.PlacedAt, Version: 1,
 		}}
-		currency := p.currency(at, o.Currency)
+		currency := p.currency(location, o.Currency)
 		for j, item := range o.Items {
-			at := fmt.Sprintf("%s.items[%d]", at, j)
-			p.text(at+".name", item.Name)
+			location := fmt.Sprintf("%s.items[%d]", location, j)
+			p.text(location+".name", item.Name)
 			order.Lines = append(order.Lines, commerce.LineItem{
-				SKU: id(p, at+".sku", commerce.SKU(item.SKU)), Name: item.Name, Quantity: item.Quantity,
-				UnitPrice: p.money(at, item.UnitPrice, currency),
+				SKU: id(p, location+".sku", commerce.SKU(item.SKU)), Name: item.Name, Quantity: item.Quantity,
+				UnitPrice: p.money(location, item.UnitPrice, currency),
 			})
 		}
 		order.Events = []commerce.Event{{
@@ -205,8 +202,8 @@ func (f file) orders(p *place, b *commerce.Book) {
 	}
 }
 
-// importEventID is the same each time that the same order is read, so that loading a file twice
-// equals once. It has the order's time.
+// importEventID returns the ID of an order's imported event. It is derived from the order's ID, so
+// that loading a file twice equals loading it once. It has the order's time.
 func importEventID(order commerce.OrderID) commerce.EventID {
 	event, _ := ulid.ParseStrict(string(order))
 	hash := sha256.Sum256([]byte("imported " + order))

@@ -11,14 +11,14 @@ import (
 
 func sample(t testing.TB) commerce.Book {
 	t.Helper()
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
-func TestSampleHasTheSeedsRows(t *testing.T) {
+func TestSampleRecords(t *testing.T) {
 	b := sample(t)
 	got := []int{len(b.Employees), len(b.Warehouses), len(b.Products), len(b.Levels), len(b.Customers), len(b.Orders)}
 	if want := []int{8, 3, 7, 10, 7, 9}; !reflect.DeepEqual(got, want) {
@@ -50,8 +50,7 @@ func TestSampleTotals(t *testing.T) {
 	}
 }
 
-// Pending and confirmed orders hold stock back. The seeds have levels of two products; the others
-// got one each, so that every product can be ordered.
+// Pending and confirmed orders reserve stock. Every product of the sample data can be ordered.
 func TestSampleStock(t *testing.T) {
 	stock := map[commerce.SKU][2]int{"prod_100": {500, 477}, "prod_101": {300, 290}}
 	for _, p := range sample(t).Products {
@@ -74,8 +73,7 @@ func TestSampleAccountReps(t *testing.T) {
 	}
 }
 
-// Every order has one event, which says that it was imported in the status that it has, at its own
-// time.
+// Every order has one imported event with its status and time.
 func TestSampleEvents(t *testing.T) {
 	seen := map[commerce.EventID]bool{}
 	for _, o := range sample(t).Orders {
@@ -88,21 +86,21 @@ func TestSampleEvents(t *testing.T) {
 			t.Errorf("order %s: event %+v, want %+v", o.ID, e, want)
 		}
 		if at, ok := e.ID.Time(); !ok || !at.Equal(o.PlacedAt) || seen[e.ID] || string(e.ID) == string(o.ID) {
-			t.Errorf("order %s: event id %s tells %v and is not its own", o.ID, e.ID, at)
+			t.Errorf("order %s: event ID %s has the time %v, or is not unique", o.ID, e.ID, at)
 		}
 		seen[e.ID] = true
 	}
 }
 
-// Loading a file twice must equal loading it once, so nothing in a book may depend on when it is
-// read.
-func TestReadingTwiceGivesEqualBooks(t *testing.T) {
+// Loading a file twice must equal loading it once, so a dataset must not depend on the time of
+// reading.
+func TestReadTwice(t *testing.T) {
 	if first, second := sample(t), sample(t); !reflect.DeepEqual(first, second) {
-		t.Errorf("two readings differ:\n%+v\n%+v", first, second)
+		t.Errorf("the datasets differ:\n%+v\n%+v", first, second)
 	}
 }
 
-// small is a book with one of everything; tests spoil one place of it at a time.
+// small is a dataset with one record of each type. Tests replace one value at a time.
 const small = `{
  "employees": [{"id": "e1", "name": "Eve", "phoneNumbers": ["+1"], "warehouseId": "w1", "jobTitle": "Manager", "hireDate": "2024-03-15"}],
  "warehouses": [{"id": "w1", "name": "West"}],
@@ -112,7 +110,7 @@ const small = `{
   "items": [{"sku": "mug", "name": "Mug", "quantity": 2, "unitPrice": "4.00"}]}]
 }`
 
-func TestReadSmallBook(t *testing.T) {
+func TestRead(t *testing.T) {
 	b, err := sampledata.Read(strings.NewReader(small))
 	if err != nil {
 		t.Fatal(err)
@@ -128,8 +126,8 @@ func TestReadSmallBook(t *testing.T) {
 	}
 }
 
-// An error names the place in the file, so that whoever wrote it finds it.
-func TestReadRefuses(t *testing.T) {
+// An error names the location in the file.
+func TestReadInvalid(t *testing.T) {
 	for _, c := range []struct{ replace, with, place, reason string }{
 		{`"id": "e1", "name": "Eve"`, `"id": "e#1", "name": "Eve"`, "employees[0].id", `'#'`},
 		{`"name": "Eve"`, `"name": ""`, "employees[0].name", "is empty"},
@@ -155,38 +153,38 @@ func TestReadRefuses(t *testing.T) {
 		{`"items": [{"sku": "mug"`, `"items": [{"sku": "m#g"`, "orders[0].items[0].sku", `'#'`},
 		{`"name": "Mug", "quantity"`, `"name": "", "quantity"`, "orders[0].items[0].name", "is empty"},
 		{`"4.00"`, `"NaN"`, "orders[0].items[0].unitPrice", "decimal number"},
-		// What Settle refuses is named by the record's id.
+		// Errors of Settle name the record's ID.
 		{`"customerId": "c1"`, `"customerId": "c2"`, "order 01HVMK3P2Q0000000000000001", "c2"},
 		{`"items": [{"sku": "mug"`, `"items": [{"sku": "vase"`, "order 01HVMK3P2Q0000000000000001", "vase"},
 		{`"quantity": 2`, `"quantity": 0`, "order 01HVMK3P2Q0000000000000001", "quantity of 0"},
-		// What the JSON decoder refuses.
+		// Errors of the JSON decoder.
 		{`"quantity": 2`, `"quantity": 2.5`, "orders.items.quantity", "2.5"},
 		{`"4.50"`, `4.50`, "products.unitPrice", "string"},
 		{`"West"`, `"West", "town": "Forks"`, "town", "unknown field"},
 		{`2024-04-01T09:00:00Z`, `yesterday`, "yesterday", "parsing time"},
 	} {
 		t.Run(c.place+" "+c.reason, func(t *testing.T) {
-			spoiled := strings.Replace(small, c.replace, c.with, 1)
-			if spoiled == small {
-				t.Fatalf("the book does not hold %s", c.replace)
+			invalid := strings.Replace(small, c.replace, c.with, 1)
+			if invalid == small {
+				t.Fatalf("the dataset does not contain %s", c.replace)
 			}
-			_, err := sampledata.Read(strings.NewReader(spoiled))
-			if err == nil || !strings.HasPrefix(err.Error(), "read order book: ") || !strings.Contains(err.Error(), c.place) || !strings.Contains(err.Error(), c.reason) {
-				t.Errorf("error %v, want one that names %s and says %s", err, c.place, c.reason)
+			_, err := sampledata.Read(strings.NewReader(invalid))
+			if err == nil || !strings.HasPrefix(err.Error(), "read dataset: ") || !strings.Contains(err.Error(), c.place) || !strings.Contains(err.Error(), c.reason) {
+				t.Errorf("error %v, want one with %s and %s", err, c.place, c.reason)
 			}
 		})
 	}
 }
 
-func TestReadRefusesOtherFiles(t *testing.T) {
+func TestReadOtherFiles(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", `"book"`, "\x00", "sku,name\n"} {
-		if _, err := sampledata.Read(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "read order book: ") {
+		if _, err := sampledata.Read(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "read dataset: ") {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}
 }
 
-// Whatever a file holds, Read gives an error or a book whose orders are in order.
+// Read returns an error or a dataset whose orders are complete.
 func FuzzRead(f *testing.F) {
 	f.Add(small)
 	f.Add(`{}`)

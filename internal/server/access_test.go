@@ -255,7 +255,7 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 			t.Errorf("%s: staff get %s, want %s", representation, got, message)
 		}
 		got := s.says(t, asAnn, query)
-		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `names no entity`) || !strings.Contains(got, errcode.BadUserInput) {
+		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `contains a value that is not an entity`) || !strings.Contains(got, errcode.BadUserInput) {
 			t.Errorf("%s: ann gets %s", representation, got)
 		}
 		for _, name := range []string{"Custom", "Employee", "Order", "Product", "Warehouse", "sku", "id"} {

@@ -1,6 +1,6 @@
-// Package shoptest is a client of the GraphQL API as a careful shop writes one: it repeats a
-// request with its idempotency key until it has an answer, and waits for a server that is killed
-// and comes back. It is for tests that put the server under load.
+// Package shoptest simulates clients of the GraphQL API, and has fixtures for them. A client
+// repeats a request with its idempotency key until it gets a response, also if the server is killed
+// and restarted. The package is for tests that load the server.
 package shoptest
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 )
 
-// Mutation is one request for a change.
+// Mutation is a request that calls one mutation.
 type Mutation struct {
-	// Field is the mutation's name, such as placeOrder.
+	// Field is the name of the mutation, such as placeOrder.
 	Field string
-	// Input is its input, with the idempotency key where it has one.
+	// Input is the mutation's input. It includes the idempotency key, if any.
 	Input map[string]any
 }
 
-// Key is the mutation's idempotency key; empty where it has none.
+// Key returns the idempotency key, or "" if the mutation has no key.
 func (m Mutation) Key() string {
 	key, _ := m.Input["idempotencyKey"].(string)
 	return key
@@ -35,7 +35,7 @@ func (m Mutation) Key() string {
 
 var schema = graph.Schema()
 
-// Yields are the mutations, with the field of their payloads that holds the record.
+// Yields has the payload field that contains the record, by the name of the mutation.
 var Yields = func() map[string]string {
 	fields := map[string]string{}
 	for _, m := range schema.Mutation.Fields {
@@ -44,7 +44,7 @@ var Yields = func() map[string]string {
 	return fields
 }()
 
-// UserErrors are the types of the user errors that each mutation declares with @userErrors.
+// UserErrors has the types of user errors that each mutation declares with @userErrors.
 var UserErrors = func() map[string][]string {
 	types := map[string][]string{}
 	for _, m := range schema.Mutation.Fields {
@@ -55,16 +55,16 @@ var UserErrors = func() map[string][]string {
 	return types
 }()
 
-// Details are all fields of a type that need no other record, as a selection. name is the type's,
-// also with a small letter at its beginning.
+// Details returns a selection of all fields of a type that need no other record. The first letter
+// of name may be lower case.
 func Details(name string) string {
 	var fields []string
-	of := schema.Types[strings.ToUpper(name[:1])+name[1:]]
-	for _, f := range of.Fields {
+	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]
+	for _, f := range definition.Fields {
 		typ := schema.Types[f.Type.Name()]
 		switch {
 		case len(f.Arguments) > 0:
-		case of.Name == "Employee" && f.Name == "orderCount": // other records have it
+		case definition.Name == "Employee" && f.Name == "orderCount": // stored in other records
 		case typ.Kind != ast.Object:
 			fields = append(fields, f.Name)
 		case f.Directives.ForName("reads") == nil:
@@ -74,7 +74,7 @@ func Details(name string) string {
 	return strings.Join(fields, " ")
 }
 
-// Fields are the names of all mutations, in alphabetical order.
+// Fields returns the names of all mutations, sorted.
 func Fields() []string {
 	var names []string
 	for name := range Yields {
@@ -84,7 +84,7 @@ func Fields() []string {
 	return names
 }
 
-// query is the GraphQL document of a mutation.
+// query returns the GraphQL document of a mutation.
 func (m Mutation) query() string {
 	input := strings.ToUpper(m.Field[:1]) + m.Field[1:] + "Input"
 	result := Yields[m.Field]
@@ -95,45 +95,45 @@ func (m Mutation) query() string {
 	return fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { result: %s { %s } userErrors { __typename code message field } } }", input, m.Field, result, details)
 }
 
-// Answer is what the server says to a mutation: that it was done, or why the rules refuse it.
-type Answer struct {
-	// Result is the record as JSON; empty where there is none.
-	Result string
-	// Refusals are the codes of the user errors.
-	Refusals []string
-	record   Result
+// Response is the server's response to a mutation: a record or user errors.
+type Response struct {
+	// Record is the record as JSON. It is empty if the payload has no record.
+	RecordJSON string
+	// UserErrorCodes are the codes of the user errors.
+	UserErrorCodes []string
+	record         Record
 }
 
-// Result are the fields of records that tests look at.
-type Result struct {
+// Record has the fields of records that tests use.
+type Record struct {
 	ID, Sku, WarehouseID, Status             string
 	Version, Quantity, Available, OrderCount int
 	Items                                    struct{ Nodes []Item }
 }
 
-// Item is an item of an order.
+// Item is a line item of an order.
 type Item struct {
 	ProductID string
 	Quantity  int
 	UnitPrice struct{ Amount string }
 }
 
-// Done reports whether the mutation was done.
-func (a Answer) Done() bool { return len(a.Refusals) == 0 }
+// Succeeded reports whether the mutation succeeded.
+func (a Response) Succeeded() bool { return len(a.UserErrorCodes) == 0 }
 
-// Record is the record that the answer carries.
-func (a Answer) Record() Result { return a.record }
+// Record returns the record in the response.
+func (a Response) Record() Record { return a.record }
 
-// String is the answer for people, and for comparing.
-func (a Answer) String() string { return strings.Join(append(a.Refusals, a.Result), " ") }
+// String formats the response for messages and comparisons.
+func (a Response) String() string { return strings.Join(append(a.UserErrorCodes, a.RecordJSON), " ") }
 
-// Errors of Send.
+// The errors of Send.
 var (
-	// ErrNoAnswer: it is not known whether the change was made, and the same request can be sent
-	// again: the network failed, or the server said UNAVAILABLE.
-	ErrNoAnswer = errors.New("no answer")
-	// ErrFault: the server said something else than a mutation should be answered.
-	ErrFault = errors.New("fault")
+	// ErrUnknownOutcome means that the change may have been made. The network failed, or the server
+	// returned UNAVAILABLE or TIMED_OUT. The client can repeat the request.
+	ErrUnknownOutcome = errors.New("no response")
+	// ErrUnexpectedResponse means that the response is not a valid response to a mutation.
+	ErrUnexpectedResponse = errors.New("unexpected response")
 )
 
 // Client sends mutations. It is safe for concurrent use.
@@ -142,58 +142,56 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// NewClient is a client with room for many connections.
+// NewClient returns a client that keeps up to 128 idle connections.
 func NewClient() *Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 128}
 	return &Client{HTTP: &http.Client{Transport: transport}}
 }
 
-// Send sends a mutation once.
-//
-// Errors: ErrNoAnswer, ErrFault.
-func (c *Client) Send(ctx context.Context, url string, m Mutation) (Answer, error) {
+// Send sends a mutation once. It returns ErrUnknownOutcome or ErrUnexpectedResponse.
+func (c *Client) Send(ctx context.Context, url string, m Mutation) (Response, error) {
 	body, err := json.Marshal(map[string]any{"query": m.query(), "variables": map[string]any{"input": m.Input}})
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.HTTP.Do(request)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return Response{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return Response{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
-	return read(m, response.StatusCode, text)
+	return parseResponse(m, response.StatusCode, text)
 }
 
-// read makes an Answer of a GraphQL response.
-func read(m Mutation, status int, text []byte) (Answer, error) {
-	var got struct {
+// parseResponse decodes a GraphQL response.
+func parseResponse(m Mutation, status int, text []byte) (Response, error) {
+	var response struct {
 		Data   map[string]*json.RawMessage
 		Errors []struct {
 			Message    string
 			Extensions struct{ Code string }
 		}
 	}
-	if err := json.Unmarshal(text, &got); err != nil || status != http.StatusOK {
-		return Answer{}, fmt.Errorf("%w: status %d: %s", ErrFault, status, text)
+	if err := json.Unmarshal(text, &response); err != nil || status != http.StatusOK {
+		return Response{}, fmt.Errorf("%w: status %d: %s", ErrUnexpectedResponse, status, text)
 	}
-	data, there := got.Data[m.Field]
-	if len(got.Errors) > 0 {
-		if data == nil && there && len(got.Errors) == 1 && slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, got.Errors[0].Extensions.Code) {
-			return Answer{}, fmt.Errorf("%w: %s", ErrNoAnswer, got.Errors[0].Message)
+	data, present := response.Data[m.Field]
+	if len(response.Errors) > 0 {
+		if data == nil && present && len(response.Errors) == 1 && slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, response.Errors[0].Extensions.Code) {
+			return Response{}, fmt.Errorf("%w: %s", ErrUnknownOutcome, response.Errors[0].Message)
 		}
-		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
 	}
 	if data == nil {
-		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
 	}
 	var payload struct {
 		Result     json.RawMessage
@@ -203,35 +201,34 @@ func read(m Mutation, status int, text []byte) (Answer, error) {
 		}
 	}
 	if err := json.Unmarshal(*data, &payload); err != nil {
-		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
 	}
-	a := Answer{Result: string(payload.Result)}
+	a := Response{RecordJSON: string(payload.Result)}
 	for _, e := range payload.UserErrors {
 		if !slices.Contains(UserErrors[m.Field], e.Typename) {
-			return Answer{}, fmt.Errorf("%w: %s does not declare the user error %s", ErrFault, m.Field, e.Typename)
+			return Response{}, fmt.Errorf("%w: %s does not declare the user error %s", ErrUnexpectedResponse, m.Field, e.Typename)
 		}
-		a.Refusals = append(a.Refusals, e.Code)
+		a.UserErrorCodes = append(a.UserErrorCodes, e.Code)
 	}
-	if a.Done() && a.Result == "null" {
-		return Answer{}, fmt.Errorf("%w: neither a record nor a refusal: %s", ErrFault, text)
+	if a.Succeeded() && a.RecordJSON == "null" {
+		return Response{}, fmt.Errorf("%w: neither a record nor a user error: %s", ErrUnexpectedResponse, text)
 	}
 	if err := json.Unmarshal(payload.Result, &a.record); err != nil {
-		return Answer{}, fmt.Errorf("%w: %s", ErrFault, text)
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
 	}
 	return a, nil
 }
 
-// Insist sends a mutation until there is an answer, at most attempts times. It tells how many it
-// took.
-//
-// Errors: ErrNoAnswer where there was none in that many attempts, ErrFault.
-func (c *Client) Insist(ctx context.Context, url func() string, m Mutation, attempts int) (Answer, int, error) {
+// SendWithRetries sends a mutation until it gets a response, at most attempts times. It returns the
+// number of attempts. It returns ErrUnknownOutcome if all attempts failed, and
+// ErrUnexpectedResponse after an invalid response.
+func (c *Client) SendWithRetries(ctx context.Context, url func() string, m Mutation, attempts int) (Response, int, error) {
 	var err error
 	for n := 1; n <= attempts; n++ {
-		var a Answer
-		if a, err = c.Send(ctx, url(), m); err == nil || !errors.Is(err, ErrNoAnswer) {
+		var a Response
+		if a, err = c.Send(ctx, url(), m); err == nil || !errors.Is(err, ErrUnknownOutcome) {
 			return a, n, err
 		}
 	}
-	return Answer{}, attempts, err
+	return Response{}, attempts, err
 }

@@ -11,41 +11,42 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// Deadline is a context whose deadline passes when a test says so, so that no test has to wait for
-// one.
-type Deadline struct {
+// ManualDeadline is a context that expires when a test calls Expire. So tests do not wait for a
+// real deadline.
+type ManualDeadline struct {
 	context.Context
-	once   sync.Once
-	passed chan struct{}
+	once    sync.Once
+	expired chan struct{}
 }
 
-// NewDeadline is a context with ctx's values and a deadline of its own.
-func NewDeadline(ctx context.Context) *Deadline {
-	return &Deadline{Context: ctx, passed: make(chan struct{})}
+// NewManualDeadline returns a ManualDeadline with the values of ctx.
+func NewManualDeadline(ctx context.Context) *ManualDeadline {
+	return &ManualDeadline{Context: ctx, expired: make(chan struct{})}
 }
 
-// Pass lets the deadline pass.
-func (d *Deadline) Pass() { d.once.Do(func() { close(d.passed) }) }
+// Expire makes the deadline pass.
+func (d *ManualDeadline) Expire() { d.once.Do(func() { close(d.expired) }) }
 
-// Done is closed when the deadline has passed.
-func (d *Deadline) Done() <-chan struct{} { return d.passed }
+// Done returns a channel that is closed when the deadline has passed.
+func (d *ManualDeadline) Done() <-chan struct{} { return d.expired }
 
-// Deadline is in an hour: those who ask want to know whether it is worth trying once more.
-func (d *Deadline) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+// Deadline returns a time in an hour, so that callers expect time for another attempt.
+func (d *ManualDeadline) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 
-// Err reports whether it has passed.
-func (d *Deadline) Err() error {
+// Err returns context.DeadlineExceeded if the deadline has passed.
+func (d *ManualDeadline) Err() error {
 	select {
-	case <-d.passed:
+	case <-d.expired:
 		return context.DeadlineExceeded
 	default:
 		return nil
 	}
 }
 
-// ServeUntil is Serve for one request whose time is over when passed is called.
-func ServeUntil(t testing.TB, store *dynamo.Store, log io.Writer) (url string, passed func()) {
+// ServeWithDeadline starts a server as Serve does. When passed is called, the deadline of its
+// requests passes.
+func ServeWithDeadline(t testing.TB, store *dynamo.Store, log io.Writer) (url string, passed func()) {
 	t.Helper()
-	next, deadline := handlerOf(t, store, log), NewDeadline(context.Background())
-	return listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r.WithContext(deadline)) })), deadline.Pass
+	next, deadline := newHandler(t, store, log), NewManualDeadline(context.Background())
+	return listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r.WithContext(deadline)) })), deadline.Expire
 }

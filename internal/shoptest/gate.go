@@ -2,31 +2,31 @@ package shoptest
 
 import "sync"
 
-// Gate tells clients where a server is that is killed again and again, and lets them wait while
-// there is none. It is safe for concurrent use.
-type Gate struct {
+// ServerAddress holds the URL of a server that is killed and restarted. Clients wait while no
+// server runs. A ServerAddress is safe for concurrent use.
+type ServerAddress struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	url     string
 }
 
-// NewGate returns a gate to no server.
-func NewGate() *Gate {
-	g := &Gate{}
+// NewServerAddress returns a ServerAddress without a server.
+func NewServerAddress() *ServerAddress {
+	g := &ServerAddress{}
 	g.changed = sync.NewCond(&g.mu)
 	return g
 }
 
-// Set names the server; empty for none.
-func (g *Gate) Set(url string) {
+// Set sets the server's URL. An empty URL means that no server runs.
+func (g *ServerAddress) Set(url string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.url = url
 	g.changed.Broadcast()
 }
 
-// Where is the server, once there is one.
-func (g *Gate) Where() string {
+// WaitURL returns the server's URL. It waits while no server runs.
+func (g *ServerAddress) WaitURL() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.url == "" {

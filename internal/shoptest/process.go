@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Build makes the program, without the race detector: it runs in a process of its own. root is the
-// way to the module's root.
-func Build(t testing.TB, root string) string {
+// BuildServer compiles the program and returns the path of the binary. The binary has no race
+// detector, because it runs in a separate process. root is the path of the module.
+func BuildServer(t testing.TB, root string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "ordergraph")
 	if out, err := exec.Command("go", "build", "-o", binary, root).CombinedOutput(); err != nil {
@@ -23,18 +23,18 @@ func Build(t testing.TB, root string) string {
 // Process is a running server.
 type Process struct {
 	cmd *exec.Cmd
-	// URL is that of its GraphQL.
+	// URL is the URL of the GraphQL endpoint.
 	URL string
-	// said is closed when there is nothing more to read from it.
-	said chan struct{}
-	// stderr is its log; read it when the server is gone.
+	// stdoutClosed is closed at the end of the server's standard output.
+	stdoutClosed chan struct{}
+	// stderr is the server's log. Read it only after the server has ended.
 	stderr strings.Builder
 }
 
-// Start starts a server and waits until it says where it listens.
-func Start(t testing.TB, binary string, environment []string) *Process {
+// StartServer starts a server and waits until it prints its URL.
+func StartServer(t testing.TB, binary string, environment []string) *Process {
 	t.Helper()
-	p := &Process{cmd: exec.Command(binary, "-addr", "127.0.0.1:0"), said: make(chan struct{})}
+	p := &Process{cmd: exec.Command(binary, "-addr", "127.0.0.1:0"), stdoutClosed: make(chan struct{})}
 	p.cmd.Env = environment
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -52,38 +52,38 @@ func Start(t testing.TB, binary string, environment []string) *Process {
 	}
 	if p.URL == "" {
 		err := p.cmd.Wait()
-		t.Fatalf("the server does not start: %v: %s", err, p.stderr.String())
+		t.Fatalf("the server did not start: %v: %s", err, p.stderr.String())
 	}
 	go func() {
-		defer close(p.said)
+		defer close(p.stdoutClosed)
 		for lines.Scan() { // a full pipe would stop the server
 		}
 	}()
 	return p
 }
 
-// PID is the process's number.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Quit ends the server so that it tells what each of its goroutines does (SIGQUIT), waits until it
-// is gone, and returns what it logged, that included.
-func (p *Process) Quit(t testing.TB) string {
+// QuitWithStacks ends the server with SIGQUIT, so that it logs the stacks of its goroutines.
+// QuitWithStacks waits for the end of the server and returns its log.
+func (p *Process) QuitWithStacks(t testing.TB) string {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
 		t.Error(err)
 	}
-	<-p.said
-	_ = p.cmd.Wait() // it says that the server was ended
+	<-p.stdoutClosed
+	_ = p.cmd.Wait() // the error is the signal
 	return p.stderr.String()
 }
 
-// Kill ends the server as a power cut would, waits until it is gone, and returns what it logged.
+// Kill ends the server with SIGKILL, waits for its end and returns its log.
 func (p *Process) Kill(t testing.TB) string {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	<-p.said
-	_ = p.cmd.Wait() // it says that the server was killed
+	<-p.stdoutClosed
+	_ = p.cmd.Wait() // the error is the signal
 	return p.stderr.String()
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// Serve starts a server of a store and returns the URL of its GraphQL. What it logs goes to log.
+// Serve starts a server of a Store and returns the URL of its GraphQL endpoint. The server writes
+// its log to log.
 func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
 	t.Helper()
-	return listen(t, handlerOf(t, store, log))
+	return listen(t, newHandler(t, store, log))
 }
 
-func handlerOf(t testing.TB, store *dynamo.Store, log io.Writer) http.Handler {
+func newHandler(t testing.TB, store *dynamo.Store, log io.Writer) http.Handler {
 	t.Helper()
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests"))},

@@ -8,115 +8,118 @@ import (
 	"sync"
 )
 
-// Step is a mutation that a client is going to send, made before anything has happened: which order
-// it is about is found out when its time has come.
+// Step is a mutation that a client will send. A Step is generated before the run, so the order that
+// it changes is chosen later, when the client sends it.
 type Step struct {
 	Mutation
-	// Order picks one of the orders that are known then; -1 for a step that is about none.
-	Order int
-	// Fitting is whether it picks, where there is one, an order of which it can be done as far as
-	// is known.
-	Fitting bool
-	// Expect tells how its expectedVersion is chosen.
-	Expect Expectation
-	// Twice is whether it is sent a second time, with the same key, if it has one.
-	Twice bool
+	// OrderChoice selects one of the orders that exist when the step is sent. It is -1 if the mutation
+	// does not change an order.
+	OrderChoice int
+	// PreferAllowed reports whether the step prefers orders whose last known status allows the
+	// mutation.
+	PreferAllowed bool
+	// VersionChoice determines the expectedVersion.
+	VersionChoice VersionChoice
+	// SendTwice reports whether the client sends the mutation twice with the same key. It has no
+	// effect without a key.
+	SendTwice bool
 }
 
-// Expectation is how an expectedVersion is chosen.
-type Expectation int
+// VersionChoice determines the expectedVersion of a mutation.
+type VersionChoice int
 
-// The ways to choose it: none, the last one that is known, or one that no record has.
+// The values of VersionChoice: no expectedVersion, the last known version, or a version that no
+// record has.
 const (
-	Any Expectation = iota
-	Known
-	Wrong
+	NoVersion VersionChoice = iota
+	LatestVersion
+	WrongVersion
 )
 
-// String is the step for people.
+// String formats the step for messages.
 func (s Step) String() string {
-	return fmt.Sprintf("%s%v order %d, expected version %d, twice %v", s.Field, s.Input, s.Order, s.Expect, s.Twice)
+	return fmt.Sprintf("%s%v order %d, expected version %d, twice %v", s.Field, s.Input, s.OrderChoice, s.VersionChoice, s.SendTwice)
 }
 
-// Steps makes random steps for a world.
-type Steps struct {
-	World World
-	// Int gives a random number from 0 to below n.
-	Int func(n int) int
+// StepGenerator generates random steps for a Fixture.
+type StepGenerator struct {
+	Fixture World
+	// IntN returns a random number in [0, n).
+	IntN func(n int) int
 }
 
-func (s Steps) one(of ...string) string { return of[s.Int(len(of))] }
+func (s StepGenerator) oneOf(choices ...string) string { return choices[s.IntN(len(choices))] }
 
-// likely is true in n-1 of n cases. Small numbers are the usual cases, as generators that shrink
-// prefer them.
-func (s Steps) likely(n int) bool { return s.Int(n) < n-1 }
+// mostly returns true in n-1 of n cases. Small random numbers stand for the usual cases, because
+// generators that shrink prefer small numbers.
+func (s StepGenerator) mostly(n int) bool { return s.IntN(n) < n-1 }
 
-// pick is an id of the world, or now and then one that only steps make.
-func (s Steps) pick(prefix string, n int) string {
-	if s.likely(8) {
-		return fmt.Sprintf("%s%d", prefix, s.Int(n))
+// existingID returns an ID of the Fixture, or in one of 8 cases an ID that only steps create.
+func (s StepGenerator) existingID(prefix string, n int) string {
+	if s.mostly(8) {
+		return fmt.Sprintf("%s%d", prefix, s.IntN(n))
 	}
-	return fmt.Sprintf("%snew%d", prefix, s.Int(8))
+	return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
 }
 
-// fresh is an id for a new record: one of a few, that others may take as well, or now and then one
-// of the world.
-func (s Steps) fresh(prefix string) string {
-	if s.likely(8) {
-		return fmt.Sprintf("%snew%d", prefix, s.Int(8))
+// newID returns an ID for a new record. There are few such IDs, so other steps may have created it.
+// In one of 8 cases, fresh returns an ID of the Fixture.
+func (s StepGenerator) newID(prefix string) string {
+	if s.mostly(8) {
+		return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
 	}
 	return prefix + "0"
 }
 
-func (s Steps) customer() string  { return s.pick("c", s.World.Customers) }
-func (s Steps) product() string   { return s.pick("p", s.World.Products) }
-func (s Steps) warehouse() string { return s.pick("w", s.World.Warehouses) }
-func (s Steps) employee() string  { return s.pick("e", s.World.Employees) }
+func (s StepGenerator) customer() string  { return s.existingID("c", s.Fixture.Customers) }
+func (s StepGenerator) product() string   { return s.existingID("p", s.Fixture.Products) }
+func (s StepGenerator) warehouse() string { return s.existingID("w", s.Fixture.Warehouses) }
+func (s StepGenerator) employee() string  { return s.existingID("e", s.Fixture.Employees) }
 
-// email is one of few addresses, in one of two spellings.
-func (s Steps) email() string {
-	address := fmt.Sprintf("shared%d@example.com", s.Int(8))
-	if s.likely(3) {
+// email returns one of few email addresses, in one of two spellings.
+func (s StepGenerator) email() string {
+	address := fmt.Sprintf("shared%d@example.com", s.IntN(8))
+	if s.mostly(3) {
 		return address
 	}
 	return strings.ToUpper(address[:1]) + address[1:]
 }
 
-func (s Steps) price() map[string]any {
-	return map[string]any{"amount": fmt.Sprintf("%d.%d0", 1+s.Int(9), s.Int(10))}
+func (s StepGenerator) price() map[string]any {
+	return map[string]any{"amount": fmt.Sprintf("%d.%d0", 1+s.IntN(9), s.IntN(10))}
 }
 
-func (s Steps) address() map[string]any {
-	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.Int(3)), "city": "Springfield", "countryCode": "US"}
+func (s StepGenerator) address() map[string]any {
+	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.IntN(3)), "city": "Springfield", "countryCode": "US"}
 }
 
-// Next makes a step of the mutation of that name. name is a key that no other step has; steps take
-// it, or one of a few that they share, or none.
-func (s Steps) Next(field, name string) Step {
-	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, Order: -1}
+// Next generates a step for a mutation. name is an idempotency key that no other step has. The step
+// uses name, a key that several steps share, or no key.
+func (s StepGenerator) Next(field, name string) Step {
+	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, OrderChoice: -1}
 	in := step.Input
-	// maybe adds a value in some cases.
+	// maybe adds a value in half of the cases.
 	maybe := func(name string, value func() any) {
-		if s.Int(2) == 1 {
+		if s.IntN(2) == 1 {
 			in[name] = value()
 		}
 	}
 	keyed, versioned := false, false
-	if canDo[field] != nil {
-		step.Order, step.Fitting = s.Int(6), s.likely(5)
+	if allowedStatuses[field] != nil {
+		step.OrderChoice, step.PreferAllowed = s.IntN(6), s.mostly(5)
 	}
 	switch field {
 	case "createCustomer":
 		keyed = true
-		maybe("id", func() any { return s.fresh("c") })
+		maybe("id", func() any { return s.newID("c") })
 		in["name"], in["email"] = "New customer", s.email()
 		maybe("accountRepId", func() any { return s.employee() })
 	case "updateCustomer":
 		versioned = true
 		in["id"] = s.customer()
-		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.Int(3)) })
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
 		maybe("email", func() any { return s.email() })
-		maybe("phoneNumbers", func() any { return []string{"+1 555 0100", "+1 555 0101"}[:s.Int(3)] })
+		maybe("phoneNumbers", func() any { return []string{"+1 555 0100", "+1 555 0101"}[:s.IntN(3)] })
 	case "assignAccountRep":
 		versioned = true
 		in["customerId"], in["employeeId"] = s.customer(), nil
@@ -125,109 +128,110 @@ func (s Steps) Next(field, name string) Step {
 		keyed = true
 		in["customerId"] = s.customer()
 		var items []map[string]any
-		for range 1 + s.Int(3) {
-			items = append(items, map[string]any{"sku": s.product(), "quantity": 1 + s.Int(3)})
+		for range 1 + s.IntN(3) {
+			items = append(items, map[string]any{"sku": s.product(), "quantity": 1 + s.IntN(3)})
 		}
 		in["items"] = items
 		maybe("shippingAddress", func() any { return s.address() })
 	case "confirmOrder", "deliverOrder", "cancelOrder", "shipOrder":
 		keyed, versioned = true, true
-		maybe("note", func() any { return s.one("soon", "late") })
+		maybe("note", func() any { return s.oneOf("soon", "late") })
 		if field == "shipOrder" {
-			in["warehouseId"], in["withoutAddress"] = s.warehouse(), s.likely(4)
-			maybe("trackingNumber", func() any { return s.one("1Z999", "1Z998") })
-			maybe("carrier", func() any { return s.one("UPS", "DHL") })
+			in["warehouseId"], in["withoutAddress"] = s.warehouse(), s.mostly(4)
+			maybe("trackingNumber", func() any { return s.oneOf("1Z999", "1Z998") })
+			maybe("carrier", func() any { return s.oneOf("UPS", "DHL") })
 		}
 	case "setOrderItem", "removeOrderItem":
 		versioned = true
 		in["sku"] = s.product()
 		if field == "setOrderItem" {
-			in["quantity"] = 1 + s.Int(5)
+			in["quantity"] = 1 + s.IntN(5)
 		}
 	case "updateShippingAddress":
 		versioned = true
 		in["shippingAddress"] = s.address()
 	case "createProduct":
 		keyed = true
-		in["sku"], in["name"], in["category"], in["unitPrice"] = s.fresh("p"), "New product", s.one("Things", "Others"), s.price()
+		in["sku"], in["name"], in["category"], in["unitPrice"] = s.newID("p"), "New product", s.oneOf("Things", "Others"), s.price()
 	case "updateProduct":
 		versioned = true
 		in["sku"] = s.product()
-		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.Int(3)) })
-		maybe("category", func() any { return s.one("Things", "Others") })
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
+		maybe("category", func() any { return s.oneOf("Things", "Others") })
 		maybe("unitPrice", func() any { return s.price() })
 	case "createWarehouse":
 		keyed = true
-		maybe("id", func() any { return s.fresh("w") })
+		maybe("id", func() any { return s.newID("w") })
 		in["name"] = "New warehouse"
 	case "setInventoryLevel":
 		versioned = true
-		in["sku"], in["warehouseId"], in["quantity"] = s.product(), s.warehouse(), s.Int(9)
+		in["sku"], in["warehouseId"], in["quantity"] = s.product(), s.warehouse(), s.IntN(9)
 	case "adjustInventory":
 		keyed = true
 		in["sku"], in["warehouseId"] = s.product(), s.warehouse()
-		in["delta"] = 1 + s.Int(4)
-		if s.Int(2) == 1 {
-			in["delta"] = -1 - s.Int(4)
+		in["delta"] = 1 + s.IntN(4)
+		if s.IntN(2) == 1 {
+			in["delta"] = -1 - s.IntN(4)
 		}
 	case "hireEmployee":
 		keyed = true
-		maybe("id", func() any { return s.fresh("e") })
-		in["name"], in["jobTitle"], in["hireDate"] = "New employee", s.one("Clerk", "Driver"), "2025-03-04"
+		maybe("id", func() any { return s.newID("e") })
+		in["name"], in["jobTitle"], in["hireDate"] = "New employee", s.oneOf("Clerk", "Driver"), "2025-03-04"
 		maybe("warehouseId", func() any { return s.warehouse() })
 	case "updateEmployee":
 		versioned = true
 		in["id"] = s.employee()
-		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.Int(3)) })
-		maybe("jobTitle", func() any { return s.one("Clerk", "Driver") })
-		if s.Int(2) == 1 {
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
+		maybe("jobTitle", func() any { return s.oneOf("Clerk", "Driver") })
+		if s.IntN(2) == 1 {
 			in["warehouseId"] = nil
-			if s.likely(3) {
+			if s.mostly(3) {
 				in["warehouseId"] = s.warehouse()
 			}
 		}
 	}
 	if keyed {
-		switch s.Int(5) {
+		switch s.IntN(5) {
 		case 4:
 		case 3:
-			in["idempotencyKey"] = fmt.Sprintf("shared-%d", s.Int(3))
+			in["idempotencyKey"] = fmt.Sprintf("shared-%d", s.IntN(3))
 		default:
 			in["idempotencyKey"] = name
 		}
-		step.Twice = s.Int(3) == 1
+		step.SendTwice = s.IntN(3) == 1
 	}
 	if versioned {
-		step.Expect = Expectation(max(0, s.Int(5)-2))
+		step.VersionChoice = VersionChoice(max(0, s.IntN(5)-2))
 	}
 	return step
 }
 
-// canDo are the mutations of an order, and the statuses in which it takes them.
-var canDo = map[string][]string{
+// allowedStatuses has the mutations of an order, with the statuses that allow them.
+var allowedStatuses = map[string][]string{
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 }
 
-// Memory is what clients know of the shop from the answers that they got. It is safe for concurrent
-// use.
-type Memory struct {
+// ClientState is the state that clients know from responses. It is safe for concurrent use.
+type ClientState struct {
 	mu       sync.Mutex
 	orders   []string
-	latest   map[string]Result
+	latest   map[string]Record
 	versions map[string]int
 }
 
-// NewMemory is the memory of clients who know nothing.
-func NewMemory() *Memory { return &Memory{latest: map[string]Result{}, versions: map[string]int{}} }
+// NewClientState returns an empty ClientState.
+func NewClientState() *ClientState {
+	return &ClientState{latest: map[string]Record{}, versions: map[string]int{}}
+}
 
-// pick is the order that a step is about; those that were placed last come first, as the others
-// have mostly come to their end.
-func (m *Memory) pick(s Step) Result {
+// chooseOrder returns the order that a step changes. It prefers recently placed orders, because
+// most older orders are final.
+func (m *ClientState) chooseOrder(s Step) Record {
 	var fitting []string
 	for _, id := range m.orders {
 		o := m.latest[id]
-		if s.Fitting && slices.Contains(canDo[s.Field], o.Status) && (s.Field != "removeOrderItem" || len(o.Items.Nodes) > 1) {
+		if s.PreferAllowed && slices.Contains(allowedStatuses[s.Field], o.Status) && (s.Field != "removeOrderItem" || len(o.Items.Nodes) > 1) {
 			fitting = append(fitting, id)
 		}
 	}
@@ -235,17 +239,17 @@ func (m *Memory) pick(s Step) Result {
 		fitting = m.orders
 	}
 	if len(fitting) == 0 {
-		return Result{ID: noOrder}
+		return Record{ID: unknownOrderID}
 	}
-	return m.latest[fitting[max(0, len(fitting)-1-s.Order)]]
+	return m.latest[fitting[max(0, len(fitting)-1-s.OrderChoice)]]
 }
 
-// noOrder is an id of an order that nobody has placed.
-const noOrder = "01HVMK3P2Q000000000000000Z"
+// unknownOrderID is the ID of an order that does not exist.
+const unknownOrderID = "01HVMK3P2Q000000000000000Z"
 
-// Subject names the record that a mutation is about, or that an answer carries: customer c1. It is
-// empty for a mutation whose record has no id yet.
-func Subject(field string, in map[string]any, r Result) string {
+// RecordName returns the type and ID of the record that a mutation changes or returns, such as
+// "customer c1". It returns "" if the record does not have an ID yet.
+func RecordName(field string, in map[string]any, r Record) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
 	kind := Yields[field]
 	id := r.ID
@@ -271,38 +275,38 @@ func Subject(field string, in map[string]any, r Result) string {
 	return kind + " " + id
 }
 
-// Now makes the mutation of a step, of what is known now.
-func (m *Memory) Now(s Step) Mutation {
+// Mutation returns the mutation of a step, based on the current state.
+func (m *ClientState) Mutation(s Step) Mutation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out := Mutation{Field: s.Field, Input: maps.Clone(s.Input)}
-	if s.Order >= 0 {
-		o := m.pick(s)
-		out.Input["orderId"] = o.ID
-		if s.Fitting && s.Field == "removeOrderItem" && len(o.Items.Nodes) > 0 {
-			out.Input["sku"] = o.Items.Nodes[0].ProductID
+	mutation := Mutation{Field: s.Field, Input: maps.Clone(s.Input)}
+	if s.OrderChoice >= 0 {
+		o := m.chooseOrder(s)
+		mutation.Input["orderId"] = o.ID
+		if s.PreferAllowed && s.Field == "removeOrderItem" && len(o.Items.Nodes) > 0 {
+			mutation.Input["sku"] = o.Items.Nodes[0].ProductID
 		}
 	}
-	switch s.Expect {
-	case Known:
-		if v, ok := m.versions[Subject(s.Field, out.Input, Result{})]; ok {
-			out.Input["expectedVersion"] = v
+	switch s.VersionChoice {
+	case LatestVersion:
+		if v, ok := m.versions[RecordName(s.Field, mutation.Input, Record{})]; ok {
+			mutation.Input["expectedVersion"] = v
 		}
-	case Wrong:
-		out.Input["expectedVersion"] = 1_000_000
+	case WrongVersion:
+		mutation.Input["expectedVersion"] = 1_000_000
 	}
-	return out
+	return mutation
 }
 
-// Learn takes note of an answer.
-func (m *Memory) Learn(asked Mutation, a Answer) {
-	if a.Result == "null" || a.Result == "" {
+// Update updates the state from a response.
+func (m *ClientState) Update(sent Mutation, a Response) {
+	if a.RecordJSON == "null" || a.RecordJSON == "" {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := a.Record()
-	if Yields[asked.Field] == "order" {
+	if Yields[sent.Field] == "order" {
 		before, known := m.latest[r.ID]
 		if !known {
 			m.orders = append(m.orders, r.ID)
@@ -311,6 +315,6 @@ func (m *Memory) Learn(asked Mutation, a Answer) {
 			m.latest[r.ID] = r
 		}
 	}
-	subject := Subject(asked.Field, asked.Input, r)
+	subject := RecordName(sent.Field, sent.Input, r)
 	m.versions[subject] = max(m.versions[subject], r.Version)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// World is a small shop: so many customers c0, c1 ..., products p0, p1 ..., warehouses w0, w1 ...
-// and employees e0, e1 .... Every warehouse has the same stock of every product; nobody has ordered
-// anything.
+// Fixture is the size of a small dataset. Its records are customers c0, c1, ..., products p0, p1,
+// ..., warehouses w0, w1, ... and employees e0, e1, .... Every warehouse has Stock pieces of every
+// product. There are no orders.
 type World struct{ Customers, Products, Warehouses, Employees, Stock int }
 
-// Book is the world as an order book.
+// Book returns the dataset.
 func (w World) Book(t testing.TB) commerce.Book {
 	t.Helper()
 	var b commerce.Book

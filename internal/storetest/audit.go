@@ -21,25 +21,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Audited is what an audit found in a table.
+// Audited is the result of an audit.
 type Audited struct {
-	// Problems are what is wrong, none where the table is consistent.
+	// Problems describe the inconsistencies. The list is empty if the table is consistent.
 	Problems []string
-	// Records are all records by partition and sort key.
+	// Records are all records by primary key.
 	Records map[Key]Record
-	// Orders are the ids of all orders.
+	// Orders are the IDs of all orders, sorted.
 	Orders []string
-	// Answers are the memories of idempotency keys, by partition key.
+	// Answers are the idempotency records by partition key.
 	Answers map[string]Record
 }
 
-// Key is a record's primary key.
+// Key is the primary key of a record.
 type Key struct{ PK, SK string }
 
-// Record is a record's attributes.
+// Record has the attributes of a record.
 type Record map[string]types.AttributeValue
 
-// Text is a string attribute; empty where there is none.
+// Text returns a string attribute, or "" if it does not exist.
 func (r Record) Text(name string) string {
 	if s, ok := r[name].(*types.AttributeValueMemberS); ok {
 		return s.Value
@@ -47,10 +47,10 @@ func (r Record) Text(name string) string {
 	return ""
 }
 
-// Has reports whether the record has an attribute.
+// Has reports whether the attribute exists.
 func (r Record) Has(name string) bool { return r[name] != nil }
 
-// Number is a number attribute; nil where there is none.
+// Number returns a number attribute, or nil if it does not exist.
 func (r Record) Number(name string) *big.Rat {
 	if n, ok := r[name].(*types.AttributeValueMemberN); ok {
 		if v, ok := new(big.Rat).SetString(n.Value); ok {
@@ -60,7 +60,7 @@ func (r Record) Number(name string) *big.Rat {
 	return nil
 }
 
-// Int is a whole number attribute; -1 where there is none.
+// Int returns an integer attribute, or -1 if it does not exist.
 func (r Record) Int(name string) int {
 	if v := r.Number(name); v != nil && v.IsInt() {
 		return int(v.Num().Int64())
@@ -68,7 +68,7 @@ func (r Record) Int(name string) int {
 	return -1
 }
 
-// Map is a map attribute; nil where there is none.
+// Map returns a map attribute, or nil if it does not exist.
 func (r Record) Map(name string) Record {
 	if m, ok := r[name].(*types.AttributeValueMemberM); ok {
 		return m.Value
@@ -76,15 +76,15 @@ func (r Record) Map(name string) Record {
 	return nil
 }
 
-// TB is what an audit needs of a test; tests of package rapid have it, too.
+// TB is the part of testing.TB that an audit needs. Tests of package rapid implement it, too.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// Clean fails t where the table is not consistent, and gives what the audit found. The product's
-// own check has to find nothing either, and to come to an end.
+// Clean fails t if the table is inconsistent, and returns the result of the audit. The product's
+// own `check` must complete and report nothing, too.
 func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
 	t.Helper()
 	a, err := Audit(context.Background(), db, table, shards)
@@ -106,21 +106,23 @@ func Clean(t TB, db *dynamodb.Client, table string, shards int) *Audited {
 	// The index of the test engines never lags.
 	summary, err := store.CheckRecords(context.Background(), check.Options{Found: func(d check.Drift) { t.Errorf("check: %+v", d) }})
 	if err != nil || summary.Left() > 0 || summary.Unsettled > 0 || summary.Foreign > 0 {
-		t.Errorf("check: %+v, %v, want nothing found, unsettled or foreign", summary, err)
+		t.Errorf("check: %+v, %v, want no drifts, no unsettled and no external records", summary, err)
 	}
 	return a
 }
 
-// Audit reads a whole table with so many shards, and works out from nothing whether it is
-// consistent. It has the keys of the records from their declaration, and shares no other code with
-// what writes them: what it finds wrong is wrong, whatever that code thinks.
+// Audit reads all records of a table and reports whether they are consistent. shards is the number
+// of shards of the table.
 //
-// Errors: those of the SDK.
+// An audit is an independent implementation: it takes the keys of the records from the model and
+// shares no other code with the writers. So an error of the writers cannot hide an inconsistency.
+//
+// It returns the SDK's errors.
 func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*Audited, error) {
 	a := &audit{Audited: Audited{Records: map[Key]Record{}, Answers: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
 	if err := scan(ctx, db, table, nil, func(k Key, r Record) {
 		if a.Records[k] != nil {
-			a.problem(k, "stands in the table twice")
+			a.problem(k, "exists twice in the table")
 		}
 		a.Records[k] = r
 	}); err != nil {
@@ -133,14 +135,14 @@ func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (
 	for k, r := range a.Records {
 		a.sort(k, r)
 		if r.Has("gsi1pk") != (indexed[k] != nil) {
-			a.problem(k, "has index keys: %v, stands in the index: %v", r.Has("gsi1pk"), indexed[k] != nil)
+			a.problem(k, "has index keys: %v, is in the index: %v", r.Has("gsi1pk"), indexed[k] != nil)
 		} else if indexed[k] != nil {
 			a.agree(k, "its entry in the index", r, indexed[k])
 		}
 	}
 	for k := range indexed {
 		if a.Records[k] == nil {
-			a.problem(k, "stands in the index, not in the table")
+			a.problem(k, "is in the index, but not in the table")
 		}
 	}
 	for k, r := range a.Records {
@@ -171,8 +173,8 @@ func scan(ctx context.Context, db *dynamodb.Client, table string, index *string,
 		}
 		for _, item := range page.Items {
 			r := Record(item)
-			// The embedded store's answers leave out that an empty list is one, and the SDK makes
-			// something else of that.
+			// The embedded store omits empty lists from its responses. The SDK then decodes the attribute as
+			// another type.
 			if _, ok := r["phoneNumbers"].(*types.AttributeValueMemberL); !ok && r.Has("phoneNumbers") {
 				r["phoneNumbers"] = &types.AttributeValueMemberL{}
 			}
@@ -188,7 +190,7 @@ type audit struct {
 	orders map[string]*auditedOrder
 }
 
-// auditedOrder is everything that the table holds of an order.
+// auditedOrder has all records of an order.
 type auditedOrder struct {
 	own, copied Record
 	copyKey     Key
@@ -200,25 +202,25 @@ func (a *audit) problem(k Key, format string, args ...any) {
 	a.Problems = append(a.Problems, k.PK+" "+k.SK+": "+fmt.Sprintf(format, args...))
 }
 
-func (a *audit) expect(k Key, what string, want, have any) {
-	if fmt.Sprint(want) != fmt.Sprint(have) {
-		a.problem(k, "%s is %v, want %v", what, have, want)
+func (a *audit) expect(k Key, subject string, want, got any) {
+	if fmt.Sprint(want) != fmt.Sprint(got) {
+		a.problem(k, "%s is %v, want %v", subject, got, want)
 	}
 }
 
 // keyNames are the attributes in which copies of a record may differ.
 var keyNames = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 
-// agree compares two records attribute by attribute, but for those of except.
-func (a *audit) agree(k Key, with string, one, other Record, except ...string) {
+// agree compares all attributes of two records, except the attributes in except.
+func (a *audit) agree(k Key, otherName string, one, other Record, except ...string) {
 	for name, v := range one {
 		if !slices.Contains(except, name) && !Equal(v, other[name]) {
-			a.problem(k, "%s is %s, in %s it is %s", name, Show(v), with, Show(other[name]))
+			a.problem(k, "%s is %s, in %s it is %s", name, Show(v), otherName, Show(other[name]))
 		}
 	}
 	for name, v := range other {
 		if !slices.Contains(except, name) && one[name] == nil {
-			a.problem(k, "has no %s, in %s it is %s", name, with, Show(v))
+			a.problem(k, "has no %s, in %s it is %s", name, otherName, Show(v))
 		}
 	}
 }
@@ -253,9 +255,9 @@ func Equal(a, b types.AttributeValue) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// sort puts the records of orders together.
+// sort adds a record of an order to the records of the same order.
 func (a *audit) sort(k Key, r Record) {
-	of := func(id string) *auditedOrder {
+	orderOf := func(id string) *auditedOrder {
 		if a.orders[id] == nil {
 			a.orders[id] = &auditedOrder{items: map[string]Record{}, events: map[string]Record{}}
 		}
@@ -265,21 +267,21 @@ func (a *audit) sort(k Key, r Record) {
 	rest, inCustomer := strings.CutPrefix(k.SK, "ORDER#")
 	switch {
 	case ofOrder && k.SK == "#METADATA":
-		of(id).own = r
+		orderOf(id).own = r
 	case ofOrder && strings.HasPrefix(k.SK, "ITEM#"):
-		of(id).items[strings.TrimPrefix(k.SK, "ITEM#")] = r
+		orderOf(id).items[strings.TrimPrefix(k.SK, "ITEM#")] = r
 	case ofOrder && strings.HasPrefix(k.SK, "EVENT#"):
-		of(id).events[strings.TrimPrefix(k.SK, "EVENT#")] = r
+		orderOf(id).events[strings.TrimPrefix(k.SK, "EVENT#")] = r
 	case inCustomer && strings.HasPrefix(k.PK, "CUSTOMER#"):
-		o := of(rest)
+		o := orderOf(rest)
 		if o.copied != nil {
-			a.problem(k, "is the second copy of the order, beside %s", o.copyKey.PK)
+			a.problem(k, "is the second copy of the order; the first is in %s", o.copyKey.PK)
 		}
 		o.copied, o.copyKey = r, k
 	}
 }
 
-// sharded is a partition key of the index with the shard of an id.
+// sharded returns an index partition key with the shard of an ID.
 func (a *audit) sharded(key, id string) string {
 	if a.shards <= 1 {
 		return key
@@ -289,8 +291,8 @@ func (a *audit) sharded(key, id string) string {
 	return fmt.Sprintf("%s#%d", key, h.Sum32()%uint32(a.shards))
 }
 
-// keys checks a record's kind, and that its keys are made of what its attributes say, by the
-// templates in docs/data-model.md.
+// keys verifies a record's entity name. It also verifies that the keys agree with the attributes,
+// by the key templates in docs/data-model.md.
 func (a *audit) keys(k Key, e *model.Entity, r Record) {
 	a.expect(k, "entity", e.Name, r.Text("entity"))
 	indexPK, indexSK := filled(e, e.IndexPK, r), filled(e, e.IndexSK, r)
@@ -310,12 +312,12 @@ func (a *audit) keys(k Key, e *model.Entity, r Record) {
 	}
 }
 
-// filled is a template with the attributes of a record in its braces.
+// filled returns a key template with the values of a record's attributes.
 func filled(e *model.Entity, t model.Template, r Record) string {
 	text := string(t)
 	for _, name := range t.Names() {
 		value := r.Text(e.AttributeFor(name))
-		if r.Number(e.AttributeFor(name)) != nil { // no number in a key that is audited is below zero
+		if r.Number(e.AttributeFor(name)) != nil { // numbers in keys are never negative
 			value = fmt.Sprintf("%019d", r.Int(e.AttributeFor(name)))
 		}
 		if name == "foldedName" {
@@ -326,39 +328,39 @@ func filled(e *model.Entity, t model.Template, r Record) string {
 	return text
 }
 
-// edges checks that a record has the edges that its attributes ask for, and no others.
+// edges verifies that a record has exactly the edges that its attributes require.
 func (a *audit) edges(k Key, e *model.Entity, r Record) {
 	values := e.KeyValues(model.Keys{PK: k.PK, SK: k.SK})
 	for _, edge := range e.Edges() {
-		at := edge.KeyWith(values)
+		edgeKey := edge.KeyWith(values)
 		if i := slices.IndexFunc(edge.ListedBy(), func(name string) bool { return !r.Has(name) }); i < 0 {
-			a.refer(k, at.PK, at.SK)
-		} else if a.Records[Key{at.PK, at.SK}] != nil {
-			a.problem(k, "has no %s, but the edge %s", edge.ListedBy()[i], at.SK)
+			a.refer(k, edgeKey.PK, edgeKey.SK)
+		} else if a.Records[Key{edgeKey.PK, edgeKey.SK}] != nil {
+			a.problem(k, "has no attribute %s, but has the edge %s", edge.ListedBy()[i], edgeKey.SK)
 		}
 	}
 }
 
-// edge checks that an edge says what its record says.
+// edge verifies that the attributes of an edge equal the attributes of its record.
 func (a *audit) edge(k Key, e *model.Entity, r Record) {
-	at := e.EdgeOf.KeyWith(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
-	if own := a.refer(k, at.PK, at.SK); own != nil {
-		a.agree(k, "the "+e.EdgeOf.What, r, own, slices.Concat(e.Lacks, keyNames)...)
+	recordKey := e.EdgeOf.KeyWith(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
+	if record := a.refer(k, recordKey.PK, recordKey.SK); record != nil {
+		a.agree(k, "the "+e.EdgeOf.What, r, record, slices.Concat(e.Lacks, keyNames)...)
 	}
 }
 
-// refer checks that another record exists, and gives it.
+// refer returns another record. If the record does not exist, refer adds a problem and returns nil.
 func (a *audit) refer(k Key, pk, sk string) Record {
 	r := a.Records[Key{pk, sk}]
 	if r == nil {
-		a.problem(k, "refers to %s %s, which is not there", pk, sk)
+		a.problem(k, "refers to %s %s, which does not exist", pk, sk)
 	}
 	return r
 }
 
 const metadata = "#METADATA"
 
-// record checks a record that is none of an order's.
+// record verifies a record that does not belong to an order.
 func (a *audit) record(k Key, r Record) {
 	for name, v := range r {
 		if n, ok := v.(*types.AttributeValueMemberN); ok && strings.HasPrefix(n.Value, "-") {
@@ -367,7 +369,7 @@ func (a *audit) record(k Key, r Record) {
 	}
 	e := model.EntityOf(model.Keys{PK: k.PK, SK: k.SK})
 	if e == nil {
-		a.problem(k, "is no record that the design knows")
+		a.problem(k, "does not match any entity of the model")
 		return
 	}
 	a.keys(k, e, r)
@@ -383,7 +385,7 @@ func (a *audit) record(k Key, r Record) {
 		a.lastEvent(k, r)
 	case "emailClaim":
 		if c := a.refer(k, "CUSTOMER#"+r.Text("customerId"), metadata); c != nil {
-			a.expect(k, "the customer's address", strings.TrimPrefix(k.PK, "EMAIL#"), strings.ToLower(c.Text("email")))
+			a.expect(k, "the customer's email", strings.TrimPrefix(k.PK, "EMAIL#"), strings.ToLower(c.Text("email")))
 		}
 	case "inventoryLevel":
 		a.refer(k, "PRODUCT#"+r.Text("sku"), metadata)
@@ -395,7 +397,7 @@ func (a *audit) record(k Key, r Record) {
 	case "idempotency":
 		a.Answers[k.PK] = r
 		if r.Map("result") == nil || r.Text("requestHash") == "" || r.Int("expiresAt") < 0 {
-			a.problem(k, "is not whole")
+			a.problem(k, "lacks result, requestHash or expiresAt")
 		}
 		if order := r.Map("result").Text("orderId"); order != "" {
 			a.refer(k, "ORDER#"+order, metadata)
@@ -405,40 +407,40 @@ func (a *audit) record(k Key, r Record) {
 
 func (a *audit) customer(k Key, r Record) {
 	if claim := a.refer(k, "EMAIL#"+strings.ToLower(r.Text("email")), metadata); claim != nil {
-		a.expect(k, "who claims the address", r.Text("customerId"), claim.Text("customerId"))
+		a.expect(k, "the customer of the email claim", r.Text("customerId"), claim.Text("customerId"))
 	}
 	if rep := r.Text("accountRepId"); rep != "" {
 		a.refer(k, "EMPLOYEE#"+rep, metadata)
 	}
 }
 
-// lastEvent checks that a customer's last event is the one with the highest id in the timelines of
-// the customer's orders.
+// lastEvent verifies that a customer's last event is the event with the highest ID of all the
+// customer's orders.
 func (a *audit) lastEvent(k Key, r Record) {
 	id := r.Text("customerId")
 	if e := a.refer(k, "ORDER#"+r.Text("orderId"), "EVENT#"+r.Text("eventId")); e != nil {
 		a.agree(k, "the timeline", r, e, append([]string{"customerId"}, keyNames...)...)
 	}
 	if o := a.refer(k, "ORDER#"+r.Text("orderId"), metadata); o != nil {
-		a.expect(k, "whose order it is", id, o.Text("customerId"))
+		a.expect(k, "the customer of the order", id, o.Text("customerId"))
 	}
 	for orderID, o := range a.orders {
 		for eventID := range o.events {
 			if o.own.Text("customerId") == id && eventID > r.Text("eventId") {
-				a.problem(k, "is %s, and order %s has event %s", r.Text("eventId"), orderID, eventID)
+				a.problem(k, "is %s, but order %s has event %s", r.Text("eventId"), orderID, eventID)
 			}
 		}
 	}
 }
 
-// maxEmbedded is how many items the records of an order carry themselves.
+// maxEmbedded is the maximum number of line items that are embedded in the records of an order.
 const maxEmbedded = 25
 
-// order checks all records of an order.
+// order verifies all records of an order.
 func (a *audit) order(id string, o *auditedOrder) {
 	k := Key{"ORDER#" + id, metadata}
 	if o.own == nil {
-		a.problem(k, "is missing, but there are: a customer's copy: %v, items: %d, events: %d", o.copied != nil, len(o.items), len(o.events))
+		a.problem(k, "is missing, but other records exist: customer's copy: %v, items: %d, events: %d", o.copied != nil, len(o.items), len(o.events))
 		return
 	}
 	customer := "CUSTOMER#" + o.own.Text("customerId")
@@ -459,11 +461,11 @@ func (a *audit) order(id string, o *auditedOrder) {
 func (a *audit) items(k Key, o *auditedOrder) {
 	total := new(big.Rat)
 	for sku, item := range o.items {
-		ik := Key{k.PK, "ITEM#" + sku}
-		a.expect(ik, "customerId and currency", o.own.Text("customerId")+" "+o.own.Text("currency"), item.Text("customerId")+" "+item.Text("currency"))
-		a.refer(ik, "PRODUCT#"+sku, metadata)
+		itemKey := Key{k.PK, "ITEM#" + sku}
+		a.expect(itemKey, "customerId and currency", o.own.Text("customerId")+" "+o.own.Text("currency"), item.Text("customerId")+" "+item.Text("currency"))
+		a.refer(itemKey, "PRODUCT#"+sku, metadata)
 		if item.Int("qty") < 1 || item.Number("price") == nil {
-			a.problem(ik, "has a quantity of %s and a price of %s", Show(item["qty"]), Show(item["price"]))
+			a.problem(itemKey, "has a quantity of %s and a price of %s", Show(item["qty"]), Show(item["price"]))
 			continue
 		}
 		total.Add(total, new(big.Rat).Mul(item.Number("qty"), item.Number("price")))
@@ -472,37 +474,37 @@ func (a *audit) items(k Key, o *auditedOrder) {
 		a.problem(k, "has no items")
 	}
 	a.expect(k, "itemCount", len(o.items), o.own.Int("itemCount"))
-	if have := o.own.Number("total"); have == nil || have.Cmp(total) != 0 {
+	if got := o.own.Number("total"); got == nil || got.Cmp(total) != 0 {
 		a.problem(k, "total is %s, its items add up to %s", Show(o.own["total"]), total.FloatString(4))
 	}
-	embedded, embeds := o.own["items"].(*types.AttributeValueMemberL)
-	a.expect(k, "whether it carries its items", len(o.items) <= maxEmbedded, embeds)
-	if !embeds {
+	embedded, isEmbedded := o.own["items"].(*types.AttributeValueMemberL)
+	a.expect(k, "whether it embeds its items", len(o.items) <= maxEmbedded, isEmbedded)
+	if !isEmbedded {
 		return
 	}
-	a.expect(k, "how many items it carries", len(o.items), len(embedded.Value))
+	a.expect(k, "the number of embedded items", len(o.items), len(embedded.Value))
 	for _, e := range embedded.Value {
 		m, ok := e.(*types.AttributeValueMemberM)
 		if !ok {
-			a.problem(k, "carries an item that is %s", Show(e))
+			a.problem(k, "embeds an item that is not a map: %s", Show(e))
 			continue
 		}
-		line := Record(m.Value)
-		own := o.items[line.Text("productId")]
-		if own == nil {
-			a.problem(k, "carries item %s, which has no record", line.Text("productId"))
+		embeddedItem := Record(m.Value)
+		itemRecord := o.items[embeddedItem.Text("productId")]
+		if itemRecord == nil {
+			a.problem(k, "embeds item %s, which has no record", embeddedItem.Text("productId"))
 			continue
 		}
-		a.agree(k, "the item's record", line, own, append([]string{"orderId", "customerId", "currency"}, keyNames...)...)
+		a.agree(k, "the item's record", embeddedItem, itemRecord, append([]string{"orderId", "customerId", "currency"}, keyNames...)...)
 	}
 }
 
-// moves are the statuses that events lead to, and from where.
+// moves are the events that change the status of an order, with the allowed statuses before.
 var moves = map[string][]string{
 	"confirmed": {"pending"}, "shipped": {"confirmed"}, "delivered": {"shipped"}, "cancelled": {"pending", "confirmed"},
 }
 
-// stays are the statuses in which events can happen that change none.
+// stays are the events that do not change the status, with the statuses that allow them.
 var stays = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
 }
@@ -517,35 +519,35 @@ func (a *audit) events(k Key, id string, o *auditedOrder) {
 	placed := len(ids) > 0 && o.events[ids[0]].Text("type") == "placed"
 	for i, eventID := range ids {
 		e := o.events[eventID]
-		ek := Key{k.PK, "EVENT#" + eventID}
+		eventKey := Key{k.PK, "EVENT#" + eventID}
 		at := momentOf(eventID)
-		a.expect(ek, "createdAt", at, e.Text("createdAt"))
+		a.expect(eventKey, "createdAt", at, e.Text("createdAt"))
 		if at <= last {
-			a.problem(ek, "is not later than the event before, of %s", last)
+			a.problem(eventKey, "is not later than the event before it, at %s", last)
 		}
 		last = at
-		kind := e.Text("type")
+		eventType := e.Text("type")
 		switch {
-		case i == 0 && (kind == "placed" || kind == "imported"):
-			a.expect(ek, "from", "", e.Text("from"))
+		case i == 0 && (eventType == "placed" || eventType == "imported"):
+			a.expect(eventKey, "from", "", e.Text("from"))
 			status = e.Text("to")
-			if kind == "placed" {
-				a.expect(ek, "to", "pending", status)
+			if eventType == "placed" {
+				a.expect(eventKey, "to", "pending", status)
 			}
-			a.expect(ek, "when the order was placed", at, o.own.Text("createdAt"))
-		case moves[kind] != nil:
-			a.expect(ek, "from", status, e.Text("from"))
-			a.expect(ek, "to", kind, e.Text("to"))
-			if !slices.Contains(moves[kind], status) {
-				a.problem(ek, "moves an order to %s that is %s", kind, status)
+			a.expect(eventKey, "the order's createdAt", at, o.own.Text("createdAt"))
+		case moves[eventType] != nil:
+			a.expect(eventKey, "from", status, e.Text("from"))
+			a.expect(eventKey, "to", eventType, e.Text("to"))
+			if !slices.Contains(moves[eventType], status) {
+				a.problem(eventKey, "changes the status to %s, which %s does not allow", eventType, status)
 			}
-			status = kind
-		case stays[kind] != nil:
-			if !slices.Contains(stays[kind], status) {
-				a.problem(ek, "is %s of an order that is %s", kind, status)
+			status = eventType
+		case stays[eventType] != nil:
+			if !slices.Contains(stays[eventType], status) {
+				a.problem(eventKey, "has type %s, which the status %s does not allow", eventType, status)
 			}
 		default:
-			a.problem(ek, "is %q as event %d", kind, i)
+			a.problem(eventKey, "has type %q, which is not allowed at position %d", eventType, i)
 		}
 	}
 	if len(ids) == 0 {
@@ -555,49 +557,49 @@ func (a *audit) events(k Key, id string, o *auditedOrder) {
 	a.expect(k, "status", status, o.own.Text("status"))
 	a.expect(k, "createdAt", momentOf(id), o.own.Text("createdAt"))
 	if placed {
-		// Every change leaves one event.
+		// Every change adds one event.
 		a.expect(k, "version", len(ids), o.own.Int("version"))
 		a.expect(k, "updatedAt", last, o.own.Text("updatedAt"))
 	}
 }
 
-// momentOf is the time in a ULID, as the table spells times.
+// momentOf returns the time in a ULID, in the format of the table.
 func momentOf(id string) string {
 	u, err := ulid.ParseStrict(id)
 	if err != nil {
-		return fmt.Sprintf("no time, as %q is no ULID", id)
+		return fmt.Sprintf("no time: %q is not a ULID", id)
 	}
 	return time.UnixMilli(int64(u.Time())).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// spending compares what customers have spent with what their orders cost.
+// spending compares the stored spending of customers with the cost of their orders.
 func (a *audit) spending(spent map[Key]*big.Rat) {
-	added := func(k Key) bool {
+	isComplete := func(k Key) bool {
 		v, ok := a.Records[Key{k.PK, metadata}]["spendingComplete"].(*types.AttributeValueMemberBOOL)
 		return ok && v.Value
 	}
 	for k, want := range spent {
-		if added(k) && a.Records[k] == nil {
-			a.problem(k, "is missing: the orders cost %s", want.FloatString(2))
+		if isComplete(k) && a.Records[k] == nil {
+			a.problem(k, "is missing, but the orders cost %s", want.FloatString(2))
 		}
 	}
 	for k, r := range a.Records {
-		if !strings.HasPrefix(k.SK, "SPENDING#") || !added(k) {
+		if !strings.HasPrefix(k.SK, "SPENDING#") || !isComplete(k) {
 			continue
 		}
 		want := spent[k]
 		if want == nil {
 			want = new(big.Rat)
 		}
-		if have := r.Number("spent"); have == nil || have.Cmp(want) != 0 {
-			a.problem(k, "spent is %v, the orders cost %s", have, want.FloatString(2))
+		if got := r.Number("spent"); got == nil || got.Cmp(want) != 0 {
+			a.problem(k, "spent is %v, but the orders cost %s", got, want.FloatString(2))
 		}
 	}
 }
 
 var orderStatuses = []string{"pending", "confirmed", "shipped", "delivered", "cancelled"}
 
-// counters checks what is counted over several records.
+// counters verifies the counters, which summarize several records.
 func (a *audit) counters() {
 	levels, reserved, orders, categories := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	statuses, counts, incomplete, complete := map[string]int{}, map[string]int{}, []Key{}, 0
@@ -649,7 +651,7 @@ func (a *audit) counters() {
 		}
 	}
 	a.spending(spent)
-	if complete > 0 { // else the table does not count its orders
+	if complete > 0 { // otherwise the table does not count its orders
 		for _, k := range incomplete {
 			a.problem(k, "is not complete")
 		}

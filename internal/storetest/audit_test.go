@@ -20,8 +20,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// lived is a shop in which something has happened: a pending, a confirmed, a shipped and a
-// cancelled order.
+// lived returns a table with a pending, a confirmed, a shipped and a cancelled order.
 func lived(t *testing.T, db *dynamodb.Client, shards int) string {
 	t.Helper()
 	table := storetest.TableName()
@@ -47,12 +46,12 @@ func lived(t *testing.T, db *dynamodb.Client, shards int) string {
 	return table
 }
 
-// damage changes one record: the first by key whose keys begin with these.
+// damage is a change of one record: the first record by key whose keys have these prefixes.
 type damage struct {
 	name, pk, sk string
-	// change is what to put in the record's place; nil to delete it.
+	// change modifies the record. If change is nil, the record is deleted.
 	change func(storetest.Record)
-	// says is part of what the audit must say.
+	// says is a part of the problem that the audit must report.
 	says string
 }
 
@@ -69,56 +68,56 @@ func damages() []damage {
 		{"status of the order", "ORDER#", "#METADATA", set("status", storetest.Str("shipped")), "status"},
 		{"total", "ORDER#", "#METADATA", set("total", storetest.Num("1")), "add up to"},
 		{"itemCount", "ORDER#", "#METADATA", set("itemCount", storetest.Num("3")), "itemCount"},
-		{"items carried", "ORDER#", "#METADATA", func(r storetest.Record) {
+		{"embedded items", "ORDER#", "#METADATA", func(r storetest.Record) {
 			r["items"].(*types.AttributeValueMemberL).Value[0].(*types.AttributeValueMemberM).Value["qty"] = storetest.Num("9")
 		}, "the item's record"},
-		{"items not carried", "ORDER#", "#METADATA", func(r storetest.Record) { delete(r, "items") }, "whether it carries"},
+		{"items not embedded", "ORDER#", "#METADATA", func(r storetest.Record) { delete(r, "items") }, "whether it embeds"},
 		{"missing item", "ORDER#", "ITEM#", nil, "has no record"},
 		{"quantity of an item", "ORDER#", "ITEM#", set("qty", storetest.Num("7")), "available"},
 		{"missing event", "ORDER#", "EVENT#", nil, "no events"},
-		{"another kind of event", "ORDER#", "EVENT#", set("type", storetest.Str("delivered")), "moves an order"},
-		{"event of another moment", "ORDER#", "EVENT#", set("createdAt", storetest.Str("2020-01-01T00:00:00.000Z")), "createdAt"},
+		{"event of another type", "ORDER#", "EVENT#", set("type", storetest.Str("delivered")), "changes the status"},
+		{"event of another time", "ORDER#", "EVENT#", set("createdAt", storetest.Str("2020-01-01T00:00:00.000Z")), "createdAt"},
 		{"order of another version", "ORDER#", "#METADATA", set("version", storetest.Num("9")), "version"},
 		{"index key of the status", "ORDER#", "#METADATA", set("gsi1pk", storetest.Str("STATUS#other")), "gsi1pk"},
 		{"index key of the copy", "CUSTOMER#c1", "ORDER#", set("gsi1sk", storetest.Str("ORDER#other")), "gsi1sk"},
-		{"missing customer", "CUSTOMER#c1", "#METADATA", nil, "which is not there"},
+		{"missing customer", "CUSTOMER#c1", "#METADATA", nil, "which does not exist"},
 		{"orderCount", "CUSTOMER#c1", "#METADATA", set("orderCount", storetest.Num("5")), "orderCount"},
-		{"missing edge to the rep", "CUSTOMER#c1", "REP", nil, "which is not there"},
+		{"missing edge to the rep", "CUSTOMER#c1", "REP", nil, "which does not exist"},
 		{"edge to another rep", "CUSTOMER#c1", "REP", set("accountRepId", storetest.Str("e0")), "accountRepId"},
 		{"name in the edge", "CUSTOMER#c1", "REP", set("name", storetest.Str("other")), "the customer"},
-		{"missing e-mail claim", "EMAIL#c1@example.com", "#METADATA", nil, "which is not there"},
-		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", set("customerId", storetest.Str("c0")), "who claims"},
+		{"missing e-mail claim", "EMAIL#c1@example.com", "#METADATA", nil, "which does not exist"},
+		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", set("customerId", storetest.Str("c0")), "the customer of the email claim"},
 		{"available", "PRODUCT#p0", "#METADATA", set("available", storetest.Num("1")), "available"},
 		{"totalInventory", "PRODUCT#p0", "#METADATA", set("totalInventory", storetest.Num("1")), "totalInventory"},
 		{"level", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("1")), "totalInventory"},
 		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("-1")), "negative"},
-		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which is not there"},
+		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which does not exist"},
 		{"orderCount of a product", "PRODUCT#p1", "#METADATA", set("orderCount", storetest.Num("5")), "orderCount"},
 		{"orders of a rep", "EMPLOYEE#e0", "ORDERS#0", set("orders", storetest.Num("77")), "the rep's orders"},
 		{"spending", "CUSTOMER#c1", "SPENDING#", set("spent", storetest.Num("1")), "the orders cost"},
 		{"missing spending", "CUSTOMER#c1", "SPENDING#", nil, "the orders cost"},
 		{"number of shipped orders", "ORDER_COUNTS", "PART#", set("shipped", storetest.Num("9")), "shipped"},
 		{"missing number of orders", "ORDER_COUNTS", "PART#", func(r storetest.Record) { r["complete"] = &types.AttributeValueMemberBOOL{} }, "complete"},
-		{"missing warehouse", "WAREHOUSE#w0", "#METADATA", nil, "which is not there"},
-		{"missing employee", "EMPLOYEE#e1", "#METADATA", nil, "which is not there"},
-		{"missing name edge", "EMPLOYEE#e0", "NAME", nil, "which is not there"},
+		{"missing warehouse", "WAREHOUSE#w0", "#METADATA", nil, "which does not exist"},
+		{"missing employee", "EMPLOYEE#e1", "#METADATA", nil, "which does not exist"},
+		{"missing name edge", "EMPLOYEE#e0", "NAME", nil, "which does not exist"},
 		{"job in an edge", "EMPLOYEE#e0", "TITLE", set("jobTitle", storetest.Str("King")), "jobTitle"},
-		{"missing warehouse edge", "EMPLOYEE#e0", "WAREHOUSE", nil, "which is not there"},
-		{"answer about no order", "IDEMPOTENCY#", "#METADATA", func(r storetest.Record) {
+		{"missing warehouse edge", "EMPLOYEE#e0", "WAREHOUSE", nil, "which does not exist"},
+		{"idempotency record of a missing order", "IDEMPOTENCY#", "#METADATA", func(r storetest.Record) {
 			r["result"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": storetest.Str("none")}}
-		}, "which is not there"},
+		}, "which does not exist"},
 	}
 }
 
-// The audit finds every kind of damage, and nothing where there is none. By default DynamoDB Local
-// gets every fourth damage.
+// The audit reports every kind of damage, and reports nothing for a consistent table. By default
+// DynamoDB Local runs every fourth damage.
 func TestAudit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, shards := range []int{1, 3} {
 			table := lived(t, db, shards)
-			whole := storetest.Clean(t, db, table, shards)
-			if len(whole.Orders) != 4 || len(whole.Answers) != 4 {
-				t.Fatalf("%d orders and %d keys, want 4 of each", len(whole.Orders), len(whole.Answers))
+			before := storetest.Clean(t, db, table, shards)
+			if len(before.Orders) != 4 || len(before.Answers) != 4 {
+				t.Fatalf("%d orders and %d keys, want 4 of each", len(before.Orders), len(before.Answers))
 			}
 			put := func(r storetest.Record) {
 				if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {
@@ -129,7 +128,7 @@ func TestAudit(t *testing.T) {
 				if !storetest.Every(t, 4, i) {
 					continue
 				}
-				k, before := find(t, whole, d)
+				k, before := find(t, before, d)
 				if d.change == nil {
 					if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey(k.PK, k.SK)}); err != nil {
 						t.Fatal(err)
@@ -144,7 +143,7 @@ func TestAudit(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !strings.Contains(strings.Join(damaged.Problems, "\n"), d.says) {
-					t.Errorf("%s: the audit says %q, want %q", d.name, damaged.Problems, d.says)
+					t.Errorf("%s: the audit reports %q, want %q", d.name, damaged.Problems, d.says)
 				}
 				put(before)
 			}
@@ -152,7 +151,7 @@ func TestAudit(t *testing.T) {
 			orphan := storetest.Record{"pk": storetest.Str("SOMETHING"), "sk": storetest.Str("ELSE")}
 			put(orphan)
 			if damaged, err := storetest.Audit(t.Context(), db, table, shards); err != nil || len(damaged.Problems) != 1 {
-				t.Errorf("an unknown record: %v, %v", damaged, err)
+				t.Errorf("a record of no entity: the audit returns %v, %v, want one problem", damaged, err)
 			}
 		}
 	})
@@ -167,13 +166,13 @@ func find(t *testing.T, a *storetest.Audited, d damage) (storetest.Key, storetes
 		}
 	}
 	if len(keys) == 0 {
-		t.Fatalf("%s: there is no such record", d.name)
+		t.Fatalf("%s: the table has no such record", d.name)
 	}
 	first := slices.MinFunc(keys, func(a, b storetest.Key) int { return strings.Compare(a.PK+a.SK, b.PK+b.SK) })
 	return first, a.Records[first]
 }
 
-// deepCopy copies a record with the lists and maps in it.
+// deepCopy copies a record with its lists and maps.
 func deepCopy(r storetest.Record) storetest.Record {
 	out := maps.Clone(r)
 	for name, v := range out {

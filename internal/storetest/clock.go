@@ -7,13 +7,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Undated returns a client of db's engine whose responses have no Date. It is for stores with a
-// clock of their own, which would refuse to write.
+// Undated returns a client of db's engine whose responses have no Date header. A Store with a fake
+// clock needs such a client: it refuses to write if its clock and the Date differ.
 func Undated(db *dynamodb.Client) *dynamodb.Client {
 	return dated(db, func(h http.Header) { h.Del("Date") })
 }
 
-// Dated returns a client of db's engine whose responses have the Date that clock shows.
+// Dated returns a client of db's engine whose responses have clock's time as their Date header.
 func Dated(db *dynamodb.Client, clock func() time.Time) *dynamodb.Client {
 	return dated(db, func(h http.Header) { h.Set("Date", clock().UTC().Format(http.TimeFormat)) })
 }
@@ -28,7 +28,7 @@ type dating struct {
 	date func(http.Header)
 }
 
-// Do makes one request.
+// Do sends the request and changes the headers of the response.
 func (d dating) Do(r *http.Request) (*http.Response, error) {
 	response, err := d.next.Do(r)
 	if response != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 )
 
-// Source is where changes of the tables of db's engine are told. db's HTTP client is the engine's
-// own.
+// Source returns the source of change events for the tables of db's engine. db must have the
+// engine's own HTTP client.
 func Source(t testing.TB, db *dynamodb.Client) feed.Source {
 	t.Helper()
 	if engine, ok := db.Options().HTTPClient.(feed.Observable); ok {
@@ -22,14 +22,14 @@ func Source(t testing.TB, db *dynamodb.Client) feed.Source {
 	return feed.Streamed(Streams(db), feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 20 * time.Millisecond, ShardsEvery: 50 * time.Millisecond})
 }
 
-// Streams returns a client of the streams of db's engine, where that is DynamoDB Local.
+// Streams returns a client of DynamoDB Streams on db's engine. The engine must be DynamoDB Local.
 func Streams(db *dynamodb.Client, optFns ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
 	o := db.Options()
 	return dynamodbstreams.New(dynamodbstreams.Options{BaseEndpoint: o.BaseEndpoint, Region: o.Region, Credentials: o.Credentials, HTTPClient: o.HTTPClient}, optFns...)
 }
 
-// Feed turns the stream of a store's table on, and returns its feed, which is closed when the test
-// ends.
+// Feed enables the stream of a store's table and returns its change feed. The feed is closed when
+// the test ends.
 func Feed(t testing.TB, db *dynamodb.Client, store *dynamo.Store, opts feed.Options) *feed.Feed {
 	t.Helper()
 	if err := store.EnableStream(context.Background()); err != nil {

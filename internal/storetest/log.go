@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Log keeps what is written to it. It is safe for concurrent use.
+// Log is a writer that keeps its text in memory. It is safe for concurrent use.
 type Log struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -18,12 +18,12 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// String returns all that was written.
+// String returns the whole text.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-// Count returns how often a text was written.
+// Count returns the number of times that text was written.
 func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }

@@ -21,8 +21,8 @@ import (
 // Item is a record of a table.
 type Item = map[string]types.AttributeValue
 
-// RawTable reads and writes the records of a table without the model, as other software does. A
-// request that fails ends the test.
+// RawTable reads and writes the records of a table without the model, as other software does. If a
+// request fails, the test fails and ends.
 type RawTable struct {
 	T     testing.TB
 	DB    *dynamodb.Client
@@ -30,7 +30,7 @@ type RawTable struct {
 	Store *dynamo.Store
 }
 
-// NewRawTable returns a new table with a dataset. It is deleted when the test ends.
+// NewRawTable creates a table that contains a dataset. The table is deleted when the test ends.
 func NewRawTable(t testing.TB, db *dynamodb.Client, book commerce.Book, opts dynamo.Options) RawTable {
 	t.Helper()
 	store := NewTable(t, db, opts)
@@ -40,7 +40,7 @@ func NewRawTable(t testing.TB, db *dynamodb.Client, book commerce.Book, opts dyn
 	return r
 }
 
-// DeleteTable deletes the table, unless it was deleted before.
+// DeleteTable deletes the table, if it exists.
 func (r RawTable) DeleteTable() {
 	_, _ = r.DB.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &r.Name})
 }
@@ -48,7 +48,7 @@ func (r RawTable) DeleteTable() {
 // Str returns a string attribute.
 func Str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// Num returns a number attribute, spelled as n.
+// Num returns a number attribute with the text n.
 func Num(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 
 // ItemKey returns the primary key of a record.
@@ -57,7 +57,7 @@ func ItemKey(pk, sk string) Item { return Item{"pk": Str(pk), "sk": Str(sk)} }
 // KeyText returns the primary key of a record as "pk sk".
 func KeyText(rec Item) string { return Record(rec).Text("pk") + " " + Record(rec).Text("sk") }
 
-// Get returns a record, nil if there is none.
+// Get returns a record, or nil if the record does not exist.
 func (r RawTable) Get(pk, sk string) Item {
 	r.T.Helper()
 	out, err := r.DB.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &r.Name, Key: ItemKey(pk, sk), ConsistentRead: aws.Bool(true)})
@@ -75,7 +75,7 @@ func (r RawTable) Put(rec Item) {
 	}
 }
 
-// Delete deletes a record, which has to exist, and returns it.
+// Delete deletes a record and returns it. The record must exist.
 func (r RawTable) Delete(pk, sk string) Item {
 	r.T.Helper()
 	out, err := r.DB.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &r.Name, Key: ItemKey(pk, sk), ReturnValues: types.ReturnValueAllOld})
@@ -83,15 +83,15 @@ func (r RawTable) Delete(pk, sk string) Item {
 		r.T.Fatal(err)
 	}
 	if len(out.Attributes) == 0 {
-		r.T.Fatalf("there was no record %s %s", pk, sk)
+		r.T.Fatalf("cannot delete the record %s %s: it does not exist", pk, sk)
 	}
 	return out.Attributes
 }
 
-// Set replaces attributes of a record, which has to exist. A nil value removes the attribute.
+// Set replaces attributes of a record. The record must exist. A nil value removes the attribute.
 func (r RawTable) Set(pk, sk string, changes Item) {
 	r.T.Helper()
-	// The embedded engine moves a record within its index only after it has left the index.
+	// The embedded engine updates its index correctly only if the old record was deleted first.
 	rec := r.Delete(pk, sk)
 	for name, v := range changes {
 		if v == nil {
@@ -103,7 +103,7 @@ func (r RawTable) Set(pk, sk string, changes Item) {
 	r.Put(rec)
 }
 
-// SetWithEdges is Set for a record whose edges, as far as it has any, are written anew.
+// SetWithEdges changes a record as Set does, and replaces its edges.
 func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 	r.T.Helper()
 	r.Set(pk, sk, changes)
@@ -115,8 +115,8 @@ func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 	}
 }
 
-// Edges returns the edges of a record in a table of one shard. They have the attributes of the
-// record as they are spelled there.
+// Edges returns the edges of a record in a table of one shard. An edge's attributes are copies of
+// the record's attributes.
 func Edges(rec Item) []Item {
 	records, err := (&model.Codec{Currency: "USD", Shards: 1}).EncodedAgain(*model.EntityOf(model.KeyOf(rec)), rec)
 	if err != nil {
@@ -140,7 +140,7 @@ func Edges(rec Item) []Item {
 	return edges
 }
 
-// All returns all records by KeyText.
+// All returns all records of the table. The keys of the map are the records' KeyText.
 func (r RawTable) All() map[string]Item {
 	r.T.Helper()
 	records := map[string]Item{}
@@ -157,7 +157,7 @@ func (r RawTable) All() map[string]Item {
 	return records
 }
 
-// Check checks the table, without waiting for the index unless opts say so.
+// Check runs `check` on the table. It does not wait for the index unless opts.IndexLag is set.
 func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 	r.T.Helper()
 	var drifts []check.Drift
@@ -175,20 +175,20 @@ func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 		n += found
 	}
 	if n != len(drifts) {
-		r.T.Errorf("the summary counts %d drifts, %d were reported", n, len(drifts))
+		r.T.Errorf("the summary counts %d drifts, but check reported %d", n, len(drifts))
 	}
 	return drifts, summary
 }
 
-// CheckClean fails the test unless a check finds nothing.
+// CheckClean fails the test if `check` reports a drift or an unsettled record.
 func (r RawTable) CheckClean() {
 	r.T.Helper()
 	if drifts, summary := r.Check(check.Options{}); len(drifts) > 0 || summary.Unsettled > 0 {
-		r.T.Errorf("not clean: %+v, %d unsettled", drifts, summary.Unsettled)
+		r.T.Errorf("check reports %+v and %d unsettled records, want none", drifts, summary.Unsettled)
 	}
 }
 
-// Classes counts drifts by class.
+// Classes counts drifts by kind.
 func Classes(drifts []check.Drift) map[string]int {
 	n := map[string]int{}
 	for _, d := range drifts {
@@ -197,7 +197,7 @@ func Classes(drifts []check.Drift) map[string]int {
 	return n
 }
 
-// Found writes the classes of drifts and their numbers in one line: "item-missing 3, timeline 1".
+// Found formats the kinds of drifts and their numbers in one line: "item-missing 3, timeline 1".
 func Found(drifts []check.Drift) string {
 	n := Classes(drifts)
 	var parts []string
@@ -207,8 +207,8 @@ func Found(drifts []check.Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-// NumberText returns the value of a number attribute in one spelling. DynamoDB chooses its own. For
-// another type it is empty.
+// NumberText returns the value of a number attribute in a canonical form, because DynamoDB chooses
+// its own. For other types it returns "".
 func NumberText(v types.AttributeValue) string {
 	if n := (Record{"v": v}).Number("v"); n != nil {
 		return n.RatString()
@@ -216,7 +216,7 @@ func NumberText(v types.AttributeValue) string {
 	return ""
 }
 
-// Differing returns the keys of the records that differ between two states of a table, sorted.
+// Differing returns the sorted keys of the records that differ between two states of a table.
 func Differing(a, b map[string]Item) []string {
 	var keys []string
 	for k := range a {
@@ -233,5 +233,5 @@ func Differing(a, b map[string]Item) []string {
 	return keys
 }
 
-// ShowItem writes a record for people.
+// ShowItem formats a record for test failures.
 func ShowItem(rec Item) string { return Record(rec).String() }

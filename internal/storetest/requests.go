@@ -18,19 +18,19 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
-// HTTPFunc is an HTTP client of one function.
+// HTTPFunc is a function that implements the SDK's HTTP client.
 type HTTPFunc func(*http.Request) (*http.Response, error)
 
-// Do makes one request.
+// Do calls the function.
 func (do HTTPFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// Watched returns a client of db's engine that calls see with the input of every request before it
-// is made. An error of see is the result of the request.
-func Watched(db *dynamodb.Client, see func(ctx context.Context, in any) error) *dynamodb.Client {
+// Watched returns a client of db's engine that calls hook with the input of every request before
+// sending it. If hook returns an error, the request fails with that error.
+func Watched(db *dynamodb.Client, hook func(ctx context.Context, in any) error) *dynamodb.Client {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-				if err := see(ctx, in.Parameters); err != nil {
+				if err := hook(ctx, in.Parameters); err != nil {
 					return middleware.InitializeOutput{}, middleware.Metadata{}, err
 				}
 				return next.HandleInitialize(ctx, in)
@@ -39,7 +39,7 @@ func Watched(db *dynamodb.Client, see func(ctx context.Context, in any) error) *
 	})
 }
 
-// SmallPages returns a client of db's engine whose Scans return so many records at most.
+// SmallPages returns a client of db's engine whose Scans return at most this many records a page.
 func SmallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return Watched(db, func(_ context.Context, in any) error {
 		if scan, ok := in.(*dynamodb.ScanInput); ok {
@@ -49,8 +49,8 @@ func SmallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// SmallCounts returns a client of db's engine that ends a counting Query after this many records.
-// DynamoDB ends it after a megabyte.
+// SmallCounts returns a client of db's engine that ends a page of a counting Query after this many
+// records. DynamoDB ends a page after a megabyte.
 func SmallCounts(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return Watched(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && (query.Select == types.SelectCount || query.Limit == nil) {
@@ -60,7 +60,7 @@ func SmallCounts(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// Through returns the order book in store's table, read and written through another client.
+// Through returns a Store of the same table that uses another client.
 func Through(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	opts.Table = NameOf(t, store)
@@ -82,9 +82,9 @@ func NameOf(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// Among returns the table with a store that is not its only client. before is called before each
-// request of the store with the operation, the number of earlier requests of the operation, and the
-// body. If it returns a response, the request is not made.
+// Among returns the table with a Store that is not its only client. The Store calls before ahead of
+// each request. before has the operation, the number of earlier requests with that operation, and
+// the body. If before returns a response, the request is not sent.
 func (r RawTable) Among(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient
@@ -92,7 +92,7 @@ func (r RawTable) Among(before func(operation string, earlier int, body string) 
 		next = http.DefaultClient
 	}
 	var mu sync.Mutex
-	seen := map[string]int{}
+	requests := map[string]int{}
 	client := dynamodb.New(r.DB.Options(), func(opts *dynamodb.Options) {
 		opts.Retryer = aws.NopRetryer{}
 		opts.HTTPClient = HTTPFunc(func(request *http.Request) (*http.Response, error) {
@@ -103,8 +103,8 @@ func (r RawTable) Among(before func(operation string, earlier int, body string) 
 			request.Body = io.NopCloser(bytes.NewReader(body))
 			_, operation, _ := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
 			mu.Lock()
-			earlier := seen[operation]
-			seen[operation]++
+			earlier := requests[operation]
+			requests[operation]++
 			response := before(operation, earlier, string(body))
 			mu.Unlock()
 			if response != nil {

@@ -10,9 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Show prints a value for failures of tests and for golden files. Values that are equal on both
-// engines print alike: an empty list prints as no attribute, because the embedded store loses it,
-// and numbers print without zeros at the end of their decimals, because DynamoDB drops them.
+// Show formats a value for test failures and golden files. Values that are equal on both engines
+// have the same format. An empty list has the format of a missing attribute, because the embedded
+// store loses empty lists. Numbers have no trailing zeros after the decimal point, because DynamoDB
+// removes them.
 func Show(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:
@@ -39,7 +40,7 @@ func Show(v types.AttributeValue) string {
 	}
 }
 
-// String prints a record as Show prints its values, by the names of the attributes.
+// String formats a record as Show does, sorted by attribute name.
 func (r Record) String() string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(r)) {

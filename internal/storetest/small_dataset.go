@@ -10,10 +10,10 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Start is when the first order of SmallDataset was placed: 1 January 2026.
+// Start returns the time of the first order of SmallDataset: 1 January 2026.
 func Start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// ULIDAt returns the n-th ULID of a moment.
+// ULIDAt returns the ULID with time at and entropy n.
 func ULIDAt(at time.Time, n int) string {
 	var id ulid.ULID
 	id[14], id[15] = byte(n>>8), byte(n)
@@ -25,18 +25,18 @@ func ULIDAt(at time.Time, n int) string {
 
 // The orders of SmallDataset.
 const (
-	// SmallOrders is how many orders there are.
+	// SmallOrders is the number of orders.
 	SmallOrders = 5
-	// BigOrder is the order with all products.
+	// BigOrder is the index of the order that contains all products.
 	BigOrder = 4
 )
 
 // SmallOrder returns the ID of the n-th order of SmallDataset.
 func SmallOrder(n int) string { return ULIDAt(Start().Add(time.Duration(n)*time.Hour), n) }
 
-// SmallDataset returns a dataset with a record of every entity. Customer c1 has an account rep, c2
-// has none. Order 0 is pending, 1 confirmed, 2 shipped, 3 cancelled, and BigOrder is delivered.
-// With 30 products its line items are not embedded in the order.
+// SmallDataset returns a dataset with a record of every entity. Customer c1 has an account rep; c2
+// has no account rep. Order 0 is pending, 1 confirmed, 2 shipped, 3 cancelled and BigOrder
+// delivered. With 30 products, the line items of BigOrder are not embedded in the order.
 func SmallDataset(t testing.TB, products int) commerce.Book {
 	t.Helper()
 	start := Start()

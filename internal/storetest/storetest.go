@@ -1,5 +1,5 @@
-// Package storetest runs tests of whatever reads the order book on both engines: the embedded
-// store, and Amazon's DynamoDB Local where it can be had.
+// Package storetest runs tests on both engines: the embedded store and Amazon's DynamoDB Local. It
+// also has the fixtures, clients and checks that tests of the Store share.
 package storetest
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
-// Engine is one of the engines.
+// Engine is a DynamoDB implementation that tests run on.
 type Engine struct {
 	Name string
-	// Client returns a client of the engine; where the engine cannot be had, it skips t with the
-	// reason.
+	// Client returns a client of the engine. If the engine is not available, Client skips t and logs
+	// the reason.
 	Client func(t testing.TB) *dynamodb.Client
 }
 
@@ -36,13 +36,12 @@ func Engines() []Engine {
 	}
 }
 
-// Each runs test on both engines. It is for tests of what the engines could do in different ways:
-// transactions, conditions, pages, streams, and all golden files.
+// Each runs test on both engines. Use Each where the engines could differ: transactions,
+// conditions, pages, streams and all golden files.
 func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) { on(t, Engines(), test) }
 
-// EachLong runs test on the embedded store, and in the long run on both engines. It is for tests of
-// what stands above the engine, and for those that write more records than DynamoDB Local takes in
-// a second.
+// EachLong runs test on the embedded store. In the long run it uses both engines. Use EachLong for
+// code above the engine, and for tests that write too many records for DynamoDB Local.
 func EachLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
 	on(t, Engines()[:longtest.Size(1, 2)], test)
 }
@@ -53,23 +52,24 @@ func on(t *testing.T, engines []Engine, test func(t *testing.T, db *dynamodb.Cli
 	}
 }
 
-// Embedded reports whether a test that Each runs is on the embedded store.
+// Embedded reports whether t runs on the embedded store. Each must have started t.
 func Embedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
 
-// Every reports whether a test that Each runs takes its i-th case. It takes all cases on the
-// embedded store and in the long run. Otherwise DynamoDB Local, which is slow, gets every n-th.
+// Every reports whether t runs its i-th case. Each must have started t. The embedded store and the
+// long run have all cases. Otherwise DynamoDB Local, which is slow, has every n-th case.
 func Every(t testing.TB, n, i int) bool { return Embedded(t) || i%longtest.Size(n, 1) == 0 }
 
-// tables counts the tables of this process, so that each has a name of its own on the shared
+// tables counts the tables of this process. The count makes table names unique on the shared
 // engine.
 var tables atomic.Int64
 
 // TableName returns a name that no other table of this process has.
 func TableName() string { return fmt.Sprintf("test-%d", tables.Add(1)) }
 
-// NewTable returns an order book in a new table; where opts.Table is empty, a name is chosen here.
-// The table has no stream until Feed is asked for it: DynamoDB Local looks through the streams of
-// all tables it ever had at each write.
+// NewTable creates a table and returns its Store. If opts.Table is empty, NewTable chooses a name.
+//
+// The table has no stream until Feed enables it. At each write, DynamoDB Local searches the streams
+// of all tables it ever had.
 func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	if opts.Table == "" {
@@ -89,7 +89,7 @@ func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.St
 	return store
 }
 
-// unstreamed has tables made without a stream.
+// unstreamed makes CreateTable create tables without a stream.
 func unstreamed(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Unstreamed", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if table, ok := in.Parameters.(*dynamodb.CreateTableInput); ok {
@@ -101,8 +101,8 @@ func unstreamed(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// Load writes a book into the store's table, and counts orders from then on. A table with an empty
-// book counts none, like one of other software.
+// Load writes a dataset to the store's table and starts the order counts. If the dataset is empty,
+// the table does not count orders, like a table of other software.
 func Load(t testing.TB, store *dynamo.Store, book commerce.Book) {
 	t.Helper()
 	if len(book.Customers)+len(book.Products) > 0 {
@@ -115,14 +115,14 @@ func Load(t testing.TB, store *dynamo.Store, book commerce.Book) {
 	}
 }
 
-// Sample returns the sample order book in a new table.
+// Sample returns a Store that contains the sample dataset, in a new table.
 func Sample(t testing.TB, db *dynamodb.Client) *dynamo.Store {
 	t.Helper()
 	store, _, _ := loadSample(t, db)
 	return store
 }
 
-// SampleBook returns the sample order book and the number of its records.
+// SampleBook returns the sample dataset and its number of records.
 func SampleBook(t testing.TB) (commerce.Book, int) {
 	t.Helper()
 	_, book, records := loadSample(t, embedded.New().Client())

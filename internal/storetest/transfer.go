@@ -10,7 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 )
 
-// Export returns the lines of an export of the store's table, sorted.
+// Export exports the store's table and returns the lines, sorted.
 func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 	t.Helper()
 	var text bytes.Buffer
@@ -27,15 +27,15 @@ func Export(t testing.TB, store *dynamo.Store, segments int) []string {
 	return slices.Sorted(strings.Lines(text.String()))
 }
 
-// Import imports lines into the store's table.
+// Import imports lines into the store's table and returns the result.
 func Import(t testing.TB, store *dynamo.Store, lines string, opts bulk.ImportOptions) bulk.Imported {
 	t.Helper()
-	done, err := store.Import(t.Context(), strings.NewReader(lines), opts)
+	imported, err := store.Import(t.Context(), strings.NewReader(lines), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Offset != opts.From.Offset+int64(len(lines)) {
-		t.Errorf("%d bytes are done of %d", done.Offset, len(lines))
+	if imported.Offset != opts.From.Offset+int64(len(lines)) {
+		t.Errorf("the import ended at offset %d, want %d", imported.Offset, opts.From.Offset+int64(len(lines)))
 	}
-	return done
+	return imported
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/faults"
 )
 
-// Witness is an HTTP client that records the events of committed transactions in the order of their
-// commits. To know the order, it either makes the transactions one after the other, or cancels
-// those with a record that another transaction is writing. DynamoDB does the latter, the test
-// engines do not.
+// Witness is an HTTP client that records the events of committed transactions in commit order. To
+// know the order, Witness either serializes the transactions or cancels conflicting ones.
+// Transactions conflict if both write the same record. DynamoDB cancels them; the test engines do
+// not.
 type Witness struct {
 	next     faults.HTTP
 	conflict bool
@@ -31,16 +31,16 @@ type Witness struct {
 
 	mu   sync.Mutex
 	busy map[string]bool
-	// Events are the IDs of the events by customer.
+	// Events are the event IDs of each customer, in commit order.
 	Events map[string][]string
-	// Attempts counts transactions, Cancelled those that were cancelled, by the reason: "conflict"
-	// or "engine".
+	// Attempts counts all transactions. Cancelled counts the cancelled ones by reason: "conflict" or
+	// "engine".
 	Attempts  int
 	Cancelled map[string]int
 }
 
-// Witnessed returns a client of db's engine with a witness, which cancels conflicting transactions
-// if conflict is set.
+// Witnessed returns a client of db's engine and the Witness that records its commits. If conflict
+// is set, the Witness cancels conflicting transactions. Otherwise it serializes all transactions.
 func Witnessed(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *Witness) {
 	w := &Witness{conflict: conflict, busy: map[string]bool{}, Events: map[string][]string{}, Cancelled: map[string]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -48,19 +48,19 @@ func Witnessed(db *dynamodb.Client, conflict bool) (*dynamodb.Client, *Witness) 
 	}), w
 }
 
-// action is an action of a transaction.
+// action is the part of a transaction's action that has the record's key.
 type action struct{ Item, Key map[string]map[string]any }
 
 func (a action) text(name string) string {
-	for _, of := range []map[string]map[string]any{a.Item, a.Key} {
-		if s, ok := of[name]["S"].(string); ok {
+	for _, attributes := range []map[string]map[string]any{a.Item, a.Key} {
+		if s, ok := attributes[name]["S"].(string); ok {
 			return s
 		}
 	}
 	return ""
 }
 
-// Do makes one request.
+// Do sends the request and records a committed transaction.
 func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
 		return w.next.Do(r)
@@ -70,15 +70,15 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.Body.Close()
-	var asked struct{ TransactItems []map[string]action }
-	if err := json.Unmarshal(body, &asked); err != nil {
+	var request struct{ TransactItems []map[string]action }
+	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, err
 	}
-	var ks []string
+	var keys []string
 	customer, event := "", ""
-	for _, item := range asked.TransactItems {
+	for _, item := range request.TransactItems {
 		for _, a := range item {
-			ks = append(ks, a.text("pk")+" "+a.text("sk"))
+			keys = append(keys, a.text("pk")+" "+a.text("sk"))
 			if a.text("sk") == "LAST_EVENT" {
 				customer = model.KeyValue(model.EntityLastEvent.PK, a.text("pk"))
 			}
@@ -91,14 +91,14 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 	case !w.conflict:
 		w.turn.Lock()
 		defer w.turn.Unlock()
-	case !w.enter(ks):
-		return conflicted(r, len(ks))
+	case !w.enter(keys):
+		return conflicted(r, len(keys))
 	default:
-		defer w.leave(ks)
+		defer w.leave(keys)
 	}
-	again := r.Clone(r.Context())
-	again.Body = io.NopCloser(bytes.NewReader(body))
-	response, err := w.next.Do(again)
+	copied := r.Clone(r.Context())
+	copied.Body = io.NopCloser(bytes.NewReader(body))
+	response, err := w.next.Do(copied)
 	if err != nil {
 		return nil, err
 	}
@@ -119,32 +119,33 @@ func (w *Witness) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// enter locks records for a transaction. It reports false if another transaction has locked one.
-func (w *Witness) enter(ks []string) bool {
+// enter locks the records of a transaction. It returns false if another transaction has locked one
+// of them.
+func (w *Witness) enter(keys []string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, k := range ks {
-		if w.busy[k] {
+	for _, key := range keys {
+		if w.busy[key] {
 			w.Attempts++
 			w.Cancelled["conflict"]++
 			return false
 		}
 	}
-	for _, k := range ks {
-		w.busy[k] = true
+	for _, key := range keys {
+		w.busy[key] = true
 	}
 	return true
 }
 
-func (w *Witness) leave(ks []string) {
+func (w *Witness) leave(keys []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, k := range ks {
-		delete(w.busy, k)
+	for _, key := range keys {
+		delete(w.busy, key)
 	}
 }
 
-// conflicted is the response to a transaction that conflicts with another one.
+// conflicted returns DynamoDB's response to a transaction that conflicts with another transaction.
 func conflicted(r *http.Request, actions int) (*http.Response, error) {
 	reasons := make([]map[string]string, actions)
 	for i := range reasons {
@@ -169,7 +170,7 @@ func Rising(t TB, customer string, events []string) {
 	}
 }
 
-// PlaceOrders places n orders of product p0 for a customer.
+// PlaceOrders places n orders of product p0 for a customer and returns their IDs.
 func PlaceOrders(t TB, store *dynamo.Store, customer commerce.CustomerID, n int) []commerce.OrderID {
 	t.Helper()
 	var ids []commerce.OrderID
@@ -178,14 +179,14 @@ func PlaceOrders(t TB, store *dynamo.Store, customer commerce.CustomerID, n int)
 			CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}},
 		})
 		if err != nil {
-			t.Fatalf("place: %v", err)
+			t.Fatalf("place an order: %v", err)
 		}
 		ids = append(ids, o.ID)
 	}
 	return ids
 }
 
-// ChangeAddress changes the shipping address of an order to one with the number n.
+// ChangeAddress changes the first line of an order's shipping address to "Street n".
 func ChangeAddress(store *dynamo.Store, id commerce.OrderID, n int) error {
 	_, err := store.UpdateShippingAddress(context.Background(), change.Caller{Name: "test"}, commerce.ShippingAddressChange{
 		OrderID: id, ShippingAddress: commerce.Address{Recipient: "R", Line1: fmt.Sprintf("Street %d", n), City: "C", PostalCode: "1", CountryCode: "US"},

@@ -15,48 +15,48 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 )
 
-// defaultSegments is in how many parts a table is read where nobody says.
+// defaultSegments is the default of ExportOptions.Segments.
 const defaultSegments = 4
 
-// ExportOptions say how to export.
+// ExportOptions configure an export.
 type ExportOptions struct {
-	// Segments is in how many parts the table is read at once, 1 to bulk.MaxSegments; 0 leaves
-	// the choice.
+	// Segments is the number of segments that are scanned in parallel, 1 to bulk.MaxSegments. If it is
+	// 0, an export continues with its own number, and a new export uses defaultSegments.
 	Segments int
-	// Overwrite replaces the file where it is there, when the export is complete.
+	// Overwrite replaces an existing file when the export is complete.
 	Overwrite bool
-	// Clock tells the time; the system's where it is nil.
+	// Clock returns the time. If it is nil, time.Now is used.
 	Clock func() time.Time
-	// Progress, where it is set, is told about once a second how far it is.
+	// Progress, if set, is called about once a second with the result so far.
 	Progress func(Exported)
 }
 
-// Exported is what an export has written.
+// Exported is the result of an export.
 type Exported struct {
 	Records int   `json:"records"`
 	Bytes   int64 `json:"bytes"`
-	// LeftOut are idempotency records, which were read and not written.
+	// LeftOut is the number of idempotency records, which are not exported.
 	LeftOut int `json:"leftOut"`
-	// Begun is when its first part was begun.
+	// Begun is the start time. For a resumed export, Begun is the start time of the first attempt.
 	Begun time.Time `json:"begun"`
-	// Resumed reports whether an earlier export wrote a part of it.
+	// Resumed reports whether the export continued an earlier one.
 	Resumed bool `json:"-"`
-	// Saved reports whether one that has failed can go on: how far it is, is on the disk.
+	// Saved reports whether a failed export can continue, because its progress is on disk.
 	Saved bool `json:"-"`
 }
 
-// exportProgress is the file beside an export that is under way.
+// exportProgress is the content of the progress file of an export.
 type exportProgress struct {
 	Table string `json:"table"`
-	// Replaces reports whether it was begun to replace the file.
+	// Replaces reports whether the export started with Overwrite.
 	Replaces bool `json:"replaces"`
-	// Segments are how far the table has been read, and the first Bytes of the part are what was
-	// read.
+	// Segments are the positions of the scan. The records before them are the first Bytes of the part
+	// file.
 	Segments []bulk.Segment `json:"segments"`
 	Exported
 }
 
-// read reports whether nothing of the table is left.
+// read reports whether all segments have been read.
 func (p *exportProgress) read() bool {
 	for _, s := range p.Segments {
 		if !s.Done {
@@ -66,14 +66,14 @@ func (p *exportProgress) read() bool {
 	return true
 }
 
+// Suffixes of the incomplete export and of its progress file.
 const (
 	partSuffix           = ".part"
 	exportProgressSuffix = ".progress"
 )
 
-// Export writes the table's records to w, a line each.
-//
-// Errors: w's and those of dynamo.Store.Export.
+// Export writes the table's records to w, one per line. It returns the errors of w and of
+// dynamo.Store.Export.
 func Export(ctx context.Context, store *dynamo.Store, w io.Writer, opts ExportOptions) (Exported, error) {
 	p := freshExport("", opts)
 	err := export(ctx, store, w, p, newPace(opts.Clock), func() error {
@@ -99,7 +99,7 @@ func (o ExportOptions) tell(e Exported) {
 	}
 }
 
-// export writes what p has not read yet, and calls save about once a second.
+// export writes the records that p has not read yet, and calls save about once a second.
 func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProgress, pace *pace, save func() error) error {
 	return store.Export(ctx, p.Segments, func(page bulk.ExportPage) error {
 		if _, err := w.Write(page.Lines); err != nil {
@@ -116,18 +116,19 @@ func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProg
 	})
 }
 
-// ExportFile writes the table's records to a file, or goes on with an export to it that was
-// interrupted. They are written to FILE.part, which takes the file's name when it is complete:
-// until then, what the file held before is there.
+// ExportFile writes the table's records to a file, or continues an interrupted export to that file.
+// It writes to FILE.part, which is renamed when the export is complete. Until then, the old file
+// remains.
 //
-// Errors: one that says what to do where the file is there already, or was begun from another table
-// or in another number of segments; SaveError; the file's; those of dynamo.Store.Export.
+// It returns an error that describes what to do if the file exists, or if the interrupted export
+// was of another table or with another number of segments. It returns a SaveError if progress could
+// not be saved, errors of the file, and the errors of dynamo.Store.Export.
 func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts ExportOptions) (Exported, error) {
 	table, err := store.TableID(ctx)
 	if err != nil {
 		return Exported{}, err
 	}
-	// Of a link, what it leads to is replaced, not the link.
+	// A symbolic link remains: its target is replaced.
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
@@ -144,12 +145,13 @@ func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts Expo
 	return p.Exported, os.Remove(name + exportProgressSuffix)
 }
 
-// writePart writes the part, from where p is, and gives it the file's name. p says whether it was
-// saved.
+// writePart writes the rest of the part file and renames it. p.Saved reports whether the last
+// progress was saved.
 func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportProgress, opts ExportOptions) error {
-	part, side := name+partSuffix, name+exportProgressSuffix
-	// The side file comes first: a part without it is somebody else's.
-	if err := save(side, p); err != nil {
+	part, progressFile := name+partSuffix, name+exportProgressSuffix
+	// The progress file is written first, because a part file without one does not belong to an
+	// export.
+	if err := save(progressFile, p); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -157,28 +159,28 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 		return err
 	}
 	defer f.Close()
-	// What is behind was written after the side file, and will be read again.
+	// Bytes after p.Bytes were written after the last save. Their records will be read again.
 	if err := f.Truncate(p.Bytes); err != nil {
 		return err
 	}
 	if _, err := f.Seek(p.Bytes, io.SeekStart); err != nil {
 		return err
 	}
-	keep := func() error {
+	saveProgress := func() error {
 		p.Saved = false
 		opts.tell(p.Exported)
 		if err := f.Sync(); err != nil {
 			return &SaveError{err}
 		}
-		if err := save(side, p); err != nil {
+		if err := save(progressFile, p); err != nil {
 			return err
 		}
 		p.Saved = true
 		return nil
 	}
-	err = export(ctx, store, f, p, newPace(opts.Clock), keep)
+	err = export(ctx, store, f, p, newPace(opts.Clock), saveProgress)
 	if !unsaved(err) {
-		err = errors.Join(err, keep())
+		err = errors.Join(err, saveProgress())
 	}
 	if err == nil {
 		err = f.Close()
@@ -189,40 +191,40 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	return err
 }
 
-// startExport tells from where an export begins: the beginning, or where an earlier one ended. Of
-// one that is complete only the side file is left.
+// startExport returns where an export starts: at the beginning, or where an earlier export stopped.
+// complete reports that the earlier export only left its progress file behind.
 func startExport(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := freshExport(table, opts), &exportProgress{}
-	part, side := name+partSuffix, name+exportProgressSuffix
+	part, progressFile := name+partSuffix, name+exportProgressSuffix
 	if _, err := os.Stat(filepath.Dir(name)); err != nil {
 		return nil, false, aboutFile("export to", name, err)
 	}
-	there, size, err := regular(name)
+	exists, size, err := regular(name)
 	if err != nil {
 		return nil, false, err
 	}
-	partThere, partSize, err := regular(part)
+	partExists, partSize, err := regular(part)
 	if err != nil {
 		return nil, false, err
 	}
-	resumed, err := load(side, earlier)
-	anew := fmt.Sprintf("or remove %s and %s to begin anew", part, side)
+	resumed, err := load(progressFile, earlier)
+	restart := fmt.Sprintf("or remove %s and %s to start again", part, progressFile)
 	switch {
 	case err != nil && opts.Overwrite:
 		return fresh, false, nil
 	case err != nil:
 		return nil, false, err
-	case resumed && earlier.Table == table && earlier.read() && there && !partThere && size == earlier.Bytes:
-		earlier.Resumed = true // it ended between the last two steps
+	case resumed && earlier.Table == table && earlier.read() && exists && !partExists && size == earlier.Bytes:
+		earlier.Resumed = true // only removing the progress file is left
 		return earlier, true, nil
 	case opts.Overwrite && (!resumed || !earlier.Replaces):
 		return fresh, false, nil
-	case resumed && earlier.Replaces && there && !opts.Overwrite:
-		return nil, false, fmt.Errorf("%s is there already, and an export that is to replace it was begun: go on with -overwrite, %s", name, anew)
-	case there && !opts.Overwrite:
-		return nil, false, fmt.Errorf("%s is there already: name another file, or replace it with -overwrite", name)
-	case !resumed && partThere:
-		return nil, false, fmt.Errorf("%s is there already, and no part of an export: name another file, or replace it with -overwrite", part)
+	case resumed && earlier.Replaces && exists && !opts.Overwrite:
+		return nil, false, fmt.Errorf("%s already exists, and an interrupted export was to replace it: continue with -overwrite, %s", name, restart)
+	case exists && !opts.Overwrite:
+		return nil, false, fmt.Errorf("%s already exists: name another file, or replace it with -overwrite", name)
+	case !resumed && partExists:
+		return nil, false, fmt.Errorf("%s already exists and does not belong to an export: name another file, or replace it with -overwrite", part)
 	case !resumed:
 		return fresh, false, nil
 	}
@@ -233,27 +235,26 @@ func startExport(name, table string, opts ExportOptions) (p *exportProgress, com
 	case opts.Overwrite:
 		return fresh, false, nil
 	default:
-		return nil, false, fmt.Errorf("%s %s, or begin anew with -overwrite", part, problem)
+		return nil, false, fmt.Errorf("%s %s, or start again with -overwrite", part, problem)
 	}
 }
 
-// differs tells why an export cannot go on from p, nothing where it can.
+// differs returns the reason why an export cannot continue from p, or an empty string.
 func (p *exportProgress) differs(table string, partSize int64, opts ExportOptions) string {
 	switch {
 	case p.Table != table:
-		return fmt.Sprintf("is a part of an export of table %s, and this is %s: name another file", p.Table, table)
+		return fmt.Sprintf("belongs to an export of table %s, not %s: name another file", p.Table, table)
 	case opts.Segments != 0 && opts.Segments != len(p.Segments):
-		return fmt.Sprintf("was begun with -segments %d: go on with as many", len(p.Segments))
+		return fmt.Sprintf("was started with -segments %d: use the same number", len(p.Segments))
 	case partSize < p.Bytes:
-		return fmt.Sprintf("has %d bytes, and its side file speaks of %d: restore it", partSize, p.Bytes)
+		return fmt.Sprintf("has %d bytes, but its progress file expects %d: restore it", partSize, p.Bytes)
 	}
 	return ""
 }
 
-// regular reports whether there is a file of that name, and how long it is.
-//
-// Errors: one for what is there and no regular file, which cannot be replaced; the file's.
-func regular(name string) (there bool, size int64, err error) {
+// regular reports whether a file exists, and returns its size. It returns an error for a directory
+// or device, which cannot be replaced.
+func regular(name string) (exists bool, size int64, err error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -261,21 +262,22 @@ func regular(name string) (there bool, size int64, err error) {
 	case err != nil:
 		return false, 0, err
 	case !info.Mode().IsRegular():
-		return false, 0, fmt.Errorf("%s is no regular file: name a file, or - for standard output", name)
+		return false, 0, fmt.Errorf("%s is not a regular file: name a file, or - for standard output", name)
 	}
 	return true, info.Size(), nil
 }
 
-// refuseUnfinished says what to do with a file to which an export is unfinished.
+// refuseUnfinished returns an error if an export to the file is unfinished. The error describes
+// what to do.
 func refuseUnfinished(name string) error {
 	exported, isPart := strings.CutSuffix(name, partSuffix)
-	side := exported + exportProgressSuffix
-	if _, err := os.Stat(side); err != nil {
-		return nil //nolint:nilerr // without a side file it is finished
+	progressFile := exported + exportProgressSuffix
+	if _, err := os.Stat(progressFile); err != nil {
+		return nil //nolint:nilerr // without a progress file, the export is complete
 	}
 	if _, err := os.Stat(name); isPart || err != nil {
-		return fmt.Errorf("the export to %s is unfinished, as %s tells: finish it first, with the same command as before", exported, side)
+		return fmt.Errorf("the export to %s is unfinished, because %s exists: run the export command again first", exported, progressFile)
 	}
-	return fmt.Errorf("the export that is to replace %s is unfinished, as %s tells: finish it first, or remove %s and %s to import what %s held before",
-		name, side, name+partSuffix, side, name)
+	return fmt.Errorf("the export that replaces %s is unfinished, because %s exists: run the export command again first, or remove %s and %s to import the old content of %s",
+		name, progressFile, name+partSuffix, progressFile, name)
 }

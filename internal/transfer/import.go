@@ -13,44 +13,43 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 )
 
-// ImportOptions say how to import.
+// ImportOptions configure an import.
 type ImportOptions struct {
-	// Overwrite, DryRun and SkipUnreadable are those of bulk.ImportOptions.
+	// Overwrite, DryRun and SkipUnreadable have the same meaning as in bulk.ImportOptions.
 	Overwrite, DryRun, SkipUnreadable bool
-	// Clock tells the time; the system's where it is nil.
+	// Clock returns the time. If it is nil, time.Now is used.
 	Clock func() time.Time
-	// Progress, where it is set, is told about once a second what has been done, and of how many
-	// bytes, 0 where nobody knows.
+	// Progress, if set, is called about once a second with the result so far and the file's size. The
+	// size is 0 if it is unknown.
 	Progress func(done bulk.Imported, size int64)
 }
 
-// Imported is what an import has done.
+// Imported is the result of an import.
 type Imported struct {
 	bulk.Imported
-	// Saved reports whether one that has failed can go on: how far it is, is on the disk.
+	// Saved reports whether a failed import can continue, because its progress is on disk.
 	Saved bool
 }
 
-// importProgress is the file beside one that is being imported.
+// importProgress is the content of the progress file of an import.
 type importProgress struct {
 	Table     string `json:"table"`
 	Overwrite bool   `json:"overwrite"`
-	// Done is what has been done, and Checksum that of the file up to there: what comes behind may
-	// be mended, what was imported may not.
+	// Done is the result so far. Checksum covers the file up to Done.Offset. Lines after that offset
+	// may be fixed before the import continues, earlier lines may not.
 	Done     bulk.Imported `json:"done"`
 	Checksum uint64        `json:"checksum"`
 }
 
 func importProgressFile(name string) string { return name + ".import-progress" }
 
-// Import writes the records of r's lines to the table.
-//
-// Errors: one that names the command for what is no export; those of dynamo.Store.Import.
+// Import writes the records in r to the table. For a file of another kind, it returns an error that
+// names the right command. It returns the errors of dynamo.Store.Import.
 func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOptions) (Imported, error) {
 	return importAll(ctx, store, &sniffer{Reader: r, name: "standard input"}, 0, opts)
 }
 
-// importAll imports what nobody remembers, of size bytes, 0 where nobody knows.
+// importAll imports a file without saving progress. The size is 0 if it is unknown.
 func importAll(ctx context.Context, store *dynamo.Store, r io.Reader, size int64, opts ImportOptions) (Imported, error) {
 	pace := newPace(opts.Clock)
 	done, err := store.Import(ctx, r, opts.dynamo(bulk.Imported{}, func(done bulk.Imported) error {
@@ -62,6 +61,7 @@ func importAll(ctx context.Context, store *dynamo.Store, r io.Reader, size int64
 	return Imported{Imported: done}, err
 }
 
+// dynamo returns the options for dynamo.Store.Import, which continues after from.
 func (o ImportOptions) dynamo(from bulk.Imported, done func(bulk.Imported) error) bulk.ImportOptions {
 	return bulk.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
 }
@@ -72,12 +72,13 @@ func (o ImportOptions) tell(done bulk.Imported, size int64) {
 	}
 }
 
-// ImportFile writes the records of a file to the table, or goes on with an import of it that was
-// interrupted, or that stopped at a line which has been mended. A dry run always begins at the
-// beginning, and remembers nothing. What it returns counts the lines that were done before, too.
+// ImportFile writes the records of a file to the table. It continues an earlier import that was
+// interrupted, or that stopped at an invalid line which is now fixed. A dry run always starts at
+// the beginning, and saves no progress. The result includes the lines of the earlier import.
 //
-// Errors: one that says what to do where the file is no finished export, or an import of it was
-// begun otherwise; SaveError; the file's; those of dynamo.Store.Import.
+// It returns an error that describes what to do if the file is not a complete export, or if an
+// earlier import had other options. It returns a SaveError if progress could not be saved, errors
+// of the file, and the errors of dynamo.Store.Import.
 func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (Imported, error) {
 	if err := refuseUnfinished(name); err != nil {
 		return Imported{}, err
@@ -102,9 +103,9 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	if err != nil {
 		return Imported{}, err
 	}
-	side := importProgressFile(name)
+	progressFile := importProgressFile(name)
 	p := importProgress{Table: table, Overwrite: opts.Overwrite}
-	resumed, err := load(side, &p)
+	resumed, err := load(progressFile, &p)
 	if err == nil && resumed {
 		err = p.check(f, name, table, opts)
 	}
@@ -114,14 +115,14 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	if _, err := f.Seek(p.Done.Offset, io.SeekStart); err != nil {
 		return Imported{Imported: p.Done}, err
 	}
-	keep := func(done bulk.Imported) error {
+	saveProgress := func(done bulk.Imported) error {
 		opts.tell(done, info.Size())
 		sum, err := checksum(p.Checksum, f, p.Done.Offset, done.Offset)
 		if err != nil {
 			return &SaveError{err}
 		}
 		p.Done, p.Checksum = done, sum
-		return save(side, p)
+		return save(progressFile, p)
 	}
 	pace := newPace(opts.Clock)
 	in := io.Reader(f)
@@ -130,41 +131,40 @@ func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts Impo
 	}
 	done, err := store.Import(ctx, in, opts.dynamo(p.Done, func(done bulk.Imported) error {
 		if pace.over() {
-			return keep(done)
+			return saveProgress(done)
 		}
 		return nil
 	}))
 	if err != nil && done.Offset > 0 {
 		if !unsaved(err) {
-			err = errors.Join(err, keep(done))
+			err = errors.Join(err, saveProgress(done))
 		}
 		return Imported{Imported: done, Saved: !unsaved(err)}, err
 	}
-	if removed := os.Remove(side); !errors.Is(removed, os.ErrNotExist) {
-		err = errors.Join(err, removed)
+	if removeErr := os.Remove(progressFile); !errors.Is(removeErr, os.ErrNotExist) {
+		err = errors.Join(err, removeErr)
 	}
 	return Imported{Imported: done}, err
 }
 
-// check reports whether an import can go on from p.
+// check returns an error if an import with the given options cannot continue from p.
 func (p *importProgress) check(f *os.File, name, table string, opts ImportOptions) error {
-	side := importProgressFile(name)
+	progressFile := importProgressFile(name)
 	if p.Table != table {
-		return fmt.Errorf("%s tells of an import into table %s, and this is %s: remove it to begin anew", side, p.Table, table)
+		return fmt.Errorf("%s belongs to an import into table %s, not %s: remove the file to start again", progressFile, p.Table, table)
 	}
 	if p.Overwrite != opts.Overwrite {
-		return fmt.Errorf("%s tells of an import with -overwrite=%t: go on so, or remove it to begin anew", side, p.Overwrite)
+		return fmt.Errorf("%s belongs to an import with -overwrite=%t: use the same setting, or remove the file to start again", progressFile, p.Overwrite)
 	}
 	sum, err := checksum(0, f, 0, p.Done.Offset)
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == nil && sum != p.Checksum {
-		return fmt.Errorf("%s is not what was imported up to byte %d: remove %s to begin anew, which skips the records that are there", name, p.Done.Offset, side)
+		return fmt.Errorf("%s has changed in its first %d bytes, which were imported: remove %s to start again, which skips imported records", name, p.Done.Offset, progressFile)
 	}
 	return err
 }
 
-// checksum is sum, that of the file up to from, carried on to to.
-//
-// Errors: io.ErrUnexpectedEOF where the file is shorter; the file's.
+// checksum updates sum, the checksum of the file up to from, to cover the file up to to. It returns
+// io.ErrUnexpectedEOF if the file is shorter.
 func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	hash := crc{sum, crc64.MakeTable(crc64.ECMA)}
 	n, err := io.Copy(&hash, io.NewSectionReader(f, from, to-from))
@@ -174,7 +174,7 @@ func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	return hash.sum, err
 }
 
-// crc is a checksum that can begin in the middle.
+// crc is a CRC-64 writer that can continue from an earlier sum.
 type crc struct {
 	sum   uint64
 	table *crc64.Table

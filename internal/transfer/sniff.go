@@ -8,31 +8,31 @@ import (
 	"io"
 )
 
-// Kind is what a file can be, as its first bytes tell.
+// Kind is the kind of a file, detected by its first bytes.
 type Kind int
 
 // Kinds of files.
 const (
-	// KindUnknown may be an export.
+	// KindUnknown is any other file, which may be an export.
 	KindUnknown Kind = iota
-	// KindGzip is compressed.
+	// KindGzip is a file compressed with gzip.
 	KindGzip
-	// KindExport has records.
+	// KindExport is an export.
 	KindExport
-	// KindBook is an order book, such as the sample data.
+	// KindBook is a dataset, such as the sample data.
 	KindBook
 )
 
-// sniffed is how many bytes are looked at.
+// sniffed is the maximum number of bytes that KindOf needs.
 const sniffed = 512
 
-// KindOf tells what a file is that begins so.
-func KindOf(begins []byte) Kind {
-	if bytes.HasPrefix(begins, []byte{0x1f, 0x8b}) {
+// KindOf returns the kind of a file with the given first bytes.
+func KindOf(start []byte) Kind {
+	if bytes.HasPrefix(start, []byte{0x1f, 0x8b}) {
 		return KindGzip
 	}
-	d := json.NewDecoder(bytes.NewReader(begins))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+	d := json.NewDecoder(bytes.NewReader(start))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
 		return KindUnknown
 	}
 	switch key, err := d.Token(); {
@@ -46,10 +46,11 @@ func KindOf(begins []byte) Kind {
 	return KindUnknown
 }
 
-// sniffer refuses at the first read what is no export, with the command that takes it.
+// sniffer is a reader whose first Read fails if the file is not an export. The error names the
+// command for such a file.
 type sniffer struct {
 	io.Reader
-	// name is the file's for messages.
+	// name is the file's name in errors.
 	name string
 	seen bool
 }
@@ -59,17 +60,17 @@ func (s *sniffer) Read(b []byte) (int, error) {
 		return s.Reader.Read(b)
 	}
 	s.seen = true
-	// One byte tells nothing, and more may be long in coming.
+	// The kind of a file takes two bytes to detect. More bytes from a pipe may arrive late.
 	n, err := io.ReadAtLeast(s.Reader, b, min(2, len(b)))
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // the next read ends the file
+		err = nil // the next Read returns io.EOF
 	}
 	switch KindOf(b[:min(n, sniffed)]) {
 	case KindUnknown, KindExport:
 	case KindGzip:
 		return 0, fmt.Errorf("%s is compressed: gunzip -c FILE | ordergraph import -", s.name)
 	case KindBook:
-		return 0, fmt.Errorf("%s is no export but an order book: load it with `ordergraph seed FILE`", s.name)
+		return 0, fmt.Errorf("%s is a dataset, not an export: load it with `ordergraph seed FILE`", s.name)
 	}
 	return n, err
 }

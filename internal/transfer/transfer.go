@@ -1,7 +1,7 @@
-// Package transfer keeps the exports and imports of a table in files, so that one that was
-// interrupted can go on where it was: a file beside FILE says how far it is. That file is replaced
-// as a whole about once a second, after what it speaks of is safe, and removed when nothing is left
-// to do.
+// Package transfer exports a table to a file and imports a file. An interrupted export or import
+// can continue, because a progress file next to FILE records its position. The progress file is
+// replaced atomically about once a second, after the data that it describes is on disk. It is
+// removed at the end.
 package transfer
 
 import (
@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// interval is about how often the way so far is saved and told.
+// interval is how often progress is saved and reported.
 const interval = time.Second
 
-// pace tells when an interval is over.
+// pace reports when an interval has passed.
 type pace struct {
 	clock func() time.Time
 	last  time.Time
@@ -44,34 +44,31 @@ func (p *pace) over() bool {
 	return true
 }
 
-// SaveError tells that it could not be saved how far an export or an import is.
+// SaveError reports that progress could not be saved.
 type SaveError struct{ Err error }
 
 func (e *SaveError) Error() string { return e.Err.Error() }
 
-// Unwrap is why.
+// Unwrap returns the cause.
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// unsaved reports whether an error is one of saving: to save again would fail again.
+// unsaved reports whether err is a SaveError. Saving again would fail again.
 func unsaved(err error) bool {
 	failed := (*SaveError)(nil)
 	return errors.As(err, &failed)
 }
 
-// save replaces the file of that name by one that holds v, as a whole: whatever happens, there is
-// the old one or the new.
-//
-// Errors: SaveError.
+// save atomically replaces the named file by the JSON of v. It returns a SaveError.
 func save(name string, v any) error {
 	err := replace(name, v)
 	if err == nil {
 		return nil
 	}
-	// The name that a file has for a moment says nothing to anybody.
+	// The error names the file instead of its temporary copy.
 	return &SaveError{aboutFile("write", name, err)}
 }
 
-// aboutFile is an error of the file system, as one of a file that people know.
+// aboutFile returns a file system error with another operation and file name.
 func aboutFile(operation, name string, err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return &fs.PathError{Op: operation, Path: name, Err: at.Err}
@@ -102,8 +99,8 @@ func replace(name string, v any) error {
 	return err
 }
 
-// rename is safe when it returns, where the platform can make it so: a directory that cannot be
-// synced is as good as the platform has it.
+// rename renames a file and syncs the directory, so that the new name survives a crash. Platforms
+// that cannot sync a directory skip that step.
 func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -115,7 +112,7 @@ func rename(from, to string) error {
 	return nil
 }
 
-// load reads what save wrote; it is false where there is no such file.
+// load reads a file that saveJSON wrote. It returns false if the file does not exist.
 func load(name string, v any) (bool, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +120,7 @@ func load(name string, v any) (bool, error) {
 	}
 	if err == nil {
 		if err = json.Unmarshal(text, v); err != nil {
-			err = fmt.Errorf("%s is damaged: remove it, and begin again: %w", name, err)
+			err = fmt.Errorf("%s is damaged: remove it and start again: %w", name, err)
 		}
 	}
 	return err == nil, err

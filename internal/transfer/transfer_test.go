@@ -33,11 +33,11 @@ func TestMain(m *testing.M) {
 	os.Exit(dynamolocal.Main(m))
 }
 
-// fast is a clock by which every look at it is an interval later, so that every page and line is a
-// moment to save.
+// fast returns a clock that advances by more than an interval with every call, so that progress is
+// saved after every page and line.
 func fast() func() time.Time { return clockOf(time.Minute) }
 
-// clockOf goes by so much with every look at it.
+// clockOf returns a clock that advances by step with every call.
 func clockOf(step time.Duration) func() time.Time {
 	now := time.Unix(0, 0)
 	return func() time.Time {
@@ -46,18 +46,18 @@ func clockOf(step time.Duration) func() time.Time {
 	}
 }
 
-// hindered is the store's table through a client that makes Scans small and calls see before each
-// request.
-func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, see func() error) *dynamo.Store {
+// hindered returns a store of the same table whose Scans are small, and which calls intercept
+// before each request.
+func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, intercept func() error) *dynamo.Store {
 	t.Helper()
 	client := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("intercept", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 				if scan, ok := in.Parameters.(*dynamodb.ScanInput); ok {
 					scan.Limit = aws.Int32(9)
 				}
 				if _, describes := in.Parameters.(*dynamodb.DescribeTableInput); !describes {
-					if err := see(); err != nil {
+					if err := intercept(); err != nil {
 						return middleware.InitializeOutput{}, middleware.Metadata{}, err
 					}
 				}
@@ -79,8 +79,8 @@ func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, see func()
 
 func unhindered() error { return nil }
 
-// repeatedly runs a test that draws numbers from 0 to n-1: as a property on the embedded store, a
-// few times on DynamoDB Local, which is slow.
+// repeatedly runs a test that draws numbers from 0 to n-1. On the embedded store it is a property
+// test. On DynamoDB Local, which is slow, it runs a few times.
 func repeatedly(t *testing.T, test func(draw func(n int) int)) {
 	t.Helper()
 	if storetest.Embedded(t) {
@@ -113,7 +113,7 @@ func write(t testing.TB, name, text string) {
 
 func sorted(text string) []string { return slices.Sorted(strings.Lines(text)) }
 
-// lines are all records of a table.
+// lines returns the sorted lines of an export of the table.
 func lines(t testing.TB, store *dynamo.Store) []string {
 	t.Helper()
 	var text bytes.Buffer
@@ -123,12 +123,12 @@ func lines(t testing.TB, store *dynamo.Store) []string {
 	return sorted(text.String())
 }
 
-// onlyFile fails the test where anything else than that file is in its directory.
+// onlyFile checks that the file is the only one in its directory.
 func onlyFile(t testing.TB, name string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(name) {
-		t.Errorf("the directory holds %v, %v", entries, err)
+		t.Errorf("the directory contains %v, %v", entries, err)
 	}
 }
 
@@ -138,13 +138,13 @@ func TestFileRoundTrip(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		from, to := storetest.Sample(t, db), storetest.NewTable(t, db, dynamo.Options{})
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
-		var told []transfer.Exported
-		out, err := transfer.ExportFile(context.Background(), hindered(t, db, from, unhindered), name, transfer.ExportOptions{Segments: 1, Clock: fast(), Progress: func(e transfer.Exported) { told = append(told, e) }})
+		var reports []transfer.Exported
+		out, err := transfer.ExportFile(context.Background(), hindered(t, db, from, unhindered), name, transfer.ExportOptions{Segments: 1, Clock: fast(), Progress: func(e transfer.Exported) { reports = append(reports, e) }})
 		if err != nil || out.Records != records || out.Bytes != int64(len(read(t, name))) || out.Resumed {
 			t.Errorf("exported %+v, %v", out, err)
 		}
-		if len(told) < 10 || told[len(told)-1] != out || !slices.IsSortedFunc(told, func(a, b transfer.Exported) int { return a.Records - b.Records }) {
-			t.Errorf("told %+v", told)
+		if len(reports) < 10 || reports[len(reports)-1] != out || !slices.IsSortedFunc(reports, func(a, b transfer.Exported) int { return a.Records - b.Records }) {
+			t.Errorf("reported %+v", reports)
 		}
 		onlyFile(t, name)
 		for _, want := range []bulk.Imported{{Written: records}, {Unchanged: records}} {
@@ -152,7 +152,7 @@ func TestFileRoundTrip(t *testing.T) {
 			var last bulk.Imported
 			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fast(), Progress: func(done bulk.Imported, size int64) {
 				if size != out.Bytes || done.Lines != last.Lines+1 {
-					t.Errorf("told %+v of %d after %+v", done, size, last)
+					t.Errorf("reported %+v of %d after %+v", done, size, last)
 				}
 				last = done
 			}})
@@ -160,16 +160,16 @@ func TestFileRoundTrip(t *testing.T) {
 				t.Errorf("imported %+v, %v, want %+v", in, err, want)
 			}
 			if got := lines(t, to); !slices.Equal(got, sorted(read(t, name))) {
-				t.Error("the table is another one than the file")
+				t.Error("the table differs from the file")
 			}
 			onlyFile(t, name)
 		}
 	})
 }
 
-// An export that is killed, at any request and even between saving and writing, goes on and gives
+// An export that is killed at any request, or between saving and writing, can continue, and exports
 // every record once.
-func TestExportFileGoesOn(t *testing.T) {
+func TestExportFileContinues(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.Sample(t, db)
@@ -185,13 +185,12 @@ func TestExportFileGoesOn(t *testing.T) {
 				var left atomic.Int64
 				left.Store(int64(1 + draw(8)))
 				killing := hindered(t, db, store, func() error {
-					// A process that ends here, or anywhere, leaves no file that looks like a whole
-					// one.
+					// A process that ends at any moment leaves no file that looks complete.
 					if _, err := os.Stat(side); err != nil {
 						t.Error(err)
 					}
 					if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
-						t.Errorf("before its end the file is there: %v", err)
+						t.Errorf("the file exists before the end: %v", err)
 					}
 					if left.Add(-1) == 0 {
 						cancel()
@@ -207,7 +206,7 @@ func TestExportFileGoesOn(t *testing.T) {
 					t.Fatalf("%+v after %v", out, err)
 				}
 				if out.Records < records || out.Resumed != (saved > 0) {
-					t.Fatalf("after %d records it came to %+v", records, out)
+					t.Fatalf("after %d records the result is %+v", records, out)
 				}
 				records, done, saved = out.Records, err == nil, saved+1
 				if !done && draw(2) == 1 /* written and not saved */ {
@@ -221,11 +220,11 @@ func TestExportFileGoesOn(t *testing.T) {
 					}
 				}
 				if _, err := os.Stat(side); (err == nil) == done {
-					t.Fatalf("done %t, and the side file: %v", done, err)
+					t.Fatalf("done %t, and the progress file: %v", done, err)
 				}
 			}
 			if got := sorted(read(t, name)); !slices.Equal(got, want) || records != len(want) {
-				t.Fatalf("%d lines in pieces, %d in one", len(got), len(want))
+				t.Fatalf("%d lines when continued, want %d", len(got), len(want))
 			}
 			onlyFile(t, name)
 			if err := os.Remove(name); err != nil {
@@ -235,7 +234,7 @@ func TestExportFileGoesOn(t *testing.T) {
 	})
 }
 
-// begun is a file whose export was killed after its first page.
+// begun starts an export and kills it after its first page.
 func begun(t *testing.T, db *dynamodb.Client, store *dynamo.Store, segments int) (name, side string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "shop.jsonl")
@@ -256,23 +255,23 @@ func TestExportFileRefuses(t *testing.T) {
 	_, records := storetest.SampleBook(t)
 	db := embedded.New().Client()
 	store, other := storetest.Sample(t, db), storetest.Sample(t, db)
-	check := func(t *testing.T, store *dynamo.Store, name string, opts transfer.ExportOptions, says ...string) {
+	check := func(t *testing.T, store *dynamo.Store, name string, opts transfer.ExportOptions, parts ...string) {
 		t.Helper()
 		before, _ := os.ReadFile(name + ".part")
 		_, err := transfer.ExportFile(context.Background(), store, name, opts)
-		for _, part := range append(says, "-overwrite") {
+		for _, part := range append(parts, "-overwrite") {
 			if err == nil || !strings.Contains(err.Error(), part) {
-				t.Errorf("the error is %v, want one that says %q", err, part)
+				t.Errorf("the error is %v, want one with %q", err, part)
 			}
 		}
 		if after, _ := os.ReadFile(name + ".part"); !bytes.Equal(before, after) {
 			t.Error("the file was changed")
 		}
 	}
-	t.Run("a file that is there", func(t *testing.T) {
+	t.Run("an existing file", func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "notes")
 		write(t, name, "precious")
-		check(t, store, name, transfer.ExportOptions{}, "notes is there already")
+		check(t, store, name, transfer.ExportOptions{}, "notes already exists")
 		if onlyFile(t, name); read(t, name) != "precious" {
 			t.Error("the file was changed")
 		}
@@ -289,7 +288,7 @@ func TestExportFileRefuses(t *testing.T) {
 		name, _ := begun(t, db, store, 1)
 		check(t, store, name, transfer.ExportOptions{Segments: 2}, "-segments 1")
 		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err != nil || !out.Resumed || out.Records != records {
-			t.Errorf("without a number of segments it does not go on: %+v, %v", out, err)
+			t.Errorf("without a number of segments it does not continue: %+v, %v", out, err)
 		}
 	})
 	t.Run("a file cut short", func(t *testing.T) {
@@ -304,7 +303,7 @@ func TestExportFileRefuses(t *testing.T) {
 			t.Errorf("overwritten: %+v, %v", out, err)
 		}
 	})
-	t.Run("a damaged side file", func(t *testing.T) {
+	t.Run("a damaged progress file", func(t *testing.T) {
 		name, side := begun(t, db, store, 1)
 		write(t, side, "{")
 		if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err == nil || !strings.Contains(err.Error(), "damaged") {
@@ -317,19 +316,19 @@ func TestExportFileRefuses(t *testing.T) {
 		}
 	})
 	t.Run("a directory", func(t *testing.T) {
-		if _, err := transfer.ExportFile(context.Background(), store, t.TempDir(), transfer.ExportOptions{Overwrite: true}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if _, err := transfer.ExportFile(context.Background(), store, t.TempDir(), transfer.ExportOptions{Overwrite: true}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("somebody else's part", func(t *testing.T) {
+	t.Run("a part file of another program", func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
 		write(t, name+".part", "precious")
-		check(t, store, name, transfer.ExportOptions{}, "no part of an export")
+		check(t, store, name, transfer.ExportOptions{}, "does not belong to an export")
 	})
 }
 
-// Another table of the same name is another table.
-func TestExportFileOfATableMadeAnew(t *testing.T) {
+// A table that was deleted and created again is another table.
+func TestExportFileOfRecreatedTable(t *testing.T) {
 	db := storetest.Engines()[1].Client(t)
 	store := storetest.Sample(t, db)
 	name, _ := begun(t, db, store, 1)
@@ -349,8 +348,8 @@ func TestExportFileOfATableMadeAnew(t *testing.T) {
 	}
 }
 
-// A file whose export is under way is no backup yet.
-func TestImportOfAPartOfAnExport(t *testing.T) {
+// An incomplete export cannot be imported.
+func TestImportIncompleteExport(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.Sample(t, db)
 	name, side := begun(t, db, store, 1)
@@ -359,8 +358,8 @@ func TestImportOfAPartOfAnExport(t *testing.T) {
 	}
 }
 
-// An import that is killed at any request goes on where it was.
-func TestImportFileGoesOn(t *testing.T) {
+// An import that is killed at any request can continue.
+func TestImportFileContinues(t *testing.T) {
 	t.Parallel()
 	_, records := storetest.SampleBook(t)
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -387,23 +386,23 @@ func TestImportFileGoesOn(t *testing.T) {
 					t.Fatal(err)
 				}
 				if in.Lines < last.Lines {
-					t.Fatalf("from %+v it came to %+v", last, in)
+					t.Fatalf("after %+v the result is %+v", last, in)
 				}
 				last, done = in, err == nil
 			}
 			if last.Lines != records || last.Written+last.Unchanged != records || last.Conflicts > 0 || tries == 1 && last.Unchanged > 0 {
-				t.Fatalf("did %+v", last)
+				t.Fatalf("result %+v", last)
 			}
 			if got := strings.Join(lines(t, store), ""); got != text {
-				t.Fatal("the table is another one than the file")
+				t.Fatal("the table differs from the file")
 			}
 			onlyFile(t, name)
 		})
 	})
 }
 
-// A line that is mended is where the import goes on; a line that was imported may not change.
-func TestImportFileOfAMendedFile(t *testing.T) {
+// The import continues at a fixed line. An imported line must not change.
+func TestImportFixedFile(t *testing.T) {
 	db := embedded.New().Client()
 	all := lines(t, storetest.Sample(t, db))
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
@@ -414,13 +413,13 @@ func TestImportFileOfAMendedFile(t *testing.T) {
 		write(t, name, strings.Join(all[:50], "")+all[50][:20]+"\n"+strings.Join(all[51:], ""))
 		in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: clockOf(0)})
 		if bad := (*bulk.LineError)(nil); !errors.As(err, &bad) || bad.Line != 51 || in.Lines != 50 {
-			t.Fatalf("did %+v, %v", in, err)
+			t.Fatalf("result %+v, %v", in, err)
 		}
 	}
-	refused := func(store *dynamo.Store, opts transfer.ImportOptions, says string) {
+	refused := func(store *dynamo.Store, opts transfer.ImportOptions, message string) {
 		t.Helper()
-		if _, err := transfer.ImportFile(context.Background(), store, name, opts); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "remove") {
-			t.Errorf("the error is %v, want one that says %q", err, says)
+		if _, err := transfer.ImportFile(context.Background(), store, name, opts); err == nil || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), "remove") {
+			t.Errorf("the error is %v, want one with %q", err, message)
 		}
 	}
 	begin()
@@ -428,29 +427,29 @@ func TestImportFileOfAMendedFile(t *testing.T) {
 	refused(store, transfer.ImportOptions{Overwrite: true}, "-overwrite=false")
 
 	write(t, name, strings.ToUpper(all[0])+strings.Join(all[1:], ""))
-	refused(store, transfer.ImportOptions{}, "is not what was imported")
+	refused(store, transfer.ImportOptions{}, "has changed in its first")
 	write(t, name, all[0])
-	refused(store, transfer.ImportOptions{}, "is not what was imported")
+	refused(store, transfer.ImportOptions{}, "has changed in its first")
 	onDisk := read(t, side)
 
-	// A dry run neither uses nor changes what is remembered.
+	// A dry run neither uses nor changes the progress file.
 	write(t, name, strings.Join(all, ""))
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{DryRun: true, Overwrite: true, Clock: fast()}); err != nil || in.Written != len(all)-50 || in.Unchanged != 50 || read(t, side) != onDisk {
-		t.Errorf("a dry run did %+v, %v", in, err)
+		t.Errorf("a dry run has the result %+v, %v", in, err)
 	}
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err != nil || in.Written != len(all) || in.Unchanged != 0 || in.Lines != len(all) {
-		t.Errorf("the mended file did %+v, %v", in, err)
+		t.Errorf("the fixed file has the result %+v, %v", in, err)
 	}
 	onlyFile(t, name)
 	if got := lines(t, store); !slices.Equal(got, all) {
-		t.Error("the table is another one than the file")
+		t.Error("the table differs from the file")
 	}
 	begin()
 	write(t, side, "")
 	refused(store, transfer.ImportOptions{}, "damaged")
 }
 
-// Whoever interrupts an import with conflicts still hears of them at its end.
+// Conflicts before an interruption are part of the final result.
 func TestConflictsAreRemembered(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.NewTable(t, db, dynamo.Options{})
@@ -458,31 +457,31 @@ func TestConflictsAreRemembered(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	write(t, name, line("1")+line("2")+"bad\n")
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || in.Conflicts != 1 {
-		t.Fatalf("did %+v, %v", in, err)
+		t.Fatalf("result %+v, %v", in, err)
 	}
 	write(t, name, line("1")+line("2")+line("3"))
 	in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()})
 	if err != nil || in.Written != 1 || in.Conflicts != 2 || len(in.ConflictKeys) != 2 {
-		t.Errorf("did %+v, %v", in, err)
+		t.Errorf("result %+v, %v", in, err)
 	}
 }
 
-// What cannot be saved ends an import, which would otherwise go on without knowing where it is.
-func TestImportFileThatCannotBeRemembered(t *testing.T) {
+// An import stops if its progress cannot be saved.
+func TestImportFileWithoutSavedProgress(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	write(t, name, strings.Join(lines(t, storetest.Sample(t, db)), ""))
-	// A directory that is not empty can be replaced by no file.
+	// A file cannot replace a directory that is not empty.
 	if err := os.MkdirAll(filepath.Join(name+".import-progress", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || in.Lines > 0 {
-		t.Errorf("did %+v, %v", in, err)
+		t.Errorf("result %+v, %v", in, err)
 	}
 }
 
-// killedAfter is a store whose requests fail from the one after n on, as if it were interrupted.
+// killedAfter returns a store whose requests fail after the first n, as if it were interrupted.
 func killedAfter(t *testing.T, db *dynamodb.Client, store *dynamo.Store, n int64) *dynamo.Store {
 	var made atomic.Int64
 	return hindered(t, db, store, func() error {
@@ -493,8 +492,8 @@ func killedAfter(t *testing.T, db *dynamodb.Client, store *dynamo.Store, n int64
 	})
 }
 
-// An export that replaces another leaves that one alone until it is complete, and goes on when it
-// is given again.
+// An export with Overwrite keeps the old file until the new one is complete. It continues when it
+// is repeated.
 func TestExportFileReplaces(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.Sample(t, db)
@@ -510,7 +509,7 @@ func TestExportFileReplaces(t *testing.T) {
 				t.Fatalf("%+v, %v", out, err)
 			}
 			if read(t, name) != all[0] {
-				t.Fatal("the old export is gone before there is a new one")
+				t.Fatal("the old export is gone before the new one is complete")
 			}
 		}
 		return name
@@ -529,24 +528,24 @@ func TestExportFileReplaces(t *testing.T) {
 			t.Errorf("import of %s: %v", part, err)
 		}
 	}
-	if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err == nil || !strings.Contains(err.Error(), "go on with -overwrite") {
+	if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err == nil || !strings.Contains(err.Error(), "continue with -overwrite") {
 		t.Errorf("without -overwrite: %v", err)
 	}
 	complete(name, replacing, true)
 
-	// What it cannot go on with, it begins anew.
+	// An export that cannot continue starts again.
 	complete(interrupted(), transfer.ExportOptions{Segments: 2, Overwrite: true}, false)
 	name = interrupted()
 	write(t, name+".progress", "{")
 	complete(name, replacing, false)
 
-	// An export that was to be new is not gone on with where another is to be replaced.
+	// An export that started without Overwrite does not continue with Overwrite.
 	name, _ = begun(t, db, store, 1)
 	complete(name, replacing, false)
 }
 
-// What is killed between the last two steps is complete.
-func TestExportFileEndsBetweenItsLastSteps(t *testing.T) {
+// An export that is killed before it removes the progress file is complete.
+func TestExportFileKilledBeforeLastStep(t *testing.T) {
 	_, records := storetest.SampleBook(t)
 	db := embedded.New().Client()
 	store := storetest.Sample(t, db)
@@ -567,8 +566,8 @@ func TestExportFileEndsBetweenItsLastSteps(t *testing.T) {
 	onlyFile(t, name)
 }
 
-// A link stays one: what it leads to is replaced.
-func TestExportFileThroughALink(t *testing.T) {
+// A symbolic link remains: its target is replaced.
+func TestExportFileThroughSymlink(t *testing.T) {
 	_, records := storetest.SampleBook(t)
 	store := storetest.Sample(t, embedded.New().Client())
 	name, link := filepath.Join(t.TempDir(), "shop.jsonl"), filepath.Join(t.TempDir(), "link")
@@ -583,13 +582,13 @@ func TestExportFileThroughALink(t *testing.T) {
 	onlyFile(t, link)
 }
 
-// What cannot be saved is told, and nobody is told that the export can go on.
-func TestExportFileThatCannotBeRemembered(t *testing.T) {
+// If progress cannot be saved, the error names the progress file, and Saved is false.
+func TestExportFileWithoutSavedProgress(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.Sample(t, db)
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	out, err := transfer.ExportFile(context.Background(), hindered(t, db, store, func() error {
-		// A directory that is not empty can be replaced by no file.
+		// A file cannot replace a directory that is not empty.
 		os.Remove(name + ".progress")
 		return os.MkdirAll(filepath.Join(name+".progress", "x"), 0o700)
 	}), name, transfer.ExportOptions{Segments: 1, Clock: fast()})
@@ -598,61 +597,62 @@ func TestExportFileThatCannotBeRemembered(t *testing.T) {
 	}
 }
 
-// An import that did nothing leaves nothing behind.
-func TestImportFileThatDoesNothing(t *testing.T) {
+// An import that fails at the first line leaves no progress file.
+func TestImportFileFailsAtFirstLine(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
-	for text, says := range map[string]string{
+	for text, message := range map[string]string{
 		"no JSON\n":              "line 1",
 		"\x1f\x8b\x08\x00\x00":   "gunzip -c FILE | ordergraph import -",
 		"{\n \"employees\": [\n": "ordergraph seed FILE",
 	} {
 		write(t, name, text)
-		if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || !strings.Contains(err.Error(), says) || in.Lines > 0 || in.Saved {
-			t.Errorf("did %+v, %v", in, err)
+		if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || !strings.Contains(err.Error(), message) || in.Lines > 0 || in.Saved {
+			t.Errorf("result %+v, %v", in, err)
 		}
 		onlyFile(t, name)
-		if in, err := transfer.Import(context.Background(), store, strings.NewReader(text), transfer.ImportOptions{SkipUnreadable: true}); says != "line 1" && (err == nil || !strings.Contains(err.Error(), says)) {
-			t.Errorf("did %+v, %v", in, err)
+		if in, err := transfer.Import(context.Background(), store, strings.NewReader(text), transfer.ImportOptions{SkipUnreadable: true}); message != "line 1" && (err == nil || !strings.Contains(err.Error(), message)) {
+			t.Errorf("result %+v, %v", in, err)
 		}
 	}
 }
 
-// A dry run knows how much there is to do.
-func TestDryRunTellsTheSize(t *testing.T) {
+// A dry run reports the file's size.
+func TestDryRunReportsSize(t *testing.T) {
 	db := embedded.New().Client()
 	text := strings.Join(lines(t, storetest.Sample(t, db)), "")
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	write(t, name, text)
-	told := 0
+	reports := 0
 	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fast(), Progress: func(_ bulk.Imported, size int64) {
-		if told++; size != int64(len(text)) {
-			t.Fatalf("it is told of %d bytes", size)
+		if reports++; size != int64(len(text)) {
+			t.Fatalf("the reported size is %d", size)
 		}
 	}})
-	if err != nil || told == 0 {
-		t.Error(told, err)
+	if err != nil || reports == 0 {
+		t.Error(reports, err)
 	}
 }
 
-// An import that stopped at a bad line goes on without it, and still knows of it at its end.
-func TestImportFileGoesOnBehindABadLine(t *testing.T) {
+// An import that stopped at an unreadable line can skip that line, and its result includes the
+// line.
+func TestImportFileSkipsUnreadableLine(t *testing.T) {
 	db := embedded.New().Client()
 	all := lines(t, storetest.Sample(t, db))
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	write(t, name, strings.Join(all[:50], "")+"bad\n"+strings.Join(all[50:], ""))
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{}); err == nil || in.Lines != 50 || !in.Saved {
-		t.Fatalf("did %+v, %v", in, err)
+		t.Fatalf("result %+v, %v", in, err)
 	}
 	skipping := transfer.ImportOptions{SkipUnreadable: true, Clock: fast()}
 	if in, err := transfer.ImportFile(context.Background(), killedAfter(t, db, store, 20), name, skipping); !errors.Is(err, context.Canceled) || in.Unreadable != 1 {
-		t.Fatalf("did %+v, %v", in, err)
+		t.Fatalf("result %+v, %v", in, err)
 	}
 	in, err := transfer.ImportFile(context.Background(), store, name, skipping)
 	if err != nil || in.Written+in.Unchanged != len(all) || in.Unreadable != 1 || len(in.BadLines) != 1 || in.BadLines[0].Line != 51 {
-		t.Errorf("did %+v, %v", in, err)
+		t.Errorf("result %+v, %v", in, err)
 	}
 	onlyFile(t, name)
 }

@@ -1,9 +1,9 @@
-// Command with runs a command with a DynamoDB Local of its own, which ends with the command:
+// Command with runs a command with its own DynamoDB Local. The instance ends with the command:
 //
 //	with <command> [argument]...
 //
-// The AWS_ variables of the command's environment lead to it. Tests in other languages than Go run
-// on it.
+// The AWS_ variables in the command's environment point to the instance. Tests in languages other
+// than Go use this command.
 package main
 
 import (
@@ -31,9 +31,7 @@ func main() {
 	}
 }
 
-// run runs a command to its end.
-//
-// Errors: those of dynamolocal.Start and of the command.
+// run runs a command until it ends. It returns the errors of dynamolocal.Start and of the command.
 func run(cmd *exec.Cmd) error {
 	instance, err := dynamolocal.Start(context.Background())
 	if err != nil {

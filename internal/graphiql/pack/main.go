@@ -1,9 +1,9 @@
-// Command pack packs a built user interface into the zip file that the repository contains:
+// Command pack packs a built user interface into one zip file. The repository contains that file:
 //
 //	pack <build directory> <zip file>
 //
-// The same input results in the same bytes on every machine: the names are sorted, and the times
-// and modes are fixed. Only a new release of Go's compressor can change the bytes.
+// The same input gives the same bytes on every machine, because names are sorted and times and
+// modes are fixed. Only a new release of Go's compressor can change the bytes.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// modified is the earliest time that a zip file can express.
+// modified is the earliest time that a zip file can store.
 var modified = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func main() {
@@ -40,11 +40,11 @@ func run(dir, target string) error {
 	return os.WriteFile(target, packed, 0o644)
 }
 
-// pack returns a zip file of all regular files of a build. It works in memory, so an error leaves
-// the previous zip file unchanged.
+// pack returns a zip of all regular files of a build. It works in memory, so a failure does not
+// change the existing zip file.
 func pack(build fs.FS) ([]byte, error) {
 	if _, err := fs.Stat(build, "index.html"); err != nil {
-		return nil, fmt.Errorf("not a build: %w", err)
+		return nil, fmt.Errorf("the directory is not a build: %w", err)
 	}
 	var packed bytes.Buffer
 	archive := zip.NewWriter(&packed)

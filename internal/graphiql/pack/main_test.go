@@ -26,7 +26,7 @@ func TestPackIsDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first, second) {
-		t.Error("two builds of the same files pack differently")
+		t.Error("two builds of the same files have different zip files")
 	}
 	archive, err := zip.NewReader(bytes.NewReader(first), int64(len(first)))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/racing"
 )
 
-// orderJSON is an order of some items as other software writes it, in DynamoDB's JSON.
+// orderJSON returns order n in DynamoDB's JSON, as other software may write it.
 func orderJSON(n, items int) string {
 	id := fmt.Sprintf("01HVNR4Q3R%016d", n)
 	var lines []string
@@ -45,10 +45,10 @@ func ordersJSON(orders, items int) string {
 	return fmt.Sprintf(`{"Count":%d,"Items":[%s],"ScannedCount":%d}`, orders, strings.Join(list, ","), orders)
 }
 
-// replaying are clients whose requests are all answered so: one that gets no further than this
-// process's memory, and one that goes through a connection.
-func replaying(b testing.TB, body string) map[string]*Table {
-	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {reply(http.StatusOK, body).Header.Get("X-Amz-Crc32")}, "Content-Length": {strconv.Itoa(len(body))}}
+// replayTables returns tables that get the same response to all requests: from memory and over a
+// connection, each on the fast path and through the SDK.
+func replayTables(b testing.TB, body string) map[string]*Table {
+	header := http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Crc32": {newResponse(http.StatusOK, body).Header.Get("X-Amz-Crc32")}, "Content-Length": {strconv.Itoa(len(body))}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		for name, values := range header {
@@ -57,17 +57,18 @@ func replaying(b testing.TB, body string) map[string]*Table {
 		_, _ = io.WriteString(w, body)
 	}))
 	b.Cleanup(server.Close)
-	memory := answering(b, func(*http.Request) (*http.Response, error) {
+	memory := newTestTable(b, func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: header, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body))}, nil
 	})
-	connected := tableOf(dynamodb.New(dynamodb.Options{
+	connected := newTable(dynamodb.New(dynamodb.Options{
 		Region: "eu-central-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("AKID", "SECRET", ""), HTTPClient: awshttp.NewBuildableClient(),
 	}))
-	return map[string]*Table{"memory": memory, "memory/sdk": slowly(memory), "connection": connected, "connection/sdk": slowly(connected)}
+	return map[string]*Table{"memory": memory, "memory/sdk": onSDK(memory), "connection": connected, "connection/sdk": onSDK(connected)}
 }
 
-func each(b *testing.B, body string, read func(*Table) error) {
-	for name, s := range replaying(b, body) {
+// benchmarkEach benchmarks read with each table of replayTables.
+func benchmarkEach(b *testing.B, body string, read func(*Table) error) {
+	for name, s := range replayTables(b, body) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -87,10 +88,10 @@ func readCustomer(s *Table) error {
 	return err
 }
 
-// pendingOrders reads orders of a status.
-func pendingOrders(s *Table, orders int) ([]*commerce.Order, error) {
+// pendingOrders reads up to limit pending orders.
+func pendingOrders(s *Table, limit int) ([]*commerce.Order, error) {
 	p := &model.OrdersByStatus.AccessPattern
-	records, _, err := s.Query(context.Background(), p, "STATUS#pending", string(p.SK), model.Range{}, orders, false)
+	records, _, err := s.Query(context.Background(), p, "STATUS#pending", string(p.SK), model.Range{}, limit, false)
 	if err != nil {
 		return nil, err
 	}
@@ -107,17 +108,17 @@ func readOrders(orders int) func(s *Table) error {
 	return func(s *Table) error {
 		found, err := pendingOrders(s, orders)
 		if err == nil && len(found) != orders {
-			err = fmt.Errorf("there are %d orders", len(found))
+			err = fmt.Errorf("got %d orders, want %d", len(found), orders)
 		}
 		return err
 	}
 }
 
-func BenchmarkGetItem(b *testing.B) { each(b, `{"Item":`+customerJSON+`}`, readCustomer) }
+func BenchmarkGetItem(b *testing.B) { benchmarkEach(b, `{"Item":`+customerJSON+`}`, readCustomer) }
 
 func BenchmarkQuery(b *testing.B) {
 	for _, n := range []int{10, 50} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) { each(b, ordersJSON(n, 3), readOrders(n)) })
+		b.Run(strconv.Itoa(n), func(b *testing.B) { benchmarkEach(b, ordersJSON(n, 3), readOrders(n)) })
 	}
 }
 
@@ -126,15 +127,15 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := parse(body, "shop", 50); !ok {
-			b.Fatal("it is not taken apart")
+		if _, ok := parseResponse(body, "shop", 50); !ok {
+			b.Fatal("the response is not parsed")
 		}
 	}
 }
 
 func BenchmarkDecodeOrder(b *testing.B) {
-	s := answering(b, nil)
-	a, _ := parse([]byte(ordersJSON(1, 3)), "shop", 1)
+	s := newTestTable(b, nil)
+	a, _ := parseResponse([]byte(ordersJSON(1, 3)), "shop", 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.DecodeOrder(a.Records[0]); err != nil {
@@ -143,18 +144,17 @@ func BenchmarkDecodeOrder(b *testing.B) {
 	}
 }
 
-// What a read allocates, with some head-room: the client's part without a connection, signing
-// included.
-func TestReadsAllocateLittle(t *testing.T) {
+// The allocations of a read stay below a limit. They include signing, but no connection.
+func TestReadAllocations(t *testing.T) {
 	if racing.On || testing.CoverMode() != "" {
-		t.Skip("what the tools allocate would be counted")
+		t.Skip("the race detector and coverage allocate, too")
 	}
-	customer := replaying(t, `{"Item":`+customerJSON+`}`)["memory"]
-	orders := replaying(t, ordersJSON(50, 3))["memory"]
+	customer := replayTables(t, `{"Item":`+customerJSON+`}`)["memory"]
+	orders := replayTables(t, ordersJSON(50, 3))["memory"]
 	for _, c := range []struct {
-		what string
-		most float64
-		read func() error
+		name  string
+		limit float64
+		read  func() error
 	}{
 		{"a GetItem of a customer", 95, func() error { return readCustomer(customer) }},
 		{"a Query of 50 orders with 3 items each", 225, func() error { return readOrders(50)(orders) }},
@@ -164,15 +164,15 @@ func TestReadsAllocateLittle(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if got > c.most {
-			t.Errorf("%s makes %.0f allocations, want %.0f at most", c.what, got, c.most)
+		if got > c.limit {
+			t.Errorf("%s makes %.0f allocations, want at most %.0f", c.name, got, c.limit)
 		}
 	}
 }
 
-// What is read the short way is what the SDK reads, down to the domain's types.
-func TestShortRecordsAreTheSDKs(t *testing.T) {
-	s := replaying(t, ordersJSON(50, 3))["memory"]
+// Orders read on the fast path equal orders read through the SDK.
+func TestFastPathRecordsMatchSDK(t *testing.T) {
+	s := replayTables(t, ordersJSON(50, 3))["memory"]
 	read := func(s *Table) []*commerce.Order {
 		orders, err := pendingOrders(s, 50)
 		if err != nil {
@@ -180,22 +180,21 @@ func TestShortRecordsAreTheSDKs(t *testing.T) {
 		}
 		return orders
 	}
-	if short, long := read(s), read(slowly(s)); !reflect.DeepEqual(short, long) || len(short) != 50 || len(short[7].Items) != 3 || short[7].ShippingAddress.City != "Springfield" {
-		t.Errorf("the short way reads\n%+v\nthe SDK\n%+v", short, long)
+	if got, want := read(s), read(onSDK(s)); !reflect.DeepEqual(got, want) || len(got) != 50 || len(got[7].Items) != 3 || got[7].ShippingAddress.City != "Springfield" {
+		t.Errorf("the fast path reads\n%+v\nthe SDK\n%+v", got, want)
 	}
 }
 
-// What is kept for longer than a request does not keep an answer's bytes.
-func TestAttributesAreTheirOwn(t *testing.T) {
+// Attributes returns copies, which do not refer to the bytes of the response.
+func TestAttributesAreCopies(t *testing.T) {
 	body := []byte(`{"Item":` + customerJSON + `}`)
-	a, ok := parse(body, "shop", 1)
+	a, ok := parseResponse(body, "shop", 1)
 	if !ok {
-		t.Fatal("it is not taken apart")
+		t.Fatal("the response is not parsed")
 	}
-	kept := a.Records[0].Attributes()
+	record := model.Reader{Record: a.Records[0].Attributes()}
 	clear(body)
-	at := model.Reader{Record: kept}
-	if got := at.Text("name") + " " + strings.Join(at.Texts("phoneNumbers"), ""); got != "Ada +1 555 0100" {
-		t.Errorf("after its answer was overwritten, a record says %q", got)
+	if got := record.Text("name") + " " + strings.Join(record.Texts("phoneNumbers"), ""); got != "Ada +1 555 0100" {
+		t.Errorf("after the response was overwritten, the record has %q", got)
 	}
 }

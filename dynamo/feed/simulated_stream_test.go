@@ -14,55 +14,64 @@ import (
 	"testing"
 )
 
-// reshaped stands between a client and the streams of DynamoDB Local, which have one shard each and
-// trim nothing, and gives them the shape that DynamoDB's have: shards that split, of which the
-// children are listed late, iterators that expire, records that are trimmed. The records and their
-// order are the engine's.
-type reshaped struct {
+// simulatedStream is an HTTP client that simulates the shards of DynamoDB Streams on DynamoDB
+// Local. DynamoDB Local has one shard for each stream and trims no records. With reshaped, shards
+// split, child shards are listed late, iterators expire and records are trimmed. The records and
+// their order come from DynamoDB Local.
+type simulatedStream struct {
 	t    testing.TB
 	next interface {
 		Do(*http.Request) (*http.Response, error)
 	}
 
 	mu sync.Mutex
-	// template is a request of the client, of which own ones are made.
+	// template is a request of the client. The requests to the engine are copies of it.
 	template *http.Request
 	arn      string
-	// iterator is that of the engine's shard, and records are all that it has told.
+	// iterator is the current iterator of the engine's shard.
 	iterator string
-	records  []streamRecord
-	shards   []*shapedShard
-	// generation goes up when all iterators expire, trimmed is how many records are gone.
-	generation, trimmed, trims int
-	// silent gives no records: the reader is slow to learn of them.
-	silent bool
-	// asked counts the requests by operation, reading those for records that are under way by
-	// shard.
-	asked   map[string]int
-	reading map[string]int
+	// records are all records that the engine has returned.
+	records []streamRecord
+	shards  []*simulatedShard
+	// generation is increased to expire all iterators.
+	generation int
+	// trimmed is the number of trimmed records. trims is the number of times that trim removed
+	// records.
+	trimmed, trims int
+	// delayed makes all reads return no records, as if they were delayed.
+	delayed bool
+	// requestCounts counts the requests by operation.
+	requestCounts map[string]int
+	// readCounts counts the current requests for records by shard.
+	readCounts map[string]int
 }
 
+// streamRecord is a record of the stream and the hash of its partition key.
 type streamRecord struct {
 	raw      json.RawMessage
 	hash     uint32
 	sequence string
 }
 
-// shapedShard has the records from begin to end, -1 where it is open, whose hashes lie between low
-// and high.
-type shapedShard struct {
+// simulatedShard is a simulated shard. It has the records from begin to end whose hashes are from
+// low up to, but not including, high.
+type simulatedShard struct {
 	id, parent string
 	low, high  uint64
-	begin, end int
-	// unlisted is how many lists do not have it yet, listed is whether one had it, read is whether
-	// its end was told.
-	unlisted     int
+	begin      int
+	// end is -1 while the shard is open.
+	end int
+	// unlisted is the number of lists that omit the shard before it is listed.
+	unlisted int
+	// listed reports whether the shard was listed. read reports whether it was read to its end.
 	listed, read bool
-	// begun is whether somebody has a position in it.
-	begun bool
+	// hasIterator reports whether an iterator of the shard was requested.
+	hasIterator bool
 }
 
-func (s *reshaped) Do(r *http.Request) (*http.Response, error) {
+// Do answers a request from the simulated shards.
+
+func (s *simulatedStream) Do(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -78,22 +87,22 @@ func (s *reshaped) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.template = r
-	s.asked[operation]++
+	s.requestCounts[operation]++
 	if s.arn == "" {
 		s.open(in.StreamArn)
 	}
 	switch operation {
 	case "DescribeStream":
-		return s.list(r, in.ExclusiveStartShardId)
+		return s.shardsResponse(r, in.ExclusiveStartShardId)
 	case "GetShardIterator":
-		return s.position(r, in.ShardId, in.ShardIteratorType, in.SequenceNumber)
+		return s.iteratorResponse(r, in.ShardId, in.ShardIteratorType, in.SequenceNumber)
 	default:
-		return s.read(r, in.ShardIterator)
+		return s.recordsResponse(r, in.ShardIterator)
 	}
 }
 
-// engine makes a request of the engine.
-func (s *reshaped) engine(operation string, in map[string]any, out any) {
+// requestEngine sends a request to DynamoDB Local.
+func (s *simulatedStream) requestEngine(operation string, in map[string]any, out any) {
 	s.t.Helper()
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -115,28 +124,28 @@ func (s *reshaped) engine(operation string, in map[string]any, out any) {
 	}
 }
 
-func (s *reshaped) open(arn string) {
+func (s *simulatedStream) open(arn string) {
 	s.arn = arn
 	var stream struct {
 		StreamDescription struct{ Shards []struct{ ShardId string } }
 	}
-	s.engine("DescribeStream", map[string]any{"StreamArn": arn}, &stream)
+	s.requestEngine("DescribeStream", map[string]any{"StreamArn": arn}, &stream)
 	var position struct{ ShardIterator string }
-	s.engine("GetShardIterator", map[string]any{"StreamArn": arn, "ShardId": stream.StreamDescription.Shards[0].ShardId, "ShardIteratorType": "TRIM_HORIZON"}, &position)
+	s.requestEngine("GetShardIterator", map[string]any{"StreamArn": arn, "ShardId": stream.StreamDescription.Shards[0].ShardId, "ShardIteratorType": "TRIM_HORIZON"}, &position)
 	s.iterator = position.ShardIterator
-	s.pull()
-	// One that has ended, one that is open.
-	s.shards = []*shapedShard{{id: "shard-0", parent: "shard-gone", high: 1 << 32, end: len(s.records)}, {id: "shard-1", parent: "shard-0", high: 1 << 32, begin: len(s.records), end: -1}}
+	s.readEngine()
+	// One shard has ended, and its child is open.
+	s.shards = []*simulatedShard{{id: "shard-0", parent: "shard-gone", high: 1 << 32, end: len(s.records)}, {id: "shard-1", parent: "shard-0", high: 1 << 32, begin: len(s.records), end: -1}}
 }
 
-// pull learns what the engine has to tell.
-func (s *reshaped) pull() {
+// readEngine reads the new records of the engine.
+func (s *simulatedStream) readEngine() {
 	for {
 		var page struct {
 			Records           []json.RawMessage
 			NextShardIterator string
 		}
-		s.engine("GetRecords", map[string]any{"ShardIterator": s.iterator}, &page)
+		s.requestEngine("GetRecords", map[string]any{"ShardIterator": s.iterator}, &page)
 		for _, raw := range page.Records {
 			var r struct {
 				Dynamodb struct {
@@ -157,11 +166,11 @@ func (s *reshaped) pull() {
 	}
 }
 
-// split ends every open shard, and gives each two children.
-func (s *reshaped) split() {
+// split ends every open shard and adds two children for each.
+func (s *simulatedStream) split() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pull()
+	s.readEngine()
 	for _, sh := range s.shards {
 		if sh.end >= 0 {
 			continue
@@ -169,14 +178,14 @@ func (s *reshaped) split() {
 		sh.end = len(s.records)
 		middle := (sh.low + sh.high) / 2
 		for _, half := range [][2]uint64{{sh.low, middle}, {middle, sh.high}} {
-			s.shards = append(s.shards, &shapedShard{id: fmt.Sprintf("shard-%d", len(s.shards)), parent: sh.id, low: half[0], high: half[1], begin: sh.end, end: -1, unlisted: len(s.shards) % 3})
+			s.shards = append(s.shards, &simulatedShard{id: fmt.Sprintf("shard-%d", len(s.shards)), parent: sh.id, low: half[0], high: half[1], begin: sh.end, end: -1, unlisted: len(s.shards) % 3})
 		}
 	}
 }
 
-// splitUnseen is split while nobody reads: nobody has to read what has ended, and the children are
-// listed later.
-func (s *reshaped) splitUnseen() {
+// splitUnseen splits the shards while no reader is active. The ended shards need not be read, and
+// the children are listed later.
+func (s *simulatedStream) splitUnseen() {
 	s.split()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,14 +196,14 @@ func (s *reshaped) splitUnseen() {
 	}
 }
 
-// trim forgets all records that were told so far, and all iterators, unless there is a shard that
-// nobody reads yet: it is a day before its records go.
-func (s *reshaped) trim() {
+// trim removes all records so far and expires all iterators. It does nothing if a shard has no
+// reader yet, because DynamoDB keeps the records for a day.
+func (s *simulatedStream) trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pull()
+	s.readEngine()
 	for _, sh := range s.shards {
-		if !sh.begun && sh.id != "shard-0" {
+		if !sh.hasIterator && sh.id != "shard-0" {
 			return
 		}
 	}
@@ -203,28 +212,28 @@ func (s *reshaped) trim() {
 	s.generation++
 }
 
-// silence keeps records back, or lets them come.
-func (s *reshaped) silence(on bool) {
+// setDelayed turns the delay of records on or off.
+func (s *simulatedStream) setDelayed(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.silent = on
+	s.delayed = on
 }
 
-// expire lets all iterators expire.
-func (s *reshaped) expire() {
+// expire expires all iterators.
+func (s *simulatedStream) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation++
 }
 
-// requests is how many requests of an operation there were.
-func (s *reshaped) requests(operation string) int {
+// requests returns the number of requests of an operation.
+func (s *simulatedStream) requests(operation string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked[operation]
+	return s.requestCounts[operation]
 }
 
-func (s *reshaped) shard(id string) *shapedShard {
+func (s *simulatedStream) shard(id string) *simulatedShard {
 	for _, sh := range s.shards {
 		if sh.id == id {
 			return sh
@@ -233,15 +242,15 @@ func (s *reshaped) shard(id string) *shapedShard {
 	return nil
 }
 
-// list gives two shards a page.
-func (s *reshaped) list(r *http.Request, from string) (*http.Response, error) {
+// shardsResponse responds with up to two shards after the shard from.
+func (s *simulatedStream) shardsResponse(r *http.Request, from string) (*http.Response, error) {
 	shards, last := []any{}, ""
 	for _, sh := range s.shards {
 		if sh.unlisted > 0 {
 			sh.unlisted--
 			continue
 		}
-		if sh.end >= 0 && sh.end < s.trimmed || from != "" && number21(sh.id) <= number21(from) {
+		if sh.end >= 0 && sh.end < s.trimmed || from != "" && paddedShardNumber(sh.id) <= paddedShardNumber(from) {
 			continue
 		}
 		// No shard is listed before its parent.
@@ -251,32 +260,34 @@ func (s *reshaped) list(r *http.Request, from string) (*http.Response, error) {
 		if len(shards) == 2 {
 			return replyJSON(r, 200, map[string]any{"StreamDescription": map[string]any{"StreamStatus": "ENABLED", "Shards": shards, "LastEvaluatedShardId": last}})
 		}
-		span := map[string]string{"StartingSequenceNumber": fmt.Sprint(sh.begin)}
+		sequence := map[string]string{"StartingSequenceNumber": fmt.Sprint(sh.begin)}
 		if sh.end >= 0 {
-			span["EndingSequenceNumber"] = fmt.Sprint(sh.end)
+			sequence["EndingSequenceNumber"] = fmt.Sprint(sh.end)
 		}
 		sh.listed = true
-		shards, last = append(shards, map[string]any{"ShardId": sh.id, "ParentShardId": sh.parent, "SequenceNumberRange": span}), sh.id
+		shards, last = append(shards, map[string]any{"ShardId": sh.id, "ParentShardId": sh.parent, "SequenceNumberRange": sequence}), sh.id
 	}
 	return replyJSON(r, 200, map[string]any{"StreamDescription": map[string]any{"StreamStatus": "ENABLED", "Shards": shards}})
 }
 
-// number21 makes ids of shards sort by number.
-func number21(id string) string {
+// paddedShardNumber returns the number of a shard ID, padded to 21 characters so that it sorts by
+// value.
+func paddedShardNumber(id string) string {
 	_, n, _ := strings.Cut(id, "-")
 	return fmt.Sprintf("%21s", n)
 }
 
-func (s *reshaped) position(r *http.Request, id, kind, sequence string) (*http.Response, error) {
+// iteratorResponse responds with an iterator: a generation, an index of a record and a shard ID.
+func (s *simulatedStream) iteratorResponse(r *http.Request, id, kind, sequence string) (*http.Response, error) {
 	sh := s.shard(id)
 	if sh == nil {
 		return failStream(r, "ResourceNotFoundException")
 	}
 	if parent := s.shard(sh.parent); parent != nil && parent.id != "shard-0" && !parent.read {
-		s.t.Errorf("%s is read before its parent's end", id)
+		s.t.Errorf("%s is read before the end of its parent", id)
 	}
-	s.pull()
-	sh.begun = true
+	s.readEngine()
+	sh.hasIterator = true
 	at := max(sh.begin, s.trimmed)
 	switch kind {
 	case "LATEST":
@@ -292,7 +303,8 @@ func (s *reshaped) position(r *http.Request, id, kind, sequence string) (*http.R
 	return replyJSON(r, 200, map[string]any{"ShardIterator": fmt.Sprintf("%d %d %s", s.generation, at, id)})
 }
 
-func (s *reshaped) read(r *http.Request, iterator string) (*http.Response, error) {
+// recordsResponse responds with the next records of an iterator.
+func (s *simulatedStream) recordsResponse(r *http.Request, iterator string) (*http.Response, error) {
 	generation, at, id := 0, 0, ""
 	if _, err := fmt.Sscan(iterator, &generation, &at, &id); err != nil {
 		s.t.Error(err)
@@ -300,26 +312,26 @@ func (s *reshaped) read(r *http.Request, iterator string) (*http.Response, error
 	if generation != s.generation {
 		return failStream(r, "ExpiredIteratorException")
 	}
-	// Nobody else reads the shard while this request is under way.
-	if s.reading[id]++; s.reading[id] > 1 {
-		s.t.Errorf("%d read %s at once", s.reading[id], id)
+	// A shard has at most one request at a time.
+	if s.readCounts[id]++; s.readCounts[id] > 1 {
+		s.t.Errorf("%s has %d concurrent requests", id, s.readCounts[id])
 	}
-	defer func() { s.reading[id]-- }()
+	defer func() { s.readCounts[id]-- }()
 	sh := s.shard(id)
-	s.pull()
+	s.readEngine()
 	end := len(s.records)
 	if sh.end >= 0 {
 		end = sh.end
 	}
 	found := []json.RawMessage{}
-	// A few at once, so that batches end anywhere.
-	for ; at < end && len(found) < 7 && !s.silent; at++ {
+	// Return a few records at a time, so that responses end at arbitrary records.
+	for ; at < end && len(found) < 7 && !s.delayed; at++ {
 		if h := uint64(s.records[at].hash); sh.low <= h && h < sh.high {
 			found = append(found, s.records[at].raw)
 		}
 	}
 	out := map[string]any{"Records": found, "NextShardIterator": fmt.Sprintf("%d %d %s", s.generation, at, id)}
-	if sh.end >= 0 && at >= sh.end && !s.silent {
+	if sh.end >= 0 && at >= sh.end && !s.delayed {
 		delete(out, "NextShardIterator")
 		sh.read = true
 	}

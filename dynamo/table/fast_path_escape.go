@@ -2,8 +2,8 @@ package table
 
 import "strconv"
 
-// escapedRune reads the escape \uXXXX at the start of text.
-func escapedRune(text []byte) (rune, bool) {
+// decodeUnicodeEscape decodes the escape sequence \uXXXX at the start of text.
+func decodeUnicodeEscape(text []byte) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
 	}

@@ -12,65 +12,66 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// maxAnswer is the longest answer that is taken apart here, in bytes. DynamoDB's longest has 16 MB
-// of records.
-const maxAnswer = 64 << 20
+// maxResponseBytes is the maximum size of a response that is parsed here, in bytes. The largest
+// responses of DynamoDB have 16 MB of records.
+const maxResponseBytes = 64 << 20
 
-// maxNames is how many attributes a record or a map has at most that is taken apart here. Names are
-// looked for one after the other, which would take seconds where somebody has filled a record with
-// names; ours have some twenty.
-const maxNames = 512
+// maxAttributes is the maximum number of attributes in a record or map that is parsed here. Records
+// of this program have about twenty. Lookups are linear, so a record that other software filled
+// with thousands of attributes would take seconds.
+const maxAttributes = 512
 
-// answer is what was read.
-type answer struct {
-	// Records are those of a Query or a batch, in their order, or the one of a GetItem or
-	// TransactGetItems.
+// readResult is the content of a response.
+type readResult struct {
+	// Records are the records of a Query or a batch in the order of the response, or the one record of
+	// a GetItem or TransactGetItems.
 	Records []model.Reader
-	// more reports whether a Query has not come to the end of what it reads.
+	// more reports whether a Query ended before the end of its range.
 	more bool
-	// units is what the engine says that it cost, where it told.
-	units float64
-	told  bool
-	// left are the keys of a batch that were not processed.
-	left []model.Keys
+	// units is the capacity that the engine reported. It is valid if unitsReported is set.
+	units         float64
+	unitsReported bool
+	// unprocessed are the unprocessed keys of a batch.
+	unprocessed []model.Keys
 }
 
-// parser takes answers apart. It is strict: what is not exactly as DynamoDB writes it, it leaves to
-// the SDK, so its methods tell nothing but whether they could read what stands at pos.
+// parser parses responses. It is strict: it leaves every response that differs from the usual form
+// to the SDK. Its methods report whether they could parse the JSON at pos, and advance pos.
 type parser struct {
 	doc *model.Document
-	// body is the answer without the texts that were put behind it.
+	// body is the response. Unescaped strings are appended to doc.Body, not to body.
 	body []byte
 	pos  int
-	// plain reports whether there is no escape in the answer.
-	plain bool
+	// noEscapes reports whether the response has no escape sequences.
+	noEscapes bool
 }
 
-// parse takes an answer apart; table is whose records a batch gives, most how many records it can
-// be expected to hold. It is false for what the SDK should judge. The bytes must not be written
-// afterwards; body itself stays as it is, whatever parse says.
-func parse(body []byte, table string, most int) (answer, bool) {
-	if len(body) > maxAnswer || !wellFormedText(body) {
-		return answer{}, false
+// parseResponse parses a response. table is the table of a batch, and capacity is the expected
+// number of records. It reports false if the SDK should read the response instead. It does not
+// modify body. If it reports true, the records refer to body, so the caller must not modify it
+// either.
+func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
+	if len(body) > maxResponseBytes || !isValidText(body) {
+		return readResult{}, false
 	}
-	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, plain: bytes.IndexByte(body, '\\') < 0}
-	// A value is an object and no shorter than {"S":""}.
+	p := parser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, noEscapes: bytes.IndexByte(body, '\\') < 0}
+	// Each value is an object of at least the length of {"S":""}.
 	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
-	a := answer{}
+	a := readResult{}
 	ok := p.object(func(name string) bool {
 		switch name {
 		case "Item":
 			a.Records = make([]model.Reader, 0, 1)
 			return p.record(&a.Records)
 		case "Items":
-			return p.records(&a.Records, most)
+			return p.records(&a.Records, capacity)
 		case "Responses":
-			if p.space() == '[' {
+			if p.skipSpace() == '[' {
 				return p.elements(func() bool { return p.object(func(name string) bool { return name == "Item" && p.record(&a.Records) }) })
 			}
-			return p.object(func(name string) bool { return name == table && p.records(&a.Records, most) })
+			return p.object(func(name string) bool { return name == table && p.records(&a.Records, capacity) })
 		case "UnprocessedKeys":
-			// Keys that are left are rare, and the SDK reads them as well.
+			// Unprocessed keys are rare, so the SDK parses them.
 			return p.object(func(string) bool { return false })
 		case "LastEvaluatedKey":
 			var last []model.Reader
@@ -78,7 +79,7 @@ func parse(body []byte, table string, most int) (answer, bool) {
 			a.more = ok && last[0].Item.First < last[0].Item.End
 			return ok
 		case "ConsumedCapacity":
-			return p.capacity(&a)
+			return p.consumedCapacity(&a)
 		case "Count", "ScannedCount":
 			text, ok := p.number()
 			if _, err := strconv.ParseInt(text, 10, 32); err != nil {
@@ -88,22 +89,21 @@ func parse(body []byte, table string, most int) (answer, bool) {
 		}
 		return false
 	})
-	return a, ok && p.space() == 0
+	return a, ok && p.skipSpace() == 0
 }
 
-// wellFormedText reports whether text is UTF-8 without control characters, which JSON does not
-// allow in strings, and DynamoDB does not put elsewhere.
-func wellFormedText(text []byte) bool {
+// isValidText reports whether text is valid UTF-8 without control characters. JSON does not
+// allow control characters in strings, and DynamoDB does not use them between values.
+func isValidText(text []byte) bool {
 	const (
-		each = 0x0101010101010101
-		high = 0x80 * each
+		each = 0x0101010101010101 // a 1 in each byte
+		high = 0x80 * each        // the high bit of each byte
 	)
 	ascii := true
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
 		eight := binary.LittleEndian.Uint64(rest)
-		// The high bit of a byte that is below 0x20 comes up when 0x20 is taken from it; what is
-		// above 0x7f has it before.
+		// Subtracting 0x20 sets the high bit of a byte below 0x20. Bytes above 0x7f already have it.
 		if (eight-0x20*each)&^eight&high != 0 {
 			return false
 		}
@@ -118,8 +118,8 @@ func wellFormedText(text []byte) bool {
 	return ascii || utf8.Valid(text)
 }
 
-// space passes over spaces, and gives the byte behind them; 0 at the end.
-func (p *parser) space() byte {
+// skipSpace skips spaces and returns the next byte, or 0 at the end.
+func (p *parser) skipSpace() byte {
 	for p.pos < len(p.body) {
 		if c := p.body[p.pos]; c != ' ' {
 			return c
@@ -129,26 +129,27 @@ func (p *parser) space() byte {
 	return 0
 }
 
-// take passes over c, where it comes next.
-func (p *parser) take(c byte) bool {
+// consume skips c if it is next, possibly after spaces.
+func (p *parser) consume(c byte) bool {
 	if p.pos < len(p.body) && p.body[p.pos] == c {
 		p.pos++
 		return true
 	}
-	return p.takeLater(c)
+	return p.consumeAfterSpace(c)
 }
 
-// takeLater is take where a space may stand before it.
-func (p *parser) takeLater(c byte) bool {
-	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.space() != c {
+// consumeAfterSpace skips spaces and c. It is the part of consume for the rare case that spaces
+// come first.
+func (p *parser) consumeAfterSpace(c byte) bool {
+	if p.pos >= len(p.body) || p.body[p.pos] != ' ' || p.skipSpace() != c {
 		return false
 	}
 	p.pos++
 	return true
 }
 
-// literal passes over text, where it comes next without a space before it.
-func (p *parser) literal(text string) bool {
+// consumeLiteral skips text if it is next, without spaces before it.
+func (p *parser) consumeLiteral(text string) bool {
 	if len(p.body)-p.pos < len(text) || string(p.body[p.pos:p.pos+len(text)]) != text {
 		return false
 	}
@@ -156,55 +157,55 @@ func (p *parser) literal(text string) bool {
 	return true
 }
 
-// object passes over an object whose values member reads, by their names.
+// object parses an object. It calls member with the name of each member to parse its value.
 func (p *parser) object(member func(name string) bool) bool {
-	if !p.take('{') {
+	if !p.consume('{') {
 		return false
 	}
-	if p.take('}') {
+	if p.consume('}') {
 		return true
 	}
 	names := make([]string, 0, 8)
 	for {
 		from, to, ok := p.string()
-		if !ok || !p.take(':') {
+		if !ok || !p.consume(':') {
 			return false
 		}
 		name := p.doc.Span(from, to)
-		// The SDK judges what stands there twice, and what nobody has seen yet.
+		// Duplicate and unknown members are left to the SDK.
 		if slices.Contains(names, name) || len(names) == cap(names) || !member(name) {
 			return false
 		}
 		names = append(names, name)
-		if !p.take(',') {
-			return p.take('}')
+		if !p.consume(',') {
+			return p.consume('}')
 		}
 	}
 }
 
-// records adds the records of a list to to.
-func (p *parser) records(to *[]model.Reader, most int) bool {
-	if !p.take('[') {
+// records parses a list of records into to.
+func (p *parser) records(to *[]model.Reader, capacity int) bool {
+	if !p.consume('[') {
 		return false
 	}
-	*to = make([]model.Reader, 0, most)
-	if p.take(']') {
+	*to = make([]model.Reader, 0, capacity)
+	if p.consume(']') {
 		return true
 	}
 	for {
 		if !p.record(to) {
 			return false
 		}
-		if !p.take(',') {
-			return p.take(']')
+		if !p.consume(',') {
+			return p.consume(']')
 		}
 	}
 }
 
-// record adds a record to to.
+// record parses a record and appends it to to.
 func (p *parser) record(to *[]model.Reader) bool {
 	i := model.Item{Doc: p.doc, First: uint32(len(p.doc.Nodes))}
-	if !p.members(0) {
+	if !p.attributes(0) {
 		return false
 	}
 	i.End = uint32(len(p.doc.Nodes))
@@ -212,27 +213,27 @@ func (p *parser) record(to *[]model.Reader) bool {
 	return true
 }
 
-// members adds the attributes of a record or a map to the nodes.
-func (p *parser) members(depth int) bool {
-	if !p.take('{') {
+// attributes parses the attributes of a record or a map and appends them to the nodes.
+func (p *parser) attributes(depth int) bool {
+	if !p.consume('{') {
 		return false
 	}
-	if p.take('}') {
+	if p.consume('}') {
 		return true
 	}
 	first, names := uint32(len(p.doc.Nodes)), uint64(0)
 	for n := 1; ; n++ {
 		from, to, ok := p.string()
-		if !ok || !p.take(':') {
+		if !ok || !p.consume(':') {
 			return false
 		}
 		name := p.doc.Span(from, to)
-		bit := bitOf(name)
-		if n > maxNames {
+		bit := nameBit(name)
+		if n > maxAttributes {
 			return false
 		}
 		if names&bit != 0 {
-			// A name that stands there twice is the SDK's to judge.
+			// Duplicate attributes are left to the SDK.
 			if _, twice := (model.Item{Doc: p.doc, First: first, End: uint32(len(p.doc.Nodes))}).Find(name); twice {
 				return false
 			}
@@ -241,14 +242,15 @@ func (p *parser) members(depth int) bool {
 		if !p.value(model.Node{Name: from, NameEnd: to}, depth) {
 			return false
 		}
-		if !p.take(',') {
-			return p.take('}')
+		if !p.consume(',') {
+			return p.consume('}')
 		}
 	}
 }
 
-// bitOf is a bit for a name, another one for most other names of a record.
-func bitOf(name string) uint64 {
+// nameBit returns one of 64 bits for an attribute name. Most names of a record have different bits,
+// so a duplicate needs to be searched for only if the bit repeats.
+func nameBit(name string) uint64 {
 	n := len(name)
 	if n == 0 {
 		return 1
@@ -256,16 +258,17 @@ func bitOf(name string) uint64 {
 	return 1 << ((uint(name[0])*7 + uint(name[n-1])*3 + uint(name[n/2])*5 + uint(n)) % 64)
 }
 
-// value adds a value, which has a name or none yet, to the nodes: an object of one name, its type.
+// value parses an attribute value and appends it to the nodes. The value is an object whose only
+// member is named after its type. n has the name of the attribute, or no name for a list element.
 func (p *parser) value(n model.Node, depth int) bool {
-	if p.usual(n) {
+	if p.simpleValue(n) {
 		return true
 	}
-	if !p.take('{') {
+	if !p.consume('{') {
 		return false
 	}
 	from, to, ok := p.string()
-	if !ok || !p.take(':') {
+	if !ok || !p.consume(':') {
 		return false
 	}
 	at := len(p.doc.Nodes)
@@ -282,33 +285,33 @@ func (p *parser) value(n model.Node, depth int) bool {
 		n.Text, n.TextEnd, ok = p.base64()
 	case "BOOL":
 		n.Kind = model.KindBOOL
-		n.Text, n.TextEnd, ok = p.truth()
+		n.Text, n.TextEnd, ok = p.boolean()
 	case "NULL":
 		n.Kind = model.KindNULL
-		n.Text, n.TextEnd, ok = p.truth()
+		n.Text, n.TextEnd, ok = p.boolean()
 	case "SS":
-		n.Kind, ok = model.KindSS, p.elements(func() bool { return p.element(model.KindS, (*parser).string) })
+		n.Kind, ok = model.KindSS, p.elements(func() bool { return p.setElement(model.KindS, (*parser).string) })
 	case "NS":
-		n.Kind, ok = model.KindNS, p.elements(func() bool { return p.element(model.KindN, (*parser).string) })
+		n.Kind, ok = model.KindNS, p.elements(func() bool { return p.setElement(model.KindN, (*parser).string) })
 	case "BS":
-		n.Kind, ok = model.KindBS, p.elements(func() bool { return p.element(model.KindB, (*parser).base64) })
+		n.Kind, ok = model.KindBS, p.elements(func() bool { return p.setElement(model.KindB, (*parser).base64) })
 	case "L":
 		n.Kind, ok = model.KindL, depth < model.MaxDepth && p.elements(func() bool { return p.value(model.Node{}, depth+1) })
 	case "M":
-		n.Kind, ok = model.KindM, depth < model.MaxDepth && p.members(depth+1)
+		n.Kind, ok = model.KindM, depth < model.MaxDepth && p.attributes(depth+1)
 	default:
 		return false
 	}
 	n.End = uint32(len(p.doc.Nodes))
 	p.doc.Nodes[at] = n
-	return ok && p.take('}')
+	return ok && p.consume('}')
 }
 
-// usual is value for what most values are, {"S":"..."} and {"N":"..."} without spaces or escapes;
-// false where this is something else.
-func (p *parser) usual(n model.Node) bool {
+// simpleValue is a faster form of value for {"S":"..."} and {"N":"..."} without spaces or escapes,
+// which most values are. It reports false and changes nothing for any other value.
+func (p *parser) simpleValue(n model.Node) bool {
 	rest := p.body[p.pos:]
-	if len(rest) < len(`{"S":""}`) || !p.plain || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
+	if len(rest) < len(`{"S":""}`) || !p.noEscapes || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
 		return false
 	}
 	switch rest[2] {
@@ -331,34 +334,34 @@ func (p *parser) usual(n model.Node) bool {
 	return true
 }
 
-// elements passes over an array whose elements element reads.
+// elements parses an array. It calls element to parse each element.
 func (p *parser) elements(element func() bool) bool {
-	if !p.take('[') {
+	if !p.consume('[') {
 		return false
 	}
-	if p.take(']') {
+	if p.consume(']') {
 		return true
 	}
 	for {
 		if !element() {
 			return false
 		}
-		if !p.take(',') {
-			return p.take(']')
+		if !p.consume(',') {
+			return p.consume(']')
 		}
 	}
 }
 
-// element adds an element of a set to the nodes.
-func (p *parser) element(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
+// setElement parses an element of a set and appends it to the nodes.
+func (p *parser) setElement(k model.Kind, read func(*parser) (from, to uint32, ok bool)) bool {
 	from, to, ok := read(p)
 	p.doc.Nodes = append(p.doc.Nodes, model.Node{Text: from, TextEnd: to, Kind: k, End: uint32(len(p.doc.Nodes)) + 1})
 	return ok
 }
 
-// string passes over a string, and gives where its text stands.
+// string parses a string and returns the bounds of its text in doc.Body.
 func (p *parser) string() (from, to uint32, ok bool) {
-	if !p.take('"') {
+	if !p.consume('"') {
 		return 0, 0, false
 	}
 	start := p.pos
@@ -366,14 +369,15 @@ func (p *parser) string() (from, to uint32, ok bool) {
 	if length < 0 {
 		return 0, 0, false
 	}
-	if p.plain || bytes.IndexByte(p.body[start:start+length], '\\') < 0 {
+	if p.noEscapes || bytes.IndexByte(p.body[start:start+length], '\\') < 0 {
 		p.pos += length + 1
 		return uint32(start), uint32(start + length), true
 	}
 	return p.unescape()
 }
 
-// unescape puts the text of the string that pos stands in behind the answer.
+// unescape parses the rest of a string with escape sequences. It appends the unescaped text to
+// doc.Body and returns its bounds.
 func (p *parser) unescape() (from, to uint32, ok bool) {
 	d := p.doc
 	from = uint32(len(d.Body))
@@ -404,10 +408,10 @@ func (p *parser) unescape() (from, to uint32, ok bool) {
 		case 't':
 			d.Body = append(d.Body, '\t')
 		case 'u':
-			r, ok := escapedRune(p.body[p.pos:])
+			r, ok := decodeUnicodeEscape(p.body[p.pos:])
 			if ok && utf16.IsSurrogate(r) {
 				p.pos += 6
-				second, _ := escapedRune(p.body[p.pos:])
+				second, _ := decodeUnicodeEscape(p.body[p.pos:])
 				r = utf16.DecodeRune(r, second)
 				ok = r != utf8.RuneError
 			}
@@ -424,7 +428,7 @@ func (p *parser) unescape() (from, to uint32, ok bool) {
 	return 0, 0, false
 }
 
-// base64 is string for bytes.
+// base64 parses a base64 string, appends the decoded bytes to doc.Body and returns their bounds.
 func (p *parser) base64() (from, to uint32, ok bool) {
 	if from, to, ok = p.string(); !ok {
 		return 0, 0, false
@@ -439,23 +443,23 @@ func (p *parser) base64() (from, to uint32, ok bool) {
 	return uint32(start), uint32(len(d.Body)), true
 }
 
-// truth passes over true or false.
-func (p *parser) truth() (from, to uint32, ok bool) {
-	p.space()
+// boolean parses true or false and returns the bounds of the literal.
+func (p *parser) boolean() (from, to uint32, ok bool) {
+	p.skipSpace()
 	from = uint32(p.pos)
-	ok = p.literal(model.JSONTrue) || p.literal(model.JSONFalse)
+	ok = p.consumeLiteral(model.JSONTrue) || p.consumeLiteral(model.JSONFalse)
 	return from, uint32(p.pos), ok
 }
 
-// number passes over a number, and gives its text.
+// number parses a number and returns its text.
 func (p *parser) number() (string, bool) {
-	p.space()
+	p.skipSpace()
 	start := p.pos
 	for p.pos < len(p.body) && bytes.IndexByte([]byte("-0123456789.eE+"), p.body[p.pos]) >= 0 {
 		p.pos++
 	}
 	text := p.body[start:p.pos]
-	// JSON has no 01, +1 or 1., which the parsers of the standard library take.
+	// JSON does not allow 01, +1 or 1., but the strconv package accepts them.
 	digits := bytes.TrimPrefix(text, []byte{'-'})
 	if len(digits) == 0 || digits[0] < '0' || digits[0] > '9' || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
 		return "", false
@@ -466,10 +470,11 @@ func (p *parser) number() (string, bool) {
 	return string(text), true
 }
 
-// capacity reads what the answer cost: one sum, or one for each table of a batch.
-func (p *parser) capacity(a *answer) bool {
+// consumedCapacity parses the consumed capacity: one object, or an array with one object for each
+// table.
+func (p *parser) consumedCapacity(a *readResult) bool {
 	one := func() bool {
-		a.told = true // the SDK takes what is told without a number for nothing
+		a.unitsReported = true // even without CapacityUnits, which the SDK reads as 0
 		return p.object(func(name string) bool {
 			switch name {
 			case "TableName":
@@ -484,7 +489,7 @@ func (p *parser) capacity(a *answer) bool {
 			return false
 		})
 	}
-	if p.space() == '[' {
+	if p.skipSpace() == '[' {
 		return p.elements(one)
 	}
 	return one()

@@ -11,39 +11,39 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// How large the book is: enough that no two requests in a row are for the same records, and that
-// fifty pending orders are fifty customers'.
+// The size of the dataset. Consecutive requests read different records, and the fifty pending
+// orders belong to fifty customers.
 const (
-	customers     = 60
-	ordersOfEach  = 10
-	itemsOfEach   = 3
-	products      = 40
-	pendingOrders = 50
+	customers         = 60
+	ordersPerCustomer = 10
+	itemsPerOrder     = 3
+	products          = 40
+	pendingOrders     = 50
 )
 
-var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var firstOrderTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func customerID(n int) commerce.CustomerID {
 	return commerce.CustomerID(fmt.Sprintf("customer-%03d", n%customers))
 }
 
-// orderID is the id of the n-th order.
+// orderID returns the ID of the n-th order.
 func orderID(n int) commerce.OrderID {
-	n %= customers * ordersOfEach
+	n %= customers * ordersPerCustomer
 	var id ulid.ULID
 	hash := sha256.Sum256(fmt.Append(nil, n))
 	copy(id[6:], hash[:])
-	if err := id.SetTime(uint64(began.Add(time.Duration(n) * time.Minute).UnixMilli())); err != nil {
+	if err := id.SetTime(uint64(firstOrderTime.Add(time.Duration(n) * time.Minute).UnixMilli())); err != nil {
 		panic(err)
 	}
 	return commerce.OrderID(id.String())
 }
 
-// status is the status of the n-th order. In the next round of orders, other customers have the
-// pending ones.
+// status returns the status of the n-th order. Each round of orders has pending orders of other
+// customers.
 func status(n int) commerce.Status { return commerce.Statuses()[(n+n/customers)%5] }
 
-// pendingOrderID is the ID of the n-th pending order.
+// pendingOrderID returns the ID of the n-th pending order.
 func pendingOrderID(n int) commerce.OrderID {
 	for order := 0; ; order++ {
 		if status(order) != commerce.Pending {
@@ -60,16 +60,17 @@ func productSKU(n int) commerce.SKU {
 	return commerce.SKU(fmt.Sprintf("product-%03d", n%products))
 }
 
-// book makes a book in which orders go to the customers in turn, and every fifth is pending.
-func book(t testing.TB) commerce.Book {
+// newDataset returns a dataset. Its orders belong to the customers in turn, and every fifth order
+// is pending.
+func newDataset(t testing.TB) commerce.Book {
 	t.Helper()
-	b := commerce.Book{
+	dataset := commerce.Book{
 		Warehouses: []commerce.Warehouse{{ID: "hall", Name: "Hall", Version: 1}},
 		Employees:  []commerce.Employee{{ID: "rep", Name: "Riley Price", JobTitle: "Account Representative", HireDate: "2020-01-01", WarehouseID: "hall", Version: 1}},
 	}
 	for n := range customers {
-		at := began.Add(time.Duration(n-customers) * time.Hour)
-		b.Customers = append(b.Customers, commerce.Customer{
+		at := firstOrderTime.Add(time.Duration(n-customers) * time.Hour)
+		dataset.Customers = append(dataset.Customers, commerce.Customer{
 			ID: customerID(n), Name: fmt.Sprintf("Casey Customer %d", n), Email: fmt.Sprintf("casey.%d@example.com", n), PhoneNumbers: []string{"+1-555-0100"},
 			AccountRepID: "rep", CreatedAt: at, UpdatedAt: at, Version: 1,
 		})
@@ -80,22 +81,22 @@ func book(t testing.TB) commerce.Book {
 			t.Fatal(err)
 		}
 		sku := productSKU(n)
-		b.Products = append(b.Products, commerce.Product{SKU: sku, Name: fmt.Sprintf("A Useful Thing, No. %d", n), Category: "Things", UnitPrice: price, Version: 1})
-		b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: sku, WarehouseID: "hall", Quantity: 10_000, Version: 1})
+		dataset.Products = append(dataset.Products, commerce.Product{SKU: sku, Name: fmt.Sprintf("A Useful Thing, No. %d", n), Category: "Things", UnitPrice: price, Version: 1})
+		dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: sku, WarehouseID: "hall", Quantity: 10_000, Version: 1})
 	}
-	for n := range customers * ordersOfEach {
-		at := began.Add(time.Duration(n) * time.Minute)
+	for n := range customers * ordersPerCustomer {
+		at := firstOrderTime.Add(time.Duration(n) * time.Minute)
 		order := commerce.OrderWithItems{Order: commerce.Order{
 			ID: orderID(n), CustomerID: customerID(n), Status: status(n), PlacedAt: at, UpdatedAt: at, Version: 1,
 		}}
-		for i := range itemsOfEach {
-			p := b.Products[(n+i*7)%products]
+		for i := range itemsPerOrder {
+			p := dataset.Products[(n+i*7)%products]
 			order.Lines = append(order.Lines, commerce.LineItem{SKU: p.SKU, Name: p.Name, Quantity: 1 + i, UnitPrice: p.UnitPrice})
 		}
-		b.Orders = append(b.Orders, order)
+		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := b.Settle(); err != nil {
+	if err := dataset.Settle(); err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return dataset
 }

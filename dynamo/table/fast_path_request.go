@@ -11,86 +11,88 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// The operations as requests name them, in header values that all requests share.
-type operations struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
+// targetHeaders has the values of the X-Amz-Target header for each operation. All requests share
+// them.
+type targetHeaders struct{ getItem, batchGetItem, query, transactGetItems, transactWriteItems []string }
 
-// named are the operations' names. Source: the SDK's requests.
-func named() operations {
+// newTargetHeaders returns the values of the X-Amz-Target header. Source: the SDK's requests.
+func newTargetHeaders() targetHeaders {
 	name := func(operation string) []string { return []string{"DynamoDB_20120810." + operation} }
-	return operations{
+	return targetHeaders{
 		getItem: name("GetItem"), batchGetItem: name("BatchGetItem"), query: name("Query"),
 		transactGetItems: name("TransactGetItems"), transactWriteItems: name("TransactWriteItems"),
 	}
 }
 
-// asking is how a request reads.
-type asking struct {
+// readOptions has the options of a read.
+type readOptions struct {
 	table string
-	// consistent asks for a consistent read, priced for what it costs.
-	consistent, priced bool
+	// consistent requests a consistent read. reportCapacity requests the consumed capacity.
+	consistent, reportCapacity bool
 }
 
-// writer writes a request's JSON. It is not ok where only the SDK knows what to write: for a text
-// that is not UTF-8, for nil bytes, and for a value of an unknown type.
-type writer struct {
+// jsonWriter encodes the JSON body of a request. All its methods append to the body.
+type jsonWriter struct {
 	body []byte
-	ok   bool
-	// names is a stack: the sorted names of the maps that are being written, innermost last.
+	// ok is unset for values that are left to the SDK: a string that is not UTF-8, nil bytes, and a
+	// value of an unknown type.
+	ok bool
+	// names is a stack of the sorted names of the maps that are being encoded, innermost last.
 	names []string
 }
 
-func newWriter(size int) *writer { return &writer{body: make([]byte, 0, size), ok: true} }
+func newJSONWriter(size int) *jsonWriter { return &jsonWriter{body: make([]byte, 0, size), ok: true} }
 
-// raw adds JSON as it is.
-func (w *writer) raw(text string) { w.body = append(w.body, text...) }
+// raw adds JSON text unchanged.
+func (w *jsonWriter) raw(text string) { w.body = append(w.body, text...) }
 
 // string adds a string.
-func (w *writer) string(s string) {
+func (w *jsonWriter) string(s string) {
 	const hexadecimal = "0123456789abcdef"
 	w.ok = w.ok && utf8.ValidString(s)
 	w.raw(`"`)
-	// Most strings are added at once: only what needs an escape interrupts them.
-	plain := 0
+	// Parts without characters that need an escape are copied at once.
+	copied := 0
 	for i := range len(s) {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' {
 			continue
 		}
-		w.raw(s[plain:i])
-		plain = i + 1
+		w.raw(s[copied:i])
+		copied = i + 1
 		if c < 0x20 {
 			w.body = append(w.body, '\\', 'u', '0', '0', hexadecimal[c>>4], hexadecimal[c&15])
 		} else {
 			w.body = append(w.body, '\\', c)
 		}
 	}
-	w.raw(s[plain:])
+	w.raw(s[copied:])
 	w.raw(`"`)
 }
 
-// text adds a string as an attribute's value.
-func (w *writer) text(s string) {
+// stringValue adds an attribute value of type S.
+func (w *jsonWriter) stringValue(s string) {
 	w.raw(`{"S":`)
 	w.string(s)
 	w.raw(`}`)
 }
 
-// comma adds a comma, unless the object or array has just begun.
-func (w *writer) comma() {
+// comma adds a comma unless the object or array is still empty.
+func (w *jsonWriter) comma() {
 	if last := w.body[len(w.body)-1]; last != '{' && last != '[' {
 		w.raw(`,`)
 	}
 }
 
-// member adds the name of a member of an object, behind a comma where one is due.
-func (w *writer) member(name string) {
+// member adds the name of an object's member, after a comma if it is not the first.
+func (w *jsonWriter) member(name string) {
 	w.comma()
 	w.string(name)
 	w.raw(`:`)
 }
 
-// texts adds an array of strings.
-func (w *writer) texts(texts []string) {
+// stringArray adds an array of strings.
+func (w *jsonWriter) stringArray(texts []string) {
 	w.raw(`[`)
 	for _, s := range texts {
 		w.comma()
@@ -99,19 +101,19 @@ func (w *writer) texts(texts []string) {
 	w.raw(`]`)
 }
 
-// bytes adds bytes as a string in base64. It leaves nil to the SDK, which writes null.
-func (w *writer) bytes(b []byte) {
+// bytes adds bytes as a base64 string. It leaves nil to the SDK, which encodes it as null.
+func (w *jsonWriter) bytes(b []byte) {
 	w.ok = w.ok && b != nil
 	w.raw(`"`)
 	w.body = base64.StdEncoding.AppendEncode(w.body, b)
 	w.raw(`"`)
 }
 
-// value adds an attribute's value.
-func (w *writer) value(v types.AttributeValue) {
+// value adds an attribute value.
+func (w *jsonWriter) value(v types.AttributeValue) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		w.text(v.Value)
+		w.stringValue(v.Value)
 		return
 	case *types.AttributeValueMemberN:
 		w.raw(`{"N":`)
@@ -127,10 +129,10 @@ func (w *writer) value(v types.AttributeValue) {
 		w.body = strconv.AppendBool(w.body, v.Value)
 	case *types.AttributeValueMemberSS:
 		w.raw(`{"SS":`)
-		w.texts(v.Value)
+		w.stringArray(v.Value)
 	case *types.AttributeValueMemberNS:
 		w.raw(`{"NS":`)
-		w.texts(v.Value)
+		w.stringArray(v.Value)
 	case *types.AttributeValueMemberBS:
 		w.raw(`{"BS":[`)
 		for _, b := range v.Value {
@@ -155,13 +157,13 @@ func (w *writer) value(v types.AttributeValue) {
 	w.raw(`}`)
 }
 
-// attributes adds attributes by their names.
-func (w *writer) attributes(attributes map[string]types.AttributeValue) {
+// attributes adds attributes as an object.
+func (w *jsonWriter) attributes(attributes map[string]types.AttributeValue) {
 	writeMap(w, attributes, w.value)
 }
 
-// writeMap adds a map as an object, its names in order, so that equal requests have equal bytes.
-func writeMap[V any](w *writer, m map[string]V, value func(V)) {
+// writeMap adds a map as an object with sorted names, so that equal requests have equal bytes.
+func writeMap[V any](w *jsonWriter, m map[string]V, value func(V)) {
 	first := len(w.names)
 	for name := range m {
 		w.names = append(w.names, name)
@@ -178,29 +180,30 @@ func writeMap[V any](w *writer, m map[string]V, value func(V)) {
 }
 
 // key adds a primary key.
-func (w *writer) key(k model.Keys) {
+func (w *jsonWriter) key(k model.Keys) {
 	w.raw(`{"` + model.AttrPK + `":`)
-	w.text(k.PK)
+	w.stringValue(k.PK)
 	w.raw(`,"` + model.AttrSK + `":`)
-	w.text(k.SK)
+	w.stringValue(k.SK)
 	w.raw(`}`)
 }
 
-// end adds what all requests end with.
-func (w *writer) end(a asking) ([]byte, bool) {
-	if a.priced {
+// finish completes the body of a read and returns it.
+func (w *jsonWriter) finish(a readOptions) ([]byte, bool) {
+	if a.reportCapacity {
 		w.raw(`,"ReturnConsumedCapacity":"TOTAL"`)
 	}
 	w.raw(`}`)
 	return w.body, w.ok
 }
 
-// frame is about how long a request is without its keys, in bytes.
-const frame = 256
+// requestOverhead is the approximate size of a request without its keys, in bytes.
+const requestOverhead = 256
 
-// getItemBody is a GetItem.
-func getItemBody(a asking, k model.Keys) ([]byte, bool) {
-	w := newWriter(frame + len(k.PK) + len(k.SK))
+// getItemBody returns the body of a GetItem. It reports false if the SDK must encode the request,
+// as the other functions for bodies do.
+func getItemBody(a readOptions, k model.Keys) ([]byte, bool) {
+	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TableName":`)
 	w.string(a.table)
 	w.raw(`,"Key":`)
@@ -208,12 +211,12 @@ func getItemBody(a asking, k model.Keys) ([]byte, bool) {
 	if a.consistent {
 		w.raw(`,"ConsistentRead":true`)
 	}
-	return w.end(a)
+	return w.finish(a)
 }
 
-// batchBody is a BatchGetItem.
-func batchBody(a asking, ks []model.Keys) ([]byte, bool) {
-	w := newWriter(frame + 80*len(ks))
+// batchBody returns the body of a BatchGetItem.
+func batchBody(a readOptions, ks []model.Keys) ([]byte, bool) {
+	w := newJSONWriter(requestOverhead + 80*len(ks))
 	w.raw(`{"RequestItems":{`)
 	w.string(a.table)
 	w.raw(`:{"Keys":[`)
@@ -228,12 +231,12 @@ func batchBody(a asking, ks []model.Keys) ([]byte, bool) {
 		w.raw(`,"ConsistentRead":true`)
 	}
 	w.raw(`}}`)
-	return w.end(a)
+	return w.finish(a)
 }
 
-// queryBody is a Query.
-func queryBody(a asking, q querying) ([]byte, bool) {
-	w := newWriter(frame + len(q.where.Text) + len(q.where.Partition) + len(q.where.From) + len(q.where.To))
+// queryBody returns the body of a Query.
+func queryBody(a readOptions, q queryRequest) ([]byte, bool) {
+	w := newJSONWriter(requestOverhead + len(q.keyRange.Text) + len(q.keyRange.Partition) + len(q.keyRange.From) + len(q.keyRange.To))
 	w.raw(`{"TableName":`)
 	w.string(a.table)
 	if q.pattern.Index != "" {
@@ -241,16 +244,16 @@ func queryBody(a asking, q querying) ([]byte, bool) {
 		w.string(q.pattern.Index)
 	}
 	w.raw(`,"KeyConditionExpression":`)
-	w.string(q.where.Text)
+	w.string(q.keyRange.Text)
 	w.raw(`,"ExpressionAttributeValues":{":pk":`)
-	w.text(q.where.Partition)
-	if q.where.From != "" {
+	w.stringValue(q.keyRange.Partition)
+	if q.keyRange.From != "" {
 		w.raw(`,":from":`)
-		w.text(q.where.From)
+		w.stringValue(q.keyRange.From)
 	}
-	if q.where.To != "" {
+	if q.keyRange.To != "" {
 		w.raw(`,":to":`)
-		w.text(q.where.To)
+		w.stringValue(q.keyRange.To)
 	}
 	w.raw(`},"ScanIndexForward":`)
 	w.body = strconv.AppendBool(w.body, q.forward)
@@ -259,12 +262,12 @@ func queryBody(a asking, q querying) ([]byte, bool) {
 	if a.consistent {
 		w.raw(`,"ConsistentRead":true`)
 	}
-	return w.end(a)
+	return w.finish(a)
 }
 
-// transactGetBody is a TransactGetItems of one record.
+// transactGetBody returns the body of a TransactGetItems for one record.
 func transactGetBody(table string, k model.Keys) ([]byte, bool) {
-	w := newWriter(frame + len(k.PK) + len(k.SK))
+	w := newJSONWriter(requestOverhead + len(k.PK) + len(k.SK))
 	w.raw(`{"TransactItems":[{"Get":{"TableName":`)
 	w.string(table)
 	w.raw(`,"Key":`)
@@ -273,9 +276,9 @@ func transactGetBody(table string, k model.Keys) ([]byte, bool) {
 	return w.body, w.ok
 }
 
-// transactWriteBody is a TransactWriteItems.
+// transactWriteBody returns the body of a TransactWriteItems.
 func transactWriteBody(token string, items []types.TransactWriteItem) ([]byte, bool) {
-	w := newWriter(frame + 3*frame*len(items))
+	w := newJSONWriter(requestOverhead + 3*requestOverhead*len(items))
 	w.names = make([]string, 0, 32)
 	w.raw(`{"ClientRequestToken":`)
 	w.string(token)
@@ -289,7 +292,7 @@ func transactWriteBody(token string, items []types.TransactWriteItem) ([]byte, b
 }
 
 // action adds one action of a TransactWriteItems.
-func (w *writer) action(item types.TransactWriteItem) {
+func (w *jsonWriter) action(item types.TransactWriteItem) {
 	w.raw(`{`)
 	if c := item.ConditionCheck; c != nil {
 		w.member("ConditionCheck")
@@ -313,16 +316,16 @@ func (w *writer) action(item types.TransactWriteItem) {
 		w.member("Update")
 		w.raw(`{"Key":`)
 		w.attributes(u.Key)
-		w.optional("UpdateExpression", u.UpdateExpression)
+		w.optionalString("UpdateExpression", u.UpdateExpression)
 		w.condition(u.TableName, u.ConditionExpression, u.ExpressionAttributeNames, u.ExpressionAttributeValues, u.ReturnValuesOnConditionCheckFailure)
 	}
 	w.raw(`}`)
 }
 
-// condition adds what all actions have, and ends the action.
-func (w *writer) condition(table, text *string, names map[string]string, values map[string]types.AttributeValue, failed types.ReturnValuesOnConditionCheckFailure) {
-	w.optional("TableName", table)
-	w.optional("ConditionExpression", text)
+// condition adds the table name and the condition, which all actions have, and ends the action.
+func (w *jsonWriter) condition(table, expression *string, names map[string]string, values map[string]types.AttributeValue, onFailure types.ReturnValuesOnConditionCheckFailure) {
+	w.optionalString("TableName", table)
+	w.optionalString("ConditionExpression", expression)
 	if names != nil {
 		w.member("ExpressionAttributeNames")
 		writeMap(w, names, w.string)
@@ -331,15 +334,15 @@ func (w *writer) condition(table, text *string, names map[string]string, values 
 		w.member("ExpressionAttributeValues")
 		w.attributes(values)
 	}
-	if failed != "" {
+	if onFailure != "" {
 		w.member("ReturnValuesOnConditionCheckFailure")
-		w.string(string(failed))
+		w.string(string(onFailure))
 	}
 	w.raw(`}`)
 }
 
-// optional adds a member with a text, where there is one.
-func (w *writer) optional(name string, text *string) {
+// optionalString adds a member with a string, or nothing if the string is nil.
+func (w *jsonWriter) optionalString(name string, text *string) {
 	if text != nil {
 		w.member(name)
 		w.string(*text)

@@ -23,7 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// clocks are those of DynamoDB and of a store. The test decides how far they are apart.
+// clocks has the clocks of DynamoDB and of a store. The test sets their difference.
 type clocks struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -42,22 +42,24 @@ func (c *clocks) server() time.Time {
 	return c.now.Add(c.ahead)
 }
 
-// differ makes the server's clock differ from DynamoDB's, a while later.
-func (c *clocks) differ(ahead time.Duration) {
-	c.pass(2 * time.Second)
+// setAhead sets how far the server's clock is ahead. It also advances both clocks, so that the next
+// request compares them.
+func (c *clocks) setAhead(ahead time.Duration) {
+	c.advance(2 * time.Second)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead = ahead
 }
 
-func (c *clocks) pass(d time.Duration) {
+func (c *clocks) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// newClocks returns a store in a new table with a customer, a product and clocks, and what it logs.
-func newClocks(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *storetest.Log) {
+// newClockFixture returns a store in a new table with a customer and a product, its clocks and its
+// log.
+func newClockFixture(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *storetest.Log) {
 	t.Helper()
 	c, log := &clocks{now: time.Now()}, &storetest.Log{}
 	store := storetest.NewTable(t, storetest.Dated(db, c.dynamoDB), dynamo.Options{Clock: c.server, Log: slog.New(slog.NewTextHandler(log, nil))})
@@ -65,10 +67,10 @@ func newClocks(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *stor
 	return c, store, log
 }
 
-func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
+func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 	ctx := context.Background()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		c, store, log := newClocks(t, db)
+		c, store, log := newClockFixture(t, db)
 		writes := map[string]func() error{
 			"a mutation": func() error {
 				_, err := store.PlaceOrder(ctx, change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
@@ -88,24 +90,24 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 			},
 		}
 		for _, step := range []struct {
-			ahead time.Duration
-			says  string
+			ahead   time.Duration
+			message string
 		}{
 			{0, ""}, {25 * time.Hour, "25h0m0s ahead of DynamoDB's"}, {-25 * time.Hour, "25h0m0s behind DynamoDB's"}, {4 * time.Second, ""}, {-4 * time.Second, ""},
 			{8 * time.Second, "ahead of"}, {-8 * time.Second, "behind"}, {0, ""},
 		} {
-			c.differ(step.ahead)
+			c.setAhead(step.ahead)
 			for name, write := range writes {
-				// Every mutation reads first, and the commands look at the table.
+				// The read makes the client compare the clocks, as the reads of a mutation would.
 				if _, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"c0"}); err != nil {
 					t.Fatalf("%s ahead: a read: %v", step.ahead, err)
 				}
 				err := write()
 				clock := (*table.ClockError)(nil)
 				switch {
-				case step.says == "" && err != nil:
+				case step.message == "" && err != nil:
 					t.Errorf("%s ahead: %s: %v", step.ahead, name, err)
-				case step.says != "" && (!errors.As(err, &clock) || !errors.Is(err, table.ErrUnavailable) || !strings.Contains(err.Error(), step.says)):
+				case step.message != "" && (!errors.As(err, &clock) || !errors.Is(err, table.ErrUnavailable) || !strings.Contains(err.Error(), step.message)):
 					t.Errorf("%s ahead: %s: got %v", step.ahead, name, err)
 				}
 			}
@@ -114,35 +116,35 @@ func TestNothingIsWrittenWhileTheClocksDiffer(t *testing.T) {
 				t.Errorf("%s ahead: check: %v, %v", step.ahead, summary.Found, err)
 			}
 		}
-		if off, on := log.Count("nothing is written"), log.Count("agree again"); off != 2 || on != 2 {
-			t.Errorf("it was logged %d and %d times, want twice each:\n%s", off, on, log.String())
+		if differ, agree := log.Count("nothing is written"), log.Count("agree again"); differ != 2 || agree != 2 {
+			t.Errorf("the log has %d and %d messages, want 2 of each:\n%s", differ, agree, log.String())
 		}
 	})
 }
 
-// Requests through the SDK, requests beside it, and writes compare the clocks.
+// Requests on the fast path, requests through the SDK, and writes compare the clocks.
 func TestEveryRequestComparesTheClocks(t *testing.T) {
 	ctx := context.Background()
 	book := commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}}
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		c, store, _ := newClocks(t, db)
+		c, store, _ := newClockFixture(t, db)
 		for name, request := range map[string]func() error{
-			"beside the SDK": func() error {
+			"on the fast path": func() error {
 				_, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"c0"})
 				return err
 			},
 			"through the SDK": func() error { _, err := store.DescribeTable(ctx); return err },
 			"a write":         func() error { _, err := store.Load(ctx, book); return err },
 		} {
-			c.differ(-time.Hour)
+			c.setAhead(-time.Hour)
 			if err := request(); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			clock := (*table.ClockError)(nil)
-			if _, err := store.Load(ctx, book); !errors.As(err, &clock) { // it reads nothing
+			if _, err := store.Load(ctx, book); !errors.As(err, &clock) { // Load does not read, so it does not compare
 				t.Errorf("%s: got %v", name, err)
 			}
-			c.differ(0)
+			c.setAhead(0)
 			if err := store.Ping(ctx); err != nil {
 				t.Errorf("%s: got %v", name, err)
 			}
@@ -150,7 +152,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 	})
 }
 
-// Slow requests, and the fraction of a second that a Date leaves out, do not count as a difference.
+// Slow requests, and the fraction of a second that a Date omits, do not count as a difference.
 func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		c := &clocks{now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
@@ -159,8 +161,8 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 		slow := dynamodb.New(dated.Options(), func(o *dynamodb.Options) {
 			next := o.HTTPClient
 			o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
-				c.pass(before)
-				defer c.pass(after)
+				c.advance(before)
+				defer c.advance(after)
 				return next.Do(r)
 			})
 		})
@@ -168,11 +170,11 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 		for _, ahead := range []time.Duration{0, 4 * time.Second, -4 * time.Second} {
 			for _, before = range []time.Duration{0, time.Minute} {
 				for _, after = range []time.Duration{0, time.Minute} {
-					for _, part := range []time.Duration{0, 999 * time.Millisecond} {
-						c.differ(ahead)
-						c.pass(part)
+					for _, fraction := range []time.Duration{0, 999 * time.Millisecond} {
+						c.setAhead(ahead)
+						c.advance(fraction)
 						if err := store.Ping(context.Background()); err != nil {
-							t.Errorf("%s ahead, %s before the answer, %s behind it: %v", ahead, before, after, err)
+							t.Errorf("%s ahead, %s before the response, %s after it: %v", ahead, before, after, err)
 						}
 					}
 				}
@@ -182,7 +184,7 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 }
 
 // Responses without a Date are not compared.
-func TestAnswersWithoutADate(t *testing.T) {
+func TestResponsesWithoutDate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, storetest.Undated(db), dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
 		if err := store.Ping(context.Background()); err != nil {
