@@ -200,7 +200,7 @@ func TestProductTwiceInAListIsReported(t *testing.T) {
 		r.Set(order, "#METADATA", twice)
 		r.Set("CUSTOMER#c2", order, twice)
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "has product p00 twice") {
+		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "contains product p00 twice") {
 			t.Errorf("found %+v, %d left, %d by hand", drifts, summary.Left(), summary.ByHand)
 		}
 	})
