@@ -11,92 +11,92 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// categoryUnit is a category's record, and how many products the category's list has.
-type categoryUnit struct {
-	selfContained
+// categoryVerifier verifies the record of a category and its product count.
+type categoryVerifier struct {
+	baseVerifier
 	name   string
 	record model.Record
-	// products is the number of products, as counted while the record stood still. changed reports
-	// that the record changed meanwhile.
+	// products is the number of products in the category's list. changed reports whether the record
+	// changed during the count.
 	products int
 	changed  bool
 }
 
-func (u *categoryUnit) key(*table.Table) model.Keys {
-	return model.EntityCategory.KeyWith(map[string]string{"category": u.name})
+func (v *categoryVerifier) key(*table.Table) model.Keys {
+	return model.EntityCategory.KeyWith(map[string]string{"category": v.name})
 }
 
-func (u *categoryUnit) add(_ *model.Entity, rec model.Record) { u.record = rec }
+func (v *categoryVerifier) add(_ *model.Entity, rec model.Record) { v.record = rec }
 
-// read counts the products. Each mutation that changes which products a category has changes the
-// category's record. So the number is right if the record is the same before and after, and the
-// index has caught up in between with what was written before.
-func (u *categoryUnit) read(ctx context.Context, c *check) error {
-	before, err := c.client.Record(ctx, u.key(c.table))
+// read counts the products. Each mutation that moves a product into or out of a category also
+// writes the category's record. So the count is exact if the record is unchanged and the index had
+// time to catch up.
+func (v *categoryVerifier) read(ctx context.Context, c *check) error {
+	before, err := c.client.Record(ctx, v.key(c.table))
 	if err != nil {
 		return err
 	}
 	if err := table.Wait(ctx, c.opts.IndexLag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
-	if u.products, err = counting.Length(ctx, c.client, &model.Products.AccessPattern, u.name); err != nil {
+	if v.products, err = counting.ListLength(ctx, c.client, &model.Products.AccessPattern, v.name); err != nil {
 		return err
 	}
-	u.record, err = c.client.Record(ctx, u.key(c.table))
-	u.changed = !model.SameRecord(before, u.record)
+	v.record, err = c.client.Record(ctx, v.key(c.table))
+	v.changed = !model.SameRecord(before, v.record)
 	return err
 }
 
-// doubt requires that the record stood still.
-func (u *categoryUnit) doubt(*repair.Verdict) string {
-	if u.changed {
-		return "the category changed each time that its products were counted"
+// uncertainty requires that the record did not change during the count.
+func (v *categoryVerifier) uncertainty(*repair.Diagnosis) string {
+	if v.changed {
+		return "the category changed during each count of its products"
 	}
 	return ""
 }
 
-func (u *categoryUnit) judge(c *check) *repair.Verdict {
-	v := &repair.Verdict{Table: c.table, Basis: u.key(c.table), Believed: u.record}
-	want := commerce.Category{Name: u.name, ProductCount: u.products, Version: 1}
+func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table, TrustedKey: v.key(c.table), Trusted: v.record}
+	want := commerce.Category{Name: v.name, ProductCount: v.products, Version: 1}
 	switch {
-	case u.record == nil && u.products > 0:
-		v.Absent(repair.DriftCategoryCount, model.CategoryRecord(c.table.KeyBuilder(), want), nil, fmt.Sprintf("the category has products: %d", u.products))
-	case u.record == nil:
-	case u.products == 0:
-		v.Orphan(repair.DriftCategoryCount, u.record, "the category has no products")
+	case v.record == nil && v.products > 0:
+		diag.AddMissing(repair.DriftCategoryCount, model.CategoryRecord(c.table.KeyBuilder(), want), nil, fmt.Sprintf("the category has products: %d", v.products))
+	case v.record == nil:
+	case v.products == 0:
+		diag.AddOrphan(repair.DriftCategoryCount, v.record, "the category has no products")
 	default:
-		at := model.Reader{Record: v.Legible(&model.EntityCategory, u.record)}
+		at := model.Reader{Record: diag.Readable(&model.EntityCategory, v.record)}
 		want.Version = at.Number(model.AttrVersion)
-		v.Compare(&model.EntityCategory, u.record, model.CategoryRecord(c.table.KeyBuilder(), want), repair.DriftKeyAttribute)
+		diag.Compare(&model.EntityCategory, v.record, model.CategoryRecord(c.table.KeyBuilder(), want), repair.DriftKeyAttribute)
 	}
-	return v
+	return diag
 }
 
-// seeCategory notes the number in a category's record, if nothing else is wrong with the record.
-func (c *check) seeCategory(rec model.Record) {
+// noteCategory notes the product count of a category's record that has no other drift.
+func (c *check) noteCategory(rec model.Record) {
 	name := model.KeyValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
 	recorded := at.Number(model.AttrProductCount)
-	if u := (&categoryUnit{name: name, record: rec, products: recorded}); recorded == 0 || !u.judge(c).Clean() {
-		recorded = counting.Uncounted
+	if v := (&categoryVerifier{name: name, record: rec, products: recorded}); recorded == 0 || !v.verify(c).Clean() {
+		recorded = counting.MissingCount
 	}
-	c.categories.Keep(model.KeyOf(rec), recorded)
+	c.categories.SetRecorded(model.KeyOf(rec), recorded)
 }
 
-// seeProduct counts a product in its category.
-func (c *check) seeProduct(u *productUnit) {
-	name := model.KeyValue(model.EntityProduct.IndexPK, model.TextOf(u.main(), model.AttrIndexPK))
-	if u.truth != nil {
-		name = u.truth.Category
+// countInCategory counts a product in its category.
+func (c *check) countInCategory(v *productVerifier) {
+	name := model.KeyValue(model.EntityProduct.IndexPK, model.TextOf(v.record(), model.AttrIndexPK))
+	if v.decoded != nil {
+		name = v.decoded.Category
 	}
-	if k := (&categoryUnit{name: name}).key(c.table); k.PK != "" { // else it is in no category
-		c.categories.Count(k)
+	if k := (&categoryVerifier{name: name}).key(c.table); k.PK != "" { // else it has no category
+		c.categories.Increment(k)
 	}
 }
 
-// suspectCategories suspects those whose number of products is another one than was seen.
-func (c *check) suspectCategories() {
+// addCategoryCandidates adds the categories whose product count differs from the scanned products.
+func (c *check) addCategoryCandidates() {
 	for _, k := range c.categories.Candidates(true) {
-		c.suspect(unitKey{unitCategory, model.KeyValue(model.EntityCategory.SK, k.SK)}, suspicion{})
+		c.addCandidate(target{targetCategory, model.KeyValue(model.EntityCategory.SK, k.SK)}, candidate{})
 	}
 }

@@ -19,280 +19,268 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Checks are the checks of the records of a table.
+// Checks verifies and repairs the records of a table.
 type Checks struct{ table *table.Table }
 
-// NewChecks returns the checks of a table.
+// NewChecks returns the checker of a table.
 func NewChecks(t *table.Table) Checks { return Checks{t} }
 
-// Options say how CheckRecords works.
+// Options configures CheckRecords.
 type Options struct {
-	// Segments is in how many parts the table is read at once, 1 where it is 0.
+	// Segments is the number of segments that are scanned in parallel; 0 means 1.
 	Segments int
-	// Parallel is how many suspicious units are verified at once, 1 where it is 0.
+	// Parallel is the number of candidates that are verified in parallel; 0 means 1.
 	Parallel int
-	// Repair puts right what is found.
+	// Repair reports whether drifts are repaired.
 	Repair bool
-	// IndexLag is how long the index may lag behind the table, a second where it is 0; it usually
-	// is some milliseconds. Sums over it wait that long. NoIndexLag is for engines whose index does
-	// not lag.
+	// IndexLag is the longest time by which the index lags behind the table; 0 means a second. The
+	// index usually lags by milliseconds. Counts over the index wait that long. NoIndexLag is for
+	// engines whose index does not lag.
 	IndexLag time.Duration
-	// Suspects is how many suspicious units are remembered while the table is read, 10,000 where it
-	// is 0. When there are more they are verified first, so that a table that is wrong from end to
-	// end does not fill the memory. As many again are remembered of those that cannot be verified
-	// before the table is read to its end.
+	// Suspects is the maximum number of candidates in memory during the scan; 0 means 10,000. At the
+	// maximum, the scan pauses until they are verified. The same maximum applies to the candidates
+	// that cannot be verified before the scan ends.
 	Suspects int
-	// Found, where it is set, is told each drift, Unsettled each record of which the check could
-	// not tell, and Progress how far the check is. They are called one at a time, and the check
-	// waits for them.
-	Found     func(Drift)
+	// Found receives each drift. This and the next two may be nil. CheckRecords calls one at a time
+	// and waits for the call.
+	Found func(Drift)
+	// Unsettled receives each record that could not be verified.
 	Unsettled func(Unsettled)
-	Progress  func(CheckProgress)
+	// Progress receives the progress.
+	Progress func(CheckProgress)
 }
 
 // NoIndexLag is the IndexLag of an index that does not lag.
 const NoIndexLag time.Duration = -1
 
-// usualIndexLag is the IndexLag where nothing is said.
-const usualIndexLag = time.Second
+// defaultIndexLag is the IndexLag if none is set.
+const defaultIndexLag = time.Second
 
-// Drift is a record that disagrees with others or with the model.
+// Drift is a record that contradicts another record or the model.
 type Drift struct {
-	// Class is the name of one of DriftClasses.
-	Class string `json:"class"`
-	// PK and SK are the record's key, also of one that is missing.
+	// Class is the Name of a repair.DriftClass.
+	Class string `json:"kind"`
+	// PK and SK are the primary key of the record, which may be missing.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
-	// Detail says what is, and what should be.
+	// Detail states the stored values and the expected values.
 	Detail string `json:"detail"`
-	// Repaired reports whether it has been put right.
+	// Repaired reports whether the drift has been repaired.
 	Repaired bool `json:"repaired"`
-	// ByHand reports whether no repair is made for it.
+	// ByHand reports whether CheckRecords cannot repair the drift.
 	ByHand bool `json:"byHand,omitempty"`
-	// StandIn reports whether the missing record is replaced with one that says nothing but its id.
+	// StandIn reports whether the repair of a missing record writes a stand-in that has only an ID.
 	StandIn bool `json:"standIn,omitempty"`
 }
 
-// Unsettled is a record of which a check could not tell whether it, and what follows from it,
-// agrees with others.
+// Unsettled is a record that could not be verified.
 type Unsettled struct {
-	// PK and SK are the record's key.
+	// PK and SK are the primary key of the record.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
-	// Reason tells why.
+	// Reason is the reason why the record could not be verified.
 	Reason string `json:"reason"`
 }
 
-// CheckProgress is how far a check is.
+// CheckProgress is the progress of a check.
 type CheckProgress struct {
-	// Records is how many records were read, Found how many drifts were found.
+	// Records is the number of records read, Found the number of drifts found.
 	Records, Found int
-	// Settling is how many suspicious units have to be verified, 0 while the table is still being
-	// read.
+	// Settling is the number of candidates that remain to be verified. It is 0 during the scan.
 	Settling int
 }
 
-// Summary is what came of a check.
+// Summary is the result of a check.
 type Summary struct {
-	// Records is how many records the table has, Foreign how many of them are of kinds that the
-	// model does not know.
+	// Records counts all records, including external records, which are no entity of the model.
 	Records, Foreign int
-	// Orders, Customers, Products, Employees and Warehouses are how many of each were verified.
+	// Orders, Customers, Products, Employees and Warehouses count the verified records.
 	Orders, Customers, Products, Employees, Warehouses int
-	// Found is how many drifts there are of each class, Repaired how many of them have been put
-	// right.
+	// Found and Repaired count the drifts by kind.
 	Found, Repaired map[string]int
-	// ByHand is how many of those that are left no repair is made for.
+	// ByHand counts the remaining drifts that CheckRecords cannot repair.
 	ByHand int
-	// Unsettled is how many units changed so often, or depend on a record that cannot be read, that
-	// nothing can be said about them.
+	// Unsettled counts the records that could not be verified. They changed during each attempt, or
+	// they depend on an unreadable record.
 	Unsettled int
-	// Requests is how many reads were made, ReadUnits what DynamoDB says that they took; 0 where it
-	// says nothing.
+	// Requests counts the reads. ReadUnits is their capacity as DynamoDB reports it, or 0.
 	Requests  int
 	ReadUnits float64
 }
 
-// Left is how many drifts have not been put right.
+// Left returns the number of drifts that have not been repaired.
 func (s Summary) Left() int {
 	n := 0
-	for class, found := range s.Found {
-		n += found - s.Repaired[class]
+	for kind, found := range s.Found {
+		n += found - s.Repaired[kind]
 	}
 	return n
 }
 
-// unitKind is what a unit is of.
-type unitKind int
+// targetKind is the kind of a target.
+type targetKind int
 
-// The kinds, in the order in which suspicious units are verified: what orders need before
-// customers, what customers claim before claims, the stock when all orders are right, and
-// categories when all products are. Warehouses come behind all that refer to them, and the numbers
-// of orders last.
+// The kinds in the order of verification. A kind comes after the kinds on which its verification
+// depends: customers after orders, claims after customers, stock after orders, categories after
+// products, warehouses after everything that refers to them, and counts of orders last.
 const (
-	unitOrder unitKind = iota
-	unitCustomer
-	unitClaim
-	unitEmployee
-	unitProduct
-	unitCategory
-	unitWarehouse
-	unitCounts
-	unitRep
-	unitKinds
+	targetOrder targetKind = iota
+	targetCustomer
+	targetClaim
+	targetEmployee
+	targetProduct
+	targetCategory
+	targetWarehouse
+	targetStatusCounts
+	targetRepOrders
+	targetKinds
 )
 
-// unitKey names a unit.
-type unitKey struct {
-	kind unitKind
+// target identifies what a verifier verifies.
+type target struct {
+	kind targetKind
 	id   string
 }
 
-// unit is a record with all that follows from it, which is verified and repaired as a whole. Other
-// units do not need to be read for that.
-type unit interface {
-	// add takes a record of the unit's item collection.
+// verifier verifies and repairs a record and the records that derive from it. It reads all records
+// that it needs, so verifiers are independent of each other.
+type verifier interface {
+	// add adds a record of the item collection.
 	add(e *model.Entity, rec model.Record)
-	// read reads the unit anew, consistently.
+	// read discards the records and reads them again consistently.
 	read(ctx context.Context, c *check) error
-	// judge tells what is wrong with what was read.
-	judge(c *check) *repair.Verdict
-	// settled tells the check what follows from the unit for others. v is what was wrong, and last
-	// what still is.
-	settled(c *check, v, last *repair.Verdict)
-	// key is the key of the record that names the unit.
+	// verify compares the records that were read.
+	verify(c *check) *repair.Diagnosis
+	// propagate passes the consequences for other targets to the check. diag has all confirmed
+	// findings, last the findings that remain.
+	propagate(c *check, diag, last *repair.Diagnosis)
+	// key returns the key of the record that identifies the target.
 	key(t *table.Table) model.Keys
-	// doubt returns why v, which was made of what was read last, is not certain; empty if nothing
-	// speaks against it.
-	doubt(v *repair.Verdict) string
-	// repaired tells the unit that it has been repaired.
-	repaired()
-	// rooted reports whether the record was read from which the others of the unit follow. A unit
-	// without it is not repaired before the scan has ended: a record that the scan has yet to read
-	// may tell what it was.
-	rooted() bool
+	// uncertainty returns why a diagnosis of the last read is not certain, or an empty string.
+	uncertainty(diag *repair.Diagnosis) string
+	// markRepaired is called after a repair.
+	markRepaired()
+	// hasRoot reports whether the record was read that determines the others. Without that record, the
+	// repair waits for the end of the scan, which may still find evidence.
+	hasRoot() bool
 }
 
-// selfContained has the methods of units all of whose records are read at once: no reading is in
-// doubt, and nothing follows from the result.
-type selfContained struct{}
+// baseVerifier has the methods of a verifier whose reads are always certain and which has nothing
+// to propagate.
+type baseVerifier struct{}
 
-func (selfContained) doubt(*repair.Verdict) string { return "" }
+func (baseVerifier) uncertainty(*repair.Diagnosis) string { return "" }
 
-func (selfContained) repaired() {}
+func (baseVerifier) markRepaired() {}
 
-func (selfContained) rooted() bool { return true }
+func (baseVerifier) hasRoot() bool { return true }
 
-func (selfContained) settled(*check, *repair.Verdict, *repair.Verdict) {}
+func (baseVerifier) propagate(*check, *repair.Diagnosis, *repair.Diagnosis) {}
 
-// suspicion is why a unit is to be verified, and what its verification has to know.
-type suspicion struct {
-	// findings are what the scan found.
+// candidate is the reason to verify a target, and the evidence from other records.
+type candidate struct {
+	// findings are the findings of the scan.
 	findings []repair.Finding
-	// customers may have copies of an order.
-	customers []commerce.CustomerID
-	// needed reports whether another record refers to a customer or warehouse.
-	needed bool
-	// recount requires that the stock of a product is counted from its levels and orders.
-	recount bool
-	// orders requires that the orders of a product are counted.
-	orders bool
-	// byCopy and byEvent are orders of a customer with which the customer's last event is to be
-	// compared.
-	byCopy, byEvent lateOrders
-	// address is an e-mail address whose claim names a customer.
-	address string
+	// extraCustomers may have copies of an order.
+	extraCustomers []commerce.CustomerID
+	// referenced reports whether another record refers to the customer or warehouse.
+	referenced bool
+	// recountStock reports whether the stock of the product is recounted from levels and orders.
+	recountStock bool
+	// countOrders reports whether the orders of the product are counted.
+	countOrders bool
+	// newerCopies and newerEvents are orders that may have a newer event than the customer's last
+	// event.
+	newerCopies, newerEvents newerOrders
+	// claimedAddress is an email address whose claim names the customer.
+	claimedAddress string
 }
 
-// maxSuspects is how many suspicious units are remembered where nothing is said.
-const maxSuspects = 10_000
+// defaultMaxCandidates is the maximum number of candidates if none is set.
+const defaultMaxCandidates = 10_000
 
-// check is one check of a table. Its memory is a page a segment, the suspects, and some hundred
-// bytes for each product, for each misleading order, and for each order that is not delivered or
-// cancelled.
+// check is one check of a table. It keeps in memory a page per segment, the candidates, and some
+// hundred bytes for each product, each misleading order and each open order.
 type check struct {
 	table  *table.Table
 	client *repair.Client
 	opts   Options
 
-	// settling is held while suspects are verified before the table is read to its end.
-	settling sync.Mutex
+	// verifying is held while candidates are verified during the scan.
+	verifying sync.Mutex
 
-	mu       sync.Mutex
-	summary  Summary
-	suspects map[unitKey]suspicion
-	// postponed are suspects that were found not to be rooted during the scan.
-	postponed map[unitKey]suspicion
-	scanned   bool
-	// toSettle is how many suspects are being verified.
-	toSettle int
-	reported repair.Recently
+	mu         sync.Mutex
+	summary    Summary
+	candidates map[target]candidate
+	// postponed are the candidates that must wait for the end of the scan; see hasRoot.
+	postponed map[target]candidate
+	scanDone  bool
+	// toVerify is the number of candidates that remain to be verified.
+	toVerify int
+	reported repair.RecentSet
 
-	// held is what pending and confirmed orders hold of each product, as they were when they were
-	// read.
-	held map[commerce.SKU]int
-	// misleading are orders that are left with inconsistencies because of which their own record
-	// does not tell what they hold, or the index does not list them, with the customers who may
-	// have copies.
+	// heldStock is the stock that the verified pending and confirmed orders hold.
+	heldStock map[commerce.SKU]int
+	// misleading are orders with an unrepaired drift that falsifies a recount: their own record has
+	// wrong items or status, or the index omits them. The values are the customers who may have
+	// copies.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
-	// uncertain are products of which an order that cannot be read may hold something, with that
-	// order.
-	uncertain map[commerce.SKU]commerce.OrderID
-	// drifted are the customers of orders that are left with inconsistencies.
-	drifted map[commerce.CustomerID]bool
-	// unread are the customers whom orders name that cannot be read.
-	unread map[commerce.CustomerID]bool
-	// givenUp is an order of which nothing was read that tells what it holds; empty if there is
+	// uncertainProducts maps a product to an unreadable order that may hold stock of it.
+	uncertainProducts map[commerce.SKU]commerce.OrderID
+	// driftedCustomers are the customers of orders with an unrepaired drift.
+	driftedCustomers map[commerce.CustomerID]bool
+	// unreadableCustomers are the customers of unreadable orders.
+	unreadableCustomers map[commerce.CustomerID]bool
+	// abandonedOrder is an order that was not verified and may hold any product; empty if there is
 	// none.
-	givenUp commerce.OrderID
-	// stock is what the products' records said, to be compared with held when all orders have been
-	// read.
-	stock map[commerce.SKU]stockSeen
-	// categories are the numbers of products in categories, and lists those of orders in the lists of
-	// products and account reps.
-	categories counting.Numbers
-	lists      *counting.Lists
-	// warehouses are those that were read, referred those that levels and employees refer to.
-	warehouses map[commerce.WarehouseID]bool
-	referred   map[commerce.WarehouseID]bool
-	// orders counts the orders by status.
-	orders *counting.Orders
-	// ordersToCome is how many orders a customer's partition lacks that were not put there; it is
-	// less than zero where it has too many.
-	ordersToCome map[commerce.CustomerID]int
+	abandonedOrder commerce.OrderID
+	// recordedStock is the stock in the products' records. It is compared with heldStock after the
+	// scan.
+	recordedStock map[commerce.SKU]productStock
+	// categories compares the product counts of categories, orderLists the order counts of products
+	// and account reps.
+	categories counting.Counters
+	orderLists *counting.ListCounts
+	// seenWarehouses were read. referencedWarehouses are named by inventory levels and employees.
+	seenWarehouses       map[commerce.WarehouseID]bool
+	referencedWarehouses map[commerce.WarehouseID]bool
+	// orderCounter counts the orders by status.
+	orderCounter *counting.OrderCounter
+	// missingCopies is the number of copies of orders that a customer's partition lacks after the
+	// repair. It is negative if there are too many copies.
+	missingCopies map[commerce.CustomerID]int
 }
 
-// stockSeen is what a product's records said when they were read.
-type stockSeen struct{ inventory, available int }
+// productStock is the stock in a product's record.
+type productStock struct{ inventory, available int }
 
-// CheckRecords reads the whole table and verifies that records that say the same thing agree: see
-// DriftClasses. With opts.Repair it puts right what can be. It may run while the table is in use:
-// what is found was found in two readings, and a repair is made only as long as the records are as
-// they were read.
+// CheckRecords scans the table and verifies that its records are consistent. repair.DriftClasses
+// lists the kinds of drifts. With opts.Repair, it repairs them. The table may be in use: a drift is
+// reported only if two reads agree, and a repair requires that the records are unchanged.
 //
-// Errors: ClockError where it is to repair and the clocks differ; ErrUnavailable, ErrNoTable,
-// ErrAccessDenied, the context's. The summary is that of what was done until then.
+// It returns ClockError if it should repair and the clocks differ, ErrUnavailable, ErrNoTable,
+// ErrAccessDenied or the context's error. The summary includes what was done before the error.
 func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
 	if err := checks.table.ClockErr(); err != nil && opts.Repair {
 		return Summary{}, err
 	}
 	opts.Segments, opts.Parallel = max(1, opts.Segments), max(1, opts.Parallel)
 	if opts.Suspects == 0 {
-		opts.Suspects = maxSuspects
+		opts.Suspects = defaultMaxCandidates
 	}
 	if opts.IndexLag == 0 {
-		opts.IndexLag = usualIndexLag
+		opts.IndexLag = defaultIndexLag
 	}
 	c := &check{
 		table: checks.table, client: &repair.Client{Table: checks.table}, opts: opts,
-		summary:  Summary{Found: map[string]int{}, Repaired: map[string]int{}},
-		suspects: map[unitKey]suspicion{}, postponed: map[unitKey]suspicion{},
-		held: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
-		uncertain: map[commerce.SKU]commerce.OrderID{}, unread: map[commerce.CustomerID]bool{}, drifted: map[commerce.CustomerID]bool{}, stock: map[commerce.SKU]stockSeen{},
-		warehouses: map[commerce.WarehouseID]bool{}, referred: map[commerce.WarehouseID]bool{},
-		ordersToCome: map[commerce.CustomerID]int{},
+		summary:    Summary{Found: map[string]int{}, Repaired: map[string]int{}},
+		candidates: map[target]candidate{}, postponed: map[target]candidate{},
+		heldStock: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
+		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, driftedCustomers: map[commerce.CustomerID]bool{}, recordedStock: map[commerce.SKU]productStock{},
+		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
+		missingCopies: map[commerce.CustomerID]int{},
 	}
-	c.orders, c.lists = counting.NewOrders(c.client, opts.IndexLag), counting.NewLists(c.table, opts.Repair)
+	c.orderCounter, c.orderLists = counting.NewOrderCounter(c.client, opts.IndexLag), counting.NewListCounts(c.table, opts.Repair)
 	err := c.run(ctx)
 	c.summary.Requests, c.summary.ReadUnits = c.client.Cost()
 	return c.summary, err
@@ -300,152 +288,152 @@ func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, e
 
 func (c *check) run(ctx context.Context) error {
 	err := table.Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
-		g := &gathering{check: c}
+		g := &segmentScan{check: c}
 		return c.client.Scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
-			return g.take(ctx, page, last)
+			return g.addPage(ctx, page, last)
 		})
 	})
 	if err != nil {
 		return err
 	}
-	c.scanned = true
+	c.scanDone = true
 	for k, s := range c.postponed {
-		c.suspect(k, s)
+		c.addCandidate(k, s)
 	}
 	clear(c.postponed)
-	for kind := range unitKinds {
+	for kind := range targetKinds {
 		switch kind {
-		case unitProduct:
-			c.suspectStock()
-		case unitCategory:
-			c.suspectCategories()
-		case unitWarehouse:
-			c.suspectWarehouses()
-		case unitCounts:
-			c.suspectCounts()
-		case unitRep:
-			c.suspectReps()
+		case targetProduct:
+			c.addStockCandidates()
+		case targetCategory:
+			c.addCategoryCandidates()
+		case targetWarehouse:
+			c.addWarehouseCandidates()
+		case targetStatusCounts:
+			c.addStatusCountCandidates()
+		case targetRepOrders:
+			c.addRepOrderCandidates()
 		}
-		if err := c.settleAll(ctx, kind); err != nil {
+		if err := c.verifyCandidates(ctx, kind); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// suspect remembers a unit to be verified.
-func (c *check) suspect(k unitKey, s suspicion) {
+// addCandidate adds a candidate, or merges it with the candidate of the same target.
+func (c *check) addCandidate(k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.suspectLocked(k, s)
+	c.addCandidateLocked(k, s)
 }
 
-func (c *check) suspectLocked(k unitKey, s suspicion) { c.suspects[k] = c.suspects[k].and(s) }
+func (c *check) addCandidateLocked(k target, s candidate) { c.candidates[k] = c.candidates[k].merge(s) }
 
-// and returns what both suspicions of a unit say.
-func (s suspicion) and(other suspicion) suspicion {
+// merge returns a candidate with the evidence of both.
+func (s candidate) merge(other candidate) candidate {
 	if s.findings == nil {
 		s.findings = other.findings
 	}
-	for _, id := range other.customers {
-		if !slices.Contains(s.customers, id) {
-			s.customers = append(slices.Clip(s.customers), id)
+	for _, id := range other.extraCustomers {
+		if !slices.Contains(s.extraCustomers, id) {
+			s.extraCustomers = append(slices.Clip(s.extraCustomers), id)
 		}
 	}
-	s.needed = s.needed || other.needed
-	s.recount, s.orders = s.recount || other.recount, s.orders || other.orders
-	if s.address == "" || other.address != "" && other.address < s.address {
-		s.address = other.address // the same one in every check
+	s.referenced = s.referenced || other.referenced
+	s.recountStock, s.countOrders = s.recountStock || other.recountStock, s.countOrders || other.countOrders
+	if s.claimedAddress == "" || other.claimedAddress != "" && other.claimedAddress < s.claimedAddress {
+		s.claimedAddress = other.claimedAddress // the smallest, so that every check chooses the same
 	}
-	s.byCopy, s.byEvent = s.byCopy.later(other.byCopy), s.byEvent.later(other.byEvent)
+	s.newerCopies, s.newerEvents = s.newerCopies.latest(other.newerCopies), s.newerEvents.latest(other.newerEvents)
 	return s
 }
 
-// suspectStock suspects the products whose available stock is not what the orders left, as they
-// were read one after the other, or whose number of orders differs.
-func (c *check) suspectStock() {
+// addStockCandidates adds the products whose available stock or number of orders differs from the
+// scanned orders.
+func (c *check) addStockCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.lists.Products.Candidates(false) {
-		if sku := commerce.SKU(model.KeyValue(model.EntityProduct.PK, k.PK)); c.uncertain[sku] == "" && c.givenUp == "" {
-			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{orders: true})
+	for _, k := range c.orderLists.Products.Candidates(false) {
+		if sku := commerce.SKU(model.KeyValue(model.EntityProduct.PK, k.PK)); c.uncertainProducts[sku] == "" && c.abandonedOrder == "" {
+			c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{countOrders: true})
 		}
 	}
-	for sku, seen := range c.stock {
-		if seen.available != seen.inventory-c.held[sku] {
-			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{recount: true})
-		}
-	}
-}
-
-// suspectWarehouses suspects those that others refer to and that were not seen.
-func (c *check) suspectWarehouses() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id := range c.referred {
-		if !c.warehouses[id] {
-			c.suspectLocked(unitKey{unitWarehouse, string(id)}, suspicion{needed: true})
+	for sku, seen := range c.recordedStock {
+		if seen.available != seen.inventory-c.heldStock[sku] {
+			c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{recountStock: true})
 		}
 	}
 }
 
-// refer remembers that a record refers to a warehouse.
-func (c *check) refer(id commerce.WarehouseID) {
+// addWarehouseCandidates adds the warehouses that are referenced and were not scanned.
+func (c *check) addWarehouseCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.referred[id] = true
+	for id := range c.referencedWarehouses {
+		if !c.seenWarehouses[id] {
+			c.addCandidateLocked(target{targetWarehouse, string(id)}, candidate{referenced: true})
+		}
+	}
 }
 
-// relieve verifies the suspects when there are too many to remember.
-func (c *check) relieve(ctx context.Context) error {
-	if !c.crowded() {
+// addReferencedWarehouse records that a level or an employee refers to a warehouse.
+func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.referencedWarehouses[id] = true
+}
+
+// verifyIfFull verifies the candidates if their number has reached the maximum.
+func (c *check) verifyIfFull(ctx context.Context) error {
+	if !c.isFull() {
 		return nil
 	}
-	c.settling.Lock()
-	defer c.settling.Unlock()
-	if !c.crowded() {
+	c.verifying.Lock()
+	defer c.verifying.Unlock()
+	if !c.isFull() {
 		return nil
 	}
-	for kind := range unitProduct {
-		if err := c.settleAll(ctx, kind); err != nil {
+	for kind := range targetProduct {
+		if err := c.verifyCandidates(ctx, kind); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *check) crowded() bool {
+func (c *check) isFull() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.suspects) >= c.opts.Suspects
+	return len(c.candidates) >= c.opts.Suspects
 }
 
-// settleAll verifies the suspicious units of a kind.
-func (c *check) settleAll(ctx context.Context, kind unitKind) error {
+// verifyCandidates verifies all candidates of a kind.
+func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	c.mu.Lock()
-	taken := map[unitKey]suspicion{}
-	for k, s := range c.suspects {
+	taken := map[target]candidate{}
+	for k, s := range c.candidates {
 		if k.kind == kind {
 			taken[k] = s
-			delete(c.suspects, k)
+			delete(c.candidates, k)
 		}
 	}
-	c.toSettle = len(taken)
+	c.toVerify = len(taken)
 	c.mu.Unlock()
 	if len(taken) == 0 {
 		return nil
 	}
-	ks := slices.SortedFunc(maps.Keys(taken), func(a, b unitKey) int { return strings.Compare(a.id, b.id) })
-	for some := range slices.Chunk(ks, table.BatchSize) {
-		r := newRecount(some, taken)
-		err := table.Parallel(ctx, len(some), c.opts.Parallel, func(ctx context.Context, i int) error {
-			if err := c.settle(ctx, some[i], taken[some[i]], r); err != nil {
+	targets := slices.SortedFunc(maps.Keys(taken), func(a, b target) int { return strings.Compare(a.id, b.id) })
+	for batch := range slices.Chunk(targets, table.BatchSize) {
+		r := newStockRecount(batch, taken)
+		err := table.Parallel(ctx, len(batch), c.opts.Parallel, func(ctx context.Context, i int) error {
+			if err := c.verifyAndRepair(ctx, batch[i], taken[batch[i]], r); err != nil {
 				return err
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.toSettle--
-			c.progressLocked()
+			c.toVerify--
+			c.reportProgressLocked()
 			return nil
 		})
 		if err != nil {
@@ -455,201 +443,197 @@ func (c *check) settleAll(ctx context.Context, kind unitKind) error {
 	return nil
 }
 
-// newUnit returns a unit of which nothing has been read. r recounts the stock of products.
-func (c *check) newUnit(k unitKey, s suspicion, r *recount) unit {
+// newVerifier returns a verifier that has read nothing. r recounts the stock of products.
+func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	switch k.kind {
-	case unitOrder:
-		hints := map[commerce.CustomerID]bool{}
-		for _, id := range s.customers {
-			hints[id] = true
+	case targetOrder:
+		extra := map[commerce.CustomerID]bool{}
+		for _, id := range s.extraCustomers {
+			extra[id] = true
 		}
-		// Without findings it may have been found to be right, and only its copy not.
-		return &orderUnit{id: commerce.OrderID(k.id), hints: hints, again: s.findings == nil}
-	case unitCustomer:
-		u := newCustomerUnit(c.table, k.id)
-		u.needed, u.address, u.byCopy, u.byEvent = s.needed, s.address, s.byCopy, s.byEvent
-		return u
-	case unitClaim:
-		return &claimUnit{email: k.id}
-	case unitEmployee:
-		return newEmployeeUnit(k.id)
-	case unitProduct:
-		u := newProductUnit(k.id)
-		if u.orders = s.orders; s.recount || s.orders {
-			u.recount = r
+		// Without findings, the scan may have verified the order and only its copy is suspect.
+		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: extra, mayBeCounted: s.findings == nil}
+	case targetCustomer:
+		v := newCustomerVerifier(c.table, k.id)
+		v.referenced, v.claimedAddress, v.newerCopies, v.newerEvents = s.referenced, s.claimedAddress, s.newerCopies, s.newerEvents
+		return v
+	case targetClaim:
+		return &claimVerifier{email: k.id}
+	case targetEmployee:
+		return newEmployeeVerifier(k.id)
+	case targetProduct:
+		v := newProductVerifier(k.id)
+		if v.countOrders = s.countOrders; s.recountStock || s.countOrders {
+			v.recount = r
 		}
-		return u
-	case unitCategory:
-		return &categoryUnit{name: k.id}
-	case unitWarehouse:
-		u := newWarehouseUnit(k.id)
-		u.needed = s.needed
-		return u
-	case unitRep:
-		return &repUnit{RepOrders: c.orders.Rep(commerce.EmployeeID(k.id))}
+		return v
+	case targetCategory:
+		return &categoryVerifier{name: k.id}
+	case targetWarehouse:
+		v := newWarehouseVerifier(k.id)
+		v.referenced = s.referenced
+		return v
+	case targetRepOrders:
+		return &repOrdersVerifier{RepOrderCounter: c.orderCounter.ForRep(commerce.EmployeeID(k.id))}
 	default:
-		return &countsUnit{part: k.id, orders: c.orders}
+		return &statusCountsVerifier{part: k.id, counter: c.orderCounter}
 	}
 }
 
-// settleAttempts is how often a unit is read to find out what is wrong with it, and repaired.
-const settleAttempts = 4
+// maxAttempts is the maximum number of reads of a target. Reads after a repair are not counted.
+const maxAttempts = 4
 
-// settle verifies a unit, reports what is wrong with it, and repairs it where that is asked for. r
-// recounts the stock of products.
-func (c *check) settle(ctx context.Context, k unitKey, s suspicion, r *recount) error {
-	u := c.newUnit(k, s, r)
-	attempts := attempts{left: settleAttempts, before: s.findings}
-	// found is what was certain at any time, and last the last reading.
-	var found, last *repair.Verdict
+// verifyAndRepair verifies a target, repairs it if opts.Repair is set, and reports the drifts.
+func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *stockRecount) error {
+	v := c.newVerifier(k, s, r)
+	attempts := attempts{remaining: maxAttempts, previous: s.findings}
+	// found has every confirmed finding, last is the latest diagnosis.
+	var found, last *repair.Diagnosis
 	for {
-		v, ok, err := c.confirmed(ctx, u, &attempts)
+		diag, ok, err := c.readConfirmed(ctx, v, &attempts)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			break
 		}
-		if !c.scanned && !u.rooted() {
-			c.postpone(u, k, s)
+		if !c.scanDone && !v.hasRoot() {
+			c.postpone(v, k, s)
 			c.report(found, last)
 			return nil
 		}
-		found, last = found.And(v), v
-		if v.Clean() || !c.opts.Repair || len(v.Fixes) == 0 {
+		found, last = found.Merge(diag), diag
+		if diag.Clean() || !c.opts.Repair || len(diag.Fixes) == 0 {
 			break
 		}
-		if last, found.Refused, err = c.mended(ctx, u, v); err != nil {
+		if last, found.RefusalReason, err = c.repairAndReread(ctx, v, diag); err != nil {
 			return err
 		}
-		if found.Refused == "" && !newFindings(v, last) {
+		if found.RefusalReason == "" && !hasNewFindings(diag, last) {
 			break
 		}
-		// Somebody was quicker, or the repair showed what could not be seen before it.
-		attempts.before = last.Findings
+		// The records changed before the repair, or the repair revealed another drift.
+		attempts.previous = last.Findings
 	}
 	if found == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.unsettledLocked(u.key(c.table), attempts.doubt)
-		if order, ok := u.(*orderUnit); ok && order.main == nil {
-			c.uncertainLocked(order) // a recount finds those in the index
+		c.reportUnverifiedLocked(v.key(c.table), attempts.uncertainty)
+		if order, ok := v.(*orderVerifier); ok && order.orderRecord == nil {
+			c.markUncertainLocked(order) // a recount finds the orders in the index
 		}
 		return nil
 	}
 	c.report(found, last)
-	u.settled(c, found, last)
+	v.propagate(c, found, last)
 	return nil
 }
 
-// postpone leaves a unit to be verified when the scan has ended.
-func (c *check) postpone(u unit, k unitKey, s suspicion) {
+// postpone keeps a candidate until the end of the scan.
+func (c *check) postpone(v verifier, k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.postponed[k]; ok {
-		s = known.and(s)
+		s = known.merge(s)
 	} else if len(c.postponed) >= c.opts.Suspects {
-		c.unsettledLocked(u.key(c.table), "there are too many records like it; check again after the others are repaired")
-		if k.kind == unitOrder {
-			c.givenUp = commerce.OrderID(k.id)
+		c.reportUnverifiedLocked(v.key(c.table), "too many records wait for the end of the scan; repair the others and check again")
+		if k.kind == targetOrder {
+			c.abandonedOrder = commerce.OrderID(k.id)
 		}
 		return
 	}
 	c.postponed[k] = s
 }
 
-// attempts are those to verify a unit.
+// attempts limits the reads of a target.
 type attempts struct {
-	// left is how many more there may be.
-	left int
-	// before is what the reading before found.
-	before []repair.Finding
-	// doubt is why the last reading was not enough.
-	doubt string
+	remaining int
+	// previous are the findings of the previous read.
+	previous []repair.Finding
+	// uncertainty is why the last read was not sufficient.
+	uncertainty string
 }
 
-// confirmed reads a unit until two readings in a row find the same, as a mutation is atomic and
-// several reads are not. One that finds nothing is enough. It tells false where there was no such
-// reading.
-func (c *check) confirmed(ctx context.Context, u unit, a *attempts) (v *repair.Verdict, ok bool, err error) {
-	for a.left > 0 {
-		a.left--
-		if err := u.read(ctx, c); err != nil {
+// readConfirmed reads a target until two consecutive reads have the same findings. A single read is
+// not atomic, a mutation is. A read without findings is sufficient. ok is false if no reads agreed.
+func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (diag *repair.Diagnosis, ok bool, err error) {
+	for a.remaining > 0 {
+		a.remaining--
+		if err := v.read(ctx, c); err != nil {
 			return nil, false, err
 		}
-		v := u.judge(c)
-		if doubt := u.doubt(v); doubt != "" {
-			a.before, a.doubt = v.Findings, doubt
+		diag := v.verify(c)
+		if doubt := v.uncertainty(diag); doubt != "" {
+			a.previous, a.uncertainty = diag.Findings, doubt
 			continue
 		}
-		if v.Clean() || model.SameSet(a.before, v.Findings, repair.AsFound) {
-			return v, true, nil
+		if diag.Clean() || model.SameSet(a.previous, diag.Findings, repair.FindingKey) {
+			return diag, true, nil
 		}
-		a.before, a.doubt = v.Findings, "it was another one each time that it was read"
+		a.previous, a.uncertainty = diag.Findings, "the record changed between reads"
 	}
 	return nil, false, nil
 }
 
-// mended repairs what is wrong with a unit, and reads it again. Where the repair was refused it
-// tells why, and what is wrong is what was.
-func (c *check) mended(ctx context.Context, u unit, v *repair.Verdict) (after *repair.Verdict, refused string, err error) {
-	err = c.client.Repair(ctx, v)
+// repairAndReread repairs a target and reads it again. If the repair is refused, it returns the
+// reason and the same diagnosis.
+func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Diagnosis) (after *repair.Diagnosis, refused string, err error) {
+	err = c.client.Repair(ctx, diag)
 	if refused := (*repair.RefusedError)(nil); errors.As(err, &refused) {
-		return v, refused.Reason, nil
+		return diag, refused.Reason, nil
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	u.repaired()
-	if err := u.read(ctx, c); err != nil {
+	v.markRepaired()
+	if err := v.read(ctx, c); err != nil {
 		return nil, "", err
 	}
-	return u.judge(c), "", nil
+	return v.verify(c), "", nil
 }
 
-// unsettledLocked tells of a unit of which nothing can be told.
-func (c *check) unsettledLocked(k model.Keys, why string) {
+// reportUnverifiedLocked reports a target that could not be verified.
+func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	c.summary.Unsettled++
 	if c.opts.Unsettled != nil {
-		c.opts.Unsettled(Unsettled{PK: k.PK, SK: k.SK, Reason: why})
+		c.opts.Unsettled(Unsettled{PK: k.PK, SK: k.SK, Reason: reason})
 	}
 }
 
-// newFindings reports whether after has what before has not.
-func newFindings(before, after *repair.Verdict) bool {
+// hasNewFindings reports whether after has a finding that before lacks.
+func hasNewFindings(before, after *repair.Diagnosis) bool {
 	for _, f := range after.Findings {
-		if !before.HasAt(f.Class, f.Key) {
+		if !before.HasFinding(f.Kind, f.Key) {
 			return true
 		}
 	}
 	return false
 }
 
-// report tells of drifts that are certain. Those that the last reading does not have were put
-// right.
-func (c *check) report(found, last *repair.Verdict) {
+// report reports confirmed drifts. A drift without a finding in last has been repaired.
+func (c *check) report(found, last *repair.Diagnosis) {
 	if found == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range found.Findings {
-		if !c.reported.Add(f.Class + " " + f.Key.Text()) {
+		if !c.reported.Add(f.Kind + " " + f.Key.Text()) {
 			continue
 		}
 		c.reported.Add(f.Key.Text())
 		d := Drift{
-			Class: f.Class, PK: f.Key.PK, SK: f.Key.SK, Detail: f.Detail, Repaired: !last.HasAt(f.Class, f.Key),
-			ByHand: f.By == repair.ByHand, StandIn: f.By == repair.ByStandIn,
+			Class: f.Kind, PK: f.Key.PK, SK: f.Key.SK, Detail: f.Detail, Repaired: !last.HasFinding(f.Kind, f.Key),
+			ByHand: f.Remedy == repair.RemedyManual, StandIn: f.Remedy == repair.RemedyStandIn,
 		}
-		c.summary.Found[f.Class]++
+		c.summary.Found[f.Kind]++
 		switch {
 		case d.Repaired:
-			c.summary.Repaired[f.Class]++
+			c.summary.Repaired[f.Kind]++
 		case d.ByHand:
 			c.summary.ByHand++
-		case found.Refused != "":
-			d.Detail += "; the repair was refused: " + found.Refused
+		case found.RefusalReason != "":
+			d.Detail += "; the repair was refused: " + found.RefusalReason
 		}
 		if c.opts.Found != nil {
 			c.opts.Found(d)
@@ -657,14 +641,14 @@ func (c *check) report(found, last *repair.Verdict) {
 	}
 }
 
-// foundAlready reports whether something was found about a record, as far as is remembered.
-func (c *check) foundAlready(k model.Keys) bool {
+// hasReported reports whether a drift of the record was reported recently.
+func (c *check) hasReported(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reported.Has(k.Text())
 }
 
-func (c *check) progressLocked() {
+func (c *check) reportProgressLocked() {
 	if c.opts.Progress == nil {
 		return
 	}
@@ -672,35 +656,34 @@ func (c *check) progressLocked() {
 	for _, n := range c.summary.Found {
 		found += n
 	}
-	c.opts.Progress(CheckProgress{Records: c.summary.Records, Found: found, Settling: c.toSettle})
+	c.opts.Progress(CheckProgress{Records: c.summary.Records, Found: found, Settling: c.toVerify})
 }
 
-// uncertainOrder returns an order that may hold some of a product, and cannot be read; empty where
-// there is none.
+// uncertainOrder returns an unreadable order that may hold stock of the product; empty if there is
+// none.
 func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return cmp.Or(c.uncertain[sku], c.givenUp)
+	return cmp.Or(c.uncertainProducts[sku], c.abandonedOrder)
 }
 
-// isUnread reports whether an order names the customer that cannot be read.
-func (c *check) isUnread(id commerce.CustomerID) bool {
+// isUnreadableCustomer reports whether an unreadable order names the customer.
+func (c *check) isUnreadableCustomer(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.unread[id]
+	return c.unreadableCustomers[id]
 }
 
-// uncertainLocked notes the products of an order that cannot be read.
-func (c *check) uncertainLocked(u *orderUnit) {
-	for _, sku := range u.skus() {
-		c.uncertain[sku] = u.id
+// markUncertainLocked records that an unreadable order may hold stock of its products.
+func (c *check) markUncertainLocked(v *orderVerifier) {
+	for _, sku := range v.skus() {
+		c.uncertainProducts[sku] = v.id
 	}
 }
 
-// toCome is how many orders a customer's partition lacks, as far as that was found and not put
-// right.
-func (c *check) toCome(id commerce.CustomerID) int {
+// missingCopiesOf returns the number of copies of orders that the customer's partition lacks.
+func (c *check) missingCopiesOf(id commerce.CustomerID) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ordersToCome[id]
+	return c.missingCopies[id]
 }

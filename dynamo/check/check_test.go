@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// lastEvent is an event of the table as the last one of a customer, with changes; nil removes an
+// lastEvent is an event of the table as a customer's last event, with changes; nil removes an
 // attribute.
 func lastEvent(r storetest.RawTable, customer, orderPK, eventSK string, changes storetest.Item) storetest.Item {
 	rec := r.Get(orderPK, eventSK)
@@ -30,28 +30,28 @@ func lastEvent(r storetest.RawTable, customer, orderPK, eventSK string, changes 
 	return rec
 }
 
-// unrevised returns records without stock revisions, which repairs of stock raise.
-func unrevised(records map[string]storetest.Item) map[string]storetest.Item {
+// withoutStockRevisions returns records without stock revisions, which repairs of stock raise.
+func withoutStockRevisions(records map[string]storetest.Item) map[string]storetest.Item {
 	for _, rec := range records {
 		delete(rec, "stockRevision")
 	}
 	return records
 }
 
-// damage is one way to damage a shop.
+// damage is one way to damage the fixture.
 type damage struct {
 	name string
 	do   func(r storetest.RawTable)
-	// found are the classes, with how many of each, in one line: "order-total 1".
+	// found has the kinds and their numbers in one line: "order-total 1".
 	found string
-	// also is what a repair finds besides, because it has changed what an order costs.
+	// also has the findings that only a repair makes, because it has changed the cost of an order.
 	also string
-	// changes reports whether the repaired records differ from those before the damage, because
-	// something could not be restored.
+	// changes reports whether the repaired records differ from the original records, because the
+	// repair cannot restore a value.
 	changes bool
-	// ByHand is how many drifts no repair is made for.
+	// byHand is the number of drifts that cannot be repaired.
 	byHand int
-	// big is whether storetest.BigOrder has to be one. Elsewhere it only takes time.
+	// big reports whether the damage needs storetest.BigOrder. Elsewhere that order only takes time.
 	big bool
 }
 
@@ -315,9 +315,9 @@ func damages() []damage {
 	}
 }
 
-// Every damage is named, by its class and no other; a repair mends it and nothing else, and after
-// it the table is clean. By default DynamoDB Local gets every twelfth damage.
-func TestDamagesAreNamedAndRepaired(t *testing.T) {
+// Every damage is found with its kind and no other. A repair fixes only this damage. Then
+// the table is clean. By default, DynamoDB Local runs every twelfth damage.
+func TestDamagesAreFoundAndRepaired(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, d := range damages() {
@@ -348,7 +348,7 @@ func TestDamagesAreNamedAndRepaired(t *testing.T) {
 				if d.byHand == 0 {
 					r.CheckClean()
 				}
-				if changed := storetest.Differing(healthy, unrevised(r.All())); !d.changes && len(changed) > 0 {
+				if changed := storetest.Differing(healthy, withoutStockRevisions(r.All())); !d.changes && len(changed) > 0 {
 					for _, k := range changed {
 						t.Errorf("after the repair %s is\n%s, was\n%s", k, storetest.ShowItem(r.All()[k]), storetest.ShowItem(healthy[k]))
 					}
@@ -358,7 +358,7 @@ func TestDamagesAreNamedAndRepaired(t *testing.T) {
 	})
 }
 
-func TestTheSampleBookIsClean(t *testing.T) {
+func TestSampleDatasetIsClean(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.RawTable{T: t, DB: db, Store: storetest.Sample(t, db)}
@@ -372,17 +372,17 @@ func TestTheSampleBookIsClean(t *testing.T) {
 	})
 }
 
-// What orders hold is what they should hold, also where their records are damaged and left so: a
-// check says of the stock what a repair makes of it.
-func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
+// The stock that orders hold is right, also if their records are damaged and not repaired: the
+// findings of a check and of a repair agree.
+func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.Get("PRODUCT#p00", "#METADATA")["available"]
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-		// Pending, and an item that the index does not show.
+		// The order is pending, and has an item that the index does not list.
 		r.Delete("ORDER#"+storetest.SmallOrder(0), "ITEM#p00")
-		// Cancelled, by the newer record; and confirmed, by the newer.
+		// One order is cancelled, the other confirmed, each according to the newer of its records.
 		r.Set("ORDER#"+storetest.SmallOrder(3), "#METADATA", storetest.Item{"status": storetest.Str("pending"), "version": storetest.Num("2")})
 		r.Set("ORDER#"+storetest.SmallOrder(1), "#METADATA", storetest.Item{"status": storetest.Str("shipped"), "version": storetest.Num("2")})
 		for _, repair := range []bool{false, true} {
@@ -394,7 +394,7 @@ func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 			}
 		}
 		r.CheckClean()
-		// An order of which nobody knows whether it holds anything leaves the stock unsettled.
+		// An order that may hold stock and is unreadable leaves the stock unverified.
 		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		r.Set("ORDER#"+storetest.SmallOrder(0), "#METADATA", storetest.Item{"status": nil})
 		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0), storetest.Item{"status": nil})
@@ -405,9 +405,9 @@ func TestWhatDamagedOrdersHoldCounts(t *testing.T) {
 	})
 }
 
-// An amount without a currency is in the shop's: an item that says so by saying nothing is right in
-// one shop and wrong in another.
-func TestACurrencyThatIsLeftOut(t *testing.T) {
+// An amount without a currency has the table's currency. So an item without one is right in one
+// table and wrong in another.
+func TestMissingCurrency(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {

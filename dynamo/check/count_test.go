@@ -15,9 +15,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// uncounted is a table with a customer whose record keeps no count of the orders, as other software
-// writes it. The customer's copy of each order has so many bytes more than it needs.
-func uncounted(t *testing.T, db *dynamodb.Client, orders, bytes int) storetest.RawTable {
+// newTableWithoutOrderCount is a table with a customer whose record has no order count, like an
+// external record. Each copy of an order is larger by the given number of bytes.
+func newTableWithoutOrderCount(t *testing.T, db *dynamodb.Client, orders, bytes int) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Ann", Email: "ann@example.com", CreatedAt: storetest.Start(), UpdatedAt: storetest.Start()}}}, dynamo.Options{})
 	r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
 	for i := range orders {
@@ -40,12 +40,13 @@ func uncounted(t *testing.T, db *dynamodb.Client, orders, bytes int) storetest.R
 	return r
 }
 
-// Where there are too many orders to count, the server says so, and a repair writes the count.
+// If there are too many orders to count, the server returns an error, and a repair writes the
+// count.
 func TestTooManyOrdersToCount(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const orders = 27
-		r := uncounted(t, db, orders, 380_000)
+		r := newTableWithoutOrderCount(t, db, orders, 380_000)
 		r.Store = storetest.Through(t, r.Store, storetest.SmallCounts(db, 2), dynamo.Options{})
 		if n, err := r.Store.OrderCount(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyToCount) {
 			t.Errorf("%d orders, %v", n, err)
@@ -58,7 +59,7 @@ func TestTooManyOrdersToCount(t *testing.T) {
 		if got := r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]; !storetest.Equal(got, storetest.Num("27")) {
 			t.Errorf("the repair wrote %v", got)
 		}
-		// One fewer Query counts them, and then a count may be missing.
+		// With one Query fewer, the server can count the orders, and the count may be missing.
 		r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
 		r.Store = storetest.Through(t, r.Store, storetest.SmallCounts(db, 3), dynamo.Options{})
 		if n, err := r.Store.OrderCount(t.Context(), "c1"); err != nil || n != orders {

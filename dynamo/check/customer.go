@@ -11,278 +11,275 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// customerUnit is a customer's record and edges, the claim of the e-mail address, the last order
-// event, and how many orders stand in the customer's partition.
-type customerUnit struct {
-	selfContained
+// customerVerifier verifies a customer's record and edges, the claim of the email address, the last
+// event, the monthly spending and the order count.
+type customerVerifier struct {
+	baseVerifier
 	id commerce.CustomerID
-	edged
+	recordWithEdges
 	claim     model.Record
 	lastEvent model.Record
-	// before is the last event as it was read before the orders were counted.
-	before model.Record
-	// owner is the record of the customer whom the claim names, where that is another.
-	owner  model.Record
-	copies int
-	// updated are the orders whose copies were updated last. byCopy and byEvent are orders with
-	// which the last event is compared, and later is the last event that they have.
-	updated, byCopy, byEvent lateOrders
-	later                    *commerce.Event
-	// copiedBytes is the size of the copies, as far as they were gathered.
+	// lastEventBefore is the last event as read before the orders were counted.
+	lastEventBefore model.Record
+	// claimOwner is the record of another customer whom the claim names.
+	claimOwner model.Record
+	copyCount  int
+	// lastUpdated are the orders whose copies were updated last. newerCopies and newerEvents are the
+	// orders to compare with the last event. newestEvent is the newest event of these orders.
+	lastUpdated, newerCopies, newerEvents newerOrders
+	newestEvent                           *commerce.Event
+	// copiedBytes is the size of the copies of orders that the scan has read.
 	copiedBytes int
-	// uncountable reports that the server cannot count the orders when a client asks for their
-	// number.
+	// uncountable reports whether the customer has too many orders for the server to count on request.
 	uncountable bool
-	// sums are what the orders cost by month, and spending the records that say so. unsummed
-	// reports that an order cannot be read.
-	table    *table.Table
-	sums     commerce.Spendings
-	spending map[model.Keys]model.Record
-	unsummed bool
-	// needed reports whether an order refers to the customer.
-	needed bool
-	// address is an e-mail address whose claim names the customer; empty where none is known. A
-	// customer of whom nothing else is left gets it.
-	address string
+	// spendingSums has the amounts by month according to the orders, spendingRecords the stored
+	// amounts. hasUnreadableOrder reports whether the sums lack an order.
+	table              *table.Table
+	spendingSums       commerce.Spendings
+	spendingRecords    map[model.Keys]model.Record
+	hasUnreadableOrder bool
+	// referenced reports whether an order refers to the customer.
+	referenced bool
+	// claimedAddress is an email address whose claim names the customer; empty if none is known. It
+	// becomes the address of a stand-in.
+	claimedAddress string
 }
 
-func newCustomerUnit(t *table.Table, id string) *customerUnit {
-	return &customerUnit{
-		id: commerce.CustomerID(id), table: t, edged: newEdged(&model.EntityCustomer, map[string]string{"customerId": id}),
-		sums: commerce.Spendings{}, spending: map[model.Keys]model.Record{},
+func newCustomerVerifier(t *table.Table, id string) *customerVerifier {
+	return &customerVerifier{
+		id: commerce.CustomerID(id), table: t, recordWithEdges: newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": id}),
+		spendingSums: commerce.Spendings{}, spendingRecords: map[model.Keys]model.Record{},
 	}
 }
 
-func (u *customerUnit) add(e *model.Entity, rec model.Record) {
+func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
 	switch e.Root().Name {
 	case model.EntityCustomer.Name:
-		u.keep(rec)
+		v.put(rec)
 	case model.EntityLastEvent.Name:
-		u.lastEvent = rec
+		v.lastEvent = rec
 	case model.EntitySpending.Name:
-		u.spending[model.KeyOf(rec)] = rec
+		v.spendingRecords[model.KeyOf(rec)] = rec
 	case model.EntityCustomerOrder.Name:
-		u.copies++
-		u.sum(rec)
-		u.updated = u.updated.later(lateOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
-		u.copiedBytes += model.SizeOf(rec)
-		// It takes a Query for each megabyte or somewhat less. The next reading counts them.
-		u.uncountable = u.copiedBytes > (table.MaxCountedPages-1)*table.PageBytes
+		v.copyCount++
+		v.addSpending(rec)
+		v.lastUpdated = v.lastUpdated.latest(newerOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
+		v.copiedBytes += model.SizeOf(rec)
+		// A Query returns at most a megabyte. The next read counts the Queries.
+		v.uncountable = v.copiedBytes > (table.MaxCountedPages-1)*table.PageBytes
 	}
 }
 
-func (u *customerUnit) key(*table.Table) model.Keys { return u.primary }
+func (v *customerVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-func (u *customerUnit) read(ctx context.Context, c *check) error {
-	u.claim, u.lastEvent, u.owner, u.copies = nil, nil, nil, 0
-	u.sums, u.unsummed = commerce.Spendings{}, false
+func (v *customerVerifier) read(ctx context.Context, c *check) error {
+	v.claim, v.lastEvent, v.claimOwner, v.copyCount = nil, nil, nil, 0
+	v.spendingSums, v.hasUnreadableOrder = commerce.Spendings{}, false
 	b := c.table.KeyBuilder()
-	lastEventKey := model.LastEvent.Key(b, u.id)
+	lastEventKey := model.LastEvent.Key(b, v.id)
 	if b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.Get(ctx, repair.Consistent, append(u.keys(), lastEventKey)...)
+	found, err := c.client.Get(ctx, repair.Consistent, append(v.keys(), lastEventKey)...)
 	if err != nil {
 		return err
 	}
-	u.records, u.lastEvent = found, found[lastEventKey]
-	u.before = u.lastEvent
+	v.records, v.lastEvent = found, found[lastEventKey]
+	v.lastEventBefore = v.lastEvent
 	pages := 0
-	if u.copies, pages, err = c.client.Copies(ctx, u.id, u.sum); err != nil {
+	if v.copyCount, pages, err = c.client.CustomerOrders(ctx, v.id, v.addSpending); err != nil {
 		return err
 	}
-	if err := u.readSpending(ctx, c); err != nil {
+	if err := v.readSpending(ctx, c); err != nil {
 		return err
 	}
-	if err := u.readLater(ctx, c); err != nil {
+	if err := v.readNewestEvent(ctx, c); err != nil {
 		return err
 	}
-	u.uncountable = pages > table.MaxCountedPages
-	if err := u.readClaim(ctx, c); err != nil {
+	v.uncountable = pages > table.MaxCountedPages
+	if err := v.readClaim(ctx, c); err != nil {
 		return err
 	}
-	if owner := commerce.CustomerID(model.TextOf(u.claim, "customerId")); owner != "" && owner != u.id {
+	if owner := commerce.CustomerID(model.TextOf(v.claim, "customerId")); owner != "" && owner != v.id {
 		b := c.table.KeyBuilder()
 		if k := model.CustomerByID.Key(b, owner); b.Err == nil {
 			if found, err = c.client.Get(ctx, repair.Consistent, k); err != nil {
 				return err
 			}
-			u.owner = found[k]
+			v.claimOwner = found[k]
 		}
 	}
 	return nil
 }
 
-// readClaim reads the claim of the customer's e-mail address. A claim that no longer names the
-// customer does not tell the address.
-func (u *customerUnit) readClaim(ctx context.Context, c *check) error {
+// readClaim reads the claim of the customer's email address. It discards claimedAddress if that
+// claim no longer names the customer.
+func (v *customerVerifier) readClaim(ctx context.Context, c *check) error {
 	for {
-		k := u.claimKey(c.table)
+		k := v.claimKey(c.table)
 		found, err := c.client.Get(ctx, repair.Consistent, k)
 		if err != nil {
 			return err
 		}
-		u.claim = found[k]
-		if u.address == "" || model.TextOf(u.claim, model.AttrCustomerID) == string(u.id) {
+		v.claim = found[k]
+		if v.claimedAddress == "" || model.TextOf(v.claim, model.AttrCustomerID) == string(v.id) {
 			return nil
 		}
-		u.address = ""
+		v.claimedAddress = ""
 	}
 }
 
-// standIn is a customer of whom nothing but the ID is known, and perhaps the address.
-func (u *customerUnit) standIn(t *table.Table) *commerce.Customer {
-	at, email := t.Now(), u.address
+// standIn returns a customer that has only an ID and an email address.
+func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
+	at, email := t.Now(), v.claimedAddress
 	if email == "" {
-		email = string(u.id) + repair.StandInEmailDomain
+		email = string(v.id) + repair.StandInEmailDomain
 	}
-	return &commerce.Customer{ID: u.id, Name: string(u.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
+	return &commerce.Customer{ID: v.id, Name: string(v.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
-// claimKey is the key of the claim that the customer should have; empty where the address is none.
-func (u *customerUnit) claimKey(t *table.Table) model.Keys {
-	truth, _ := believed(&repair.Verdict{Table: t}, &u.edged, t.DecodeCustomer)
-	if truth == nil {
-		truth = u.standIn(t)
+// claimKey returns the key of the claim that the customer should have; empty if the address is
+// invalid.
+func (v *customerVerifier) claimKey(t *table.Table) model.Keys {
+	decoded, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
+	if decoded == nil {
+		decoded = v.standIn(t)
 	}
-	email, err := commerce.ParseEmail(truth.Email)
+	email, err := commerce.ParseEmail(decoded.Email)
 	if err != nil {
 		return model.Keys{}
 	}
 	return model.EmailClaim.Key(t.KeyBuilder(), email)
 }
 
-func (u *customerUnit) judge(c *check) *repair.Verdict {
-	v := &repair.Verdict{Table: c.table}
+func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table}
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = u.primary, u.main()
-	truth, from := believed(v, &u.edged, c.table.DecodeCustomer)
-	v.Source = model.KeyOf(from)
-	exists := truth != nil || u.main() != nil || u.needed || u.copies > 0
-	u.judgeLastEvent(v, exists)
-	for _, rec := range u.spending {
+	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	decoded, source := decodeFirst(diag, &v.recordWithEdges, c.table.DecodeCustomer)
+	diag.Source = model.KeyOf(source)
+	exists := decoded != nil || v.record() != nil || v.referenced || v.copyCount > 0
+	v.verifyLastEvent(diag, exists)
+	for _, rec := range v.spendingRecords {
 		if !exists {
-			v.Orphan(repair.DriftSpending, rec, "the customer does not exist")
+			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
 		}
 	}
-	detail := "only edges are left"
+	detail := "only edges of the record exist"
 	switch {
-	case truth == nil && (!u.isLost() || !u.needed && u.copies == 0):
-		judgeUnread(v, &u.edged, c.table.DecodeCustomer)
-		return v
-	case truth == nil:
-		truth = u.standIn(c.table)
-		detail = "the customer has orders, and nothing tells who it is"
-		if u.address != "" {
-			detail = "the customer has orders, and nothing is left but the claim of an e-mail address"
-			v.Relied = append(v.Relied, repair.Relied{Key: model.KeyOf(u.claim), Have: u.claim})
+	case decoded == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
+		verifyUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)
+		return diag
+	case decoded == nil:
+		decoded = v.standIn(c.table)
+		detail = "the customer has orders, but no other record"
+		if v.claimedAddress != "" {
+			detail = "the customer has orders, but no other record than the claim of an email address"
+			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.KeyOf(v.claim), AsRead: v.claim})
 		}
-	case u.main() == nil:
-		v.Believed = nil
+	case v.record() == nil:
+		diag.Trusted = nil
 	default:
-		v.Basis, v.Believed = model.KeyOf(from), from
+		diag.TrustedKey, diag.Trusted = model.KeyOf(source), source
 	}
-	customer := *truth
+	customer := *decoded
 	if customer.AccountRepID == "" {
-		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, u.edge(&model.EntityCustomerRep)))
+		customer.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerRep, v.edge(&model.EntityCustomerRep)))
 	}
-	if u.main() != nil { // an edge does not tell
-		customer.SpendingComplete = (&model.Reader{Record: u.main()}).Flag(model.AttrSpendingComplete)
+	if v.record() != nil { // an edge has no such attribute
+		customer.SpendingComplete = (&model.Reader{Record: v.record()}).Flag(model.AttrSpendingComplete)
 	}
-	// Mutations only raise orderCount, and remove no order. So a count is right if the record that
-	// was read before it is still the same when it is repaired: orderCount cannot have changed and
-	// changed back.
-	if u.main() == nil || !u.uncounted() || u.uncountable {
-		n := max(0, u.copies+c.toCome(u.id))
+	// Mutations only increase orderCount. So a count is exact if the record is unchanged between a
+	// read before the count and the repair.
+	if v.record() == nil || !v.lacksOrderCount() || v.uncountable {
+		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
-		if u.uncounted() {
-			// Placing an order does not touch such a customer's record, but it writes the last
-			// event.
-			v.Relied = append(v.Relied, repair.Relied{Key: model.LastEvent.Key(b, u.id), Have: u.before})
+		if v.lacksOrderCount() {
+			// Placing an order does not write a record without orderCount, but it writes the last event.
+			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
 		customer.OrderCount = nil
 	}
-	u.judgeSpending(c, v, &customer)
-	wanted := model.CustomerRecords(b, customer)
+	v.verifySpending(c, diag, &customer)
+	expected := model.CustomerRecords(b, customer)
 	if b.Err != nil {
-		v.Unreadable(model.CustomerByID.Key(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
-		return v
+		diag.AddUnreadable(model.CustomerByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
+		return diag
 	}
-	main, claim := wanted[0], wanted[1]
+	main, claim := expected[0], expected[1]
 	switch {
-	case u.main() != nil:
-		v.Compare(&model.EntityCustomer, u.main(), main, repair.DriftEdgeDiffers)
-	case from == nil:
-		v.Unknown(repair.DriftCustomerMissing, main, detail)
+	case v.record() != nil:
+		diag.Compare(&model.EntityCustomer, v.record(), main, repair.DriftEdgeDiffers)
+	case source == nil:
+		diag.AddStandIn(repair.DriftCustomerMissing, main, detail)
 	default:
-		v.Absent(repair.DriftCustomerMissing, main, from, detail)
+		diag.AddMissing(repair.DriftCustomerMissing, main, source, detail)
 	}
-	u.judgeClaim(v, claim)
-	u.judgeEdges(v, wanted)
-	return v
+	v.verifyClaim(diag, claim)
+	v.verifyEdges(diag, expected)
+	return diag
 }
 
-// judgeLastEvent finds a last event that is not whole, of nobody, or not the last one.
-func (u *customerUnit) judgeLastEvent(v *repair.Verdict, exists bool) {
-	if u.lastEvent == nil {
+// verifyLastEvent reports a last event that is incomplete, outdated or has no customer.
+func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) {
+	if v.lastEvent == nil {
 		return
 	}
-	event, err := model.DecodeEvent(model.Reader{Record: v.Legible(&model.EntityLastEvent, u.lastEvent)})
+	event, err := model.DecodeEvent(model.Reader{Record: diag.Readable(&model.EntityLastEvent, v.lastEvent)})
 	switch {
 	case !exists:
-		v.Orphan(repair.DriftLastEvent, u.lastEvent, "the customer does not exist")
+		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, "the customer does not exist")
 	case err != nil:
-		v.Orphan(repair.DriftLastEvent, u.lastEvent, strings.TrimPrefix(repair.ReasonOf(err), model.ErrCorrupt.Error()+": "))
-	case u.isOutdated(v.Table) && v.Unread[model.KeyOf(u.lastEvent)] == nil:
-		v.Find(repair.DriftLastEvent, model.KeyOf(u.lastEvent), fmt.Sprintf("it is event %s, and order %s has event %s", event.ID, u.later.OrderID, u.later.ID), repair.ByRepair)
-		v.Fixes = append(v.Fixes, repair.Replacement(u.lastEvent, model.LastEventRecord(v.Table.KeyBuilder(), u.id, *u.later)))
+		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, strings.TrimPrefix(repair.ReasonOf(err), model.ErrCorrupt.Error()+": "))
+	case v.lastEventOutdated(diag.Table) && diag.UnreadableAttributes[model.KeyOf(v.lastEvent)] == nil:
+		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has event %s", event.ID, v.newestEvent.OrderID, v.newestEvent.ID), repair.RemedyRepair)
+		diag.Fixes = append(diag.Fixes, repair.NewReplacement(v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *v.newestEvent)))
 	default:
-		v.Compare(&model.EntityLastEvent, u.lastEvent, model.LastEventRecord(v.Table.KeyBuilder(), u.id, *event), repair.DriftLastEvent)
+		diag.Compare(&model.EntityLastEvent, v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *event), repair.DriftLastEvent)
 	}
 }
 
-func (u *customerUnit) judgeClaim(v *repair.Verdict, want model.Record) {
-	have := u.claim
-	if v.Legible(&model.EntityEmailClaim, have); have != nil && v.Left(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
+func (v *customerVerifier) verifyClaim(diag *repair.Diagnosis, want model.Record) {
+	have := v.claim
+	if diag.Readable(&model.EntityEmailClaim, have); have != nil && diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
 		return
 	}
 	email := model.KeyValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
-	case have == nil && u.first() == nil:
-		// It comes with the stand-in.
-		v.Create(want, nil)
+	case have == nil && v.firstRecord() == nil:
+		// The claim belongs to the stand-in, which has its own finding.
+		diag.AddPut(want, nil)
 	case have == nil:
-		v.Absent(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the address is not claimed for customer %s", u.id))
-	case owner != string(u.id) && hasEmail(u.owner, email):
-		v.Find(repair.DriftEmailShared, model.CustomerByID.Key(v.Table.KeyBuilder(), u.id), fmt.Sprintf("%s is also the address of customer %s, who is found by it", email, owner), repair.ByHand)
+		diag.AddMissing(repair.DriftEmailClaim, want, nil, fmt.Sprintf("the address of customer %s has no claim", v.id))
+	case owner != string(v.id) && hasEmail(v.claimOwner, email):
+		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("%s is also the address of customer %s, whom its claim names", email, owner), repair.RemedyManual)
 	default:
-		if other := commerce.CustomerID(owner); other != u.id {
-			b := v.Table.KeyBuilder()
+		if other := commerce.CustomerID(owner); other != v.id {
+			b := diag.Table.KeyBuilder()
 			if k := model.CustomerByID.Key(b, other); b.Err == nil {
-				v.Relied = append(v.Relied, repair.Relied{Key: k, Have: u.owner})
+				diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: k, AsRead: v.claimOwner})
 			}
 		}
-		v.Compare(&model.EntityEmailClaim, have, want, repair.DriftEmailClaim)
+		diag.Compare(&model.EntityEmailClaim, have, want, repair.DriftEmailClaim)
 	}
 }
 
-// uncounted reports whether the customer's record keeps no number of orders.
-func (u *customerUnit) uncounted() bool {
-	return u.main() != nil && u.main()[model.AttrOrderCount] == nil
+// lacksOrderCount reports whether the customer's record has no orderCount.
+func (v *customerVerifier) lacksOrderCount() bool {
+	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
 
-// doubt requires of a customer whose orders are counted for the first time that none was placed
-// meanwhile.
-func (u *customerUnit) doubt(*repair.Verdict) string {
-	if u.uncountable && u.uncounted() && !model.SameRecord(u.before, u.lastEvent) {
-		return "orders were placed each time that they were counted"
+// uncertainty requires that no order was placed while the orders were counted for the first time.
+func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
+	if v.uncountable && v.lacksOrderCount() && !model.SameRecord(v.lastEventBefore, v.lastEvent) {
+		return "orders were placed during each count"
 	}
 	return ""
 }
 
-// rooted reports whether the customer's record was read.
-func (u *customerUnit) rooted() bool { return u.main() != nil }
+// hasRoot reports whether the customer's record was read.
+func (v *customerVerifier) hasRoot() bool { return v.record() != nil }
 
 // hasValidEmail reports whether a customer's record has an address that can be claimed.
 func hasValidEmail(customer model.Record) bool {
@@ -290,41 +287,40 @@ func hasValidEmail(customer model.Record) bool {
 	return err == nil
 }
 
-// hasEmail reports whether a customer's record has that address, which is in the form of
+// hasEmail reports whether a customer's record has the address, as normalized by
 // commerce.ParseEmail.
 func hasEmail(customer model.Record, email string) bool {
 	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil && parsed == email
 }
 
-// settled tells the check that the claim belongs to a customer who is missing, also if that is not
-// repaired.
-func (u *customerUnit) settled(c *check, v, _ *repair.Verdict) {
-	if u.claim != nil && v.Has(repair.DriftCustomerMissing) {
+// propagate marks the claim of a missing customer as reported, so that it is not an orphan.
+func (v *customerVerifier) propagate(c *check, diag, _ *repair.Diagnosis) {
+	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.reported.Add(model.KeyOf(u.claim).Text())
+		c.reported.Add(model.KeyOf(v.claim).Text())
 	}
 }
 
-// claimUnit is the claim of an e-mail address, and the records of the customer whom it names.
-type claimUnit struct {
-	selfContained
+// claimVerifier verifies the claim of an email address against the customer whom it names.
+type claimVerifier struct {
+	baseVerifier
 	email    string
 	claim    model.Record
-	customer edged
+	customer recordWithEdges
 }
 
-func (u *claimUnit) key(t *table.Table) model.Keys {
-	return model.EmailClaim.Key(t.KeyBuilder(), u.email)
+func (v *claimVerifier) key(t *table.Table) model.Keys {
+	return model.EmailClaim.Key(t.KeyBuilder(), v.email)
 }
 
-func (u *claimUnit) add(_ *model.Entity, rec model.Record) { u.claim = rec }
+func (v *claimVerifier) add(_ *model.Entity, rec model.Record) { v.claim = rec }
 
-func (u *claimUnit) read(ctx context.Context, c *check) error {
-	u.claim, u.customer = nil, edged{}
+func (v *claimVerifier) read(ctx context.Context, c *check) error {
+	v.claim, v.customer = nil, recordWithEdges{}
 	b := c.table.KeyBuilder()
-	k := model.EmailClaim.Key(b, u.email)
+	k := model.EmailClaim.Key(b, v.email)
 	if b.Err != nil {
 		return b.Err
 	}
@@ -332,44 +328,44 @@ func (u *claimUnit) read(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	u.claim = found[k]
-	u.customer = u.named()
-	u.customer.records, err = c.client.Get(ctx, repair.Consistent, u.customer.keys()...)
+	v.claim = found[k]
+	v.customer = v.newNamedCustomer()
+	v.customer.records, err = c.client.Get(ctx, repair.Consistent, v.customer.keys()...)
 	return err
 }
 
-// named is the customer whom the claim names, of whom nothing has been read.
-func (u *claimUnit) named() edged {
-	return newEdged(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(u.claim, model.AttrCustomerID)})
+// newNamedCustomer returns the customer whom the claim names, without records.
+func (v *claimVerifier) newNamedCustomer() recordWithEdges {
+	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
 
-// judge finds a claim that nobody has a right to. What else is wrong with a claim, its customer's
-// unit finds.
-func (u *claimUnit) judge(c *check) *repair.Verdict {
-	v := &repair.Verdict{Table: c.table}
-	if u.claim == nil {
-		return v
+// verify reports a claim whose customer is missing or has another address. customerVerifier reports
+// the other drifts of a claim.
+func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table}
+	if v.claim == nil {
+		return diag
 	}
-	if v.Legible(&model.EntityEmailClaim, u.claim); v.Left(&model.EntityEmailClaim, model.KeyOf(u.claim), model.AttrCustomerID) {
-		return v
+	if diag.Readable(&model.EntityEmailClaim, v.claim); diag.LeavesUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
+		return diag
 	}
-	// A customer who is missing may yet be restored, with the address of the edge.
-	of := u.customer.first()
-	v.Basis, v.Believed = u.customer.primary, u.customer.main()
-	id := model.TextOf(u.claim, "customerId")
+	// A missing customer may be restored from an edge that has the address.
+	customer := v.customer.firstRecord()
+	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
+	id := model.TextOf(v.claim, "customerId")
 	switch {
-	case hasEmail(of, u.email), c.foundAlready(model.KeyOf(u.claim)):
-	case of == nil && c.isUnread(commerce.CustomerID(id)):
-		// Once the order can be read, the customer may be restored with this address.
-	case of != nil && !hasValidEmail(of):
-		// The customer's record lacks a valid address, and this may be it.
-	case of == nil:
-		v.Orphan(repair.DriftOrphanClaim, u.claim, fmt.Sprintf("customer %q does not exist", id))
+	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
+	case customer == nil && c.isUnreadableCustomer(commerce.CustomerID(id)):
+		// The customer may be restored with this address once the order is readable.
+	case customer != nil && !hasValidEmail(customer):
+		// The customer's record has no valid address, so this claim may have the right one.
+	case customer == nil:
+		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
-		v.Orphan(repair.DriftOrphanClaim, u.claim, fmt.Sprintf("the address of customer %s is %s", id, model.TextOf(of, "email")))
+		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("the address of customer %s is %s", id, model.TextOf(customer, "email")))
 	}
-	return v
+	return diag
 }
 
-// rooted reports whether the record of the claim's customer was read.
-func (u *claimUnit) rooted() bool { return u.customer.main() != nil }
+// hasRoot reports whether the record of the claim's customer was read.
+func (v *claimVerifier) hasRoot() bool { return v.customer.record() != nil }

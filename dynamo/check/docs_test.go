@@ -8,27 +8,27 @@ import (
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
-// Every class is described, and is found in some damage of the table of damages.
-func TestClassesOfDrift(t *testing.T) {
+// Every kind has a description, and some damage causes a drift of this kind.
+func TestKindsOfDrift(t *testing.T) {
 	found := map[string]bool{}
 	for _, d := range damages() {
-		for class := range strings.SplitSeq(d.found, ", ") {
-			if name, _, ok := strings.Cut(class, " "); ok {
+		for kind := range strings.SplitSeq(d.found, ", ") {
+			if name, _, ok := strings.Cut(kind, " "); ok {
 				found[name] = true
 			}
 		}
 	}
-	for _, class := range repair.DriftClasses() {
-		if class.What == "" || class.Repair == "" {
-			t.Errorf("%+v lacks a description or a repair", class)
+	for _, kind := range repair.DriftClasses() {
+		if kind.What == "" || kind.Repair == "" {
+			t.Errorf("%+v lacks a description or a repair", kind)
 		}
-		if !found[class.Name] {
-			t.Errorf("%s stands in the list twice, or no damage shows it", class.Name)
+		if !found[kind.Name] {
+			t.Errorf("%s is listed twice, or no damage causes it", kind.Name)
 		}
-		delete(found, class.Name)
+		delete(found, kind.Name)
 	}
 	for name := range found {
-		t.Errorf("%s is found, and is no class", name)
+		t.Errorf("%s is found, but is not a kind of drift", name)
 	}
 }
 

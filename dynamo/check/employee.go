@@ -9,58 +9,58 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// employeeUnit is an employee's record and edges.
-type employeeUnit struct {
-	selfContained
+// employeeVerifier verifies an employee's record and edges.
+type employeeVerifier struct {
+	baseVerifier
 	id commerce.EmployeeID
-	edged
-	truth *commerce.Employee
+	recordWithEdges
+	decoded *commerce.Employee
 }
 
-func newEmployeeUnit(id string) *employeeUnit {
-	return &employeeUnit{id: commerce.EmployeeID(id), edged: newEdged(&model.EntityEmployee, map[string]string{"employeeId": id})}
+func newEmployeeVerifier(id string) *employeeVerifier {
+	return &employeeVerifier{id: commerce.EmployeeID(id), recordWithEdges: newRecordWithEdges(&model.EntityEmployee, map[string]string{"employeeId": id})}
 }
 
-func (u *employeeUnit) key(*table.Table) model.Keys { return u.primary }
+func (v *employeeVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-func (u *employeeUnit) add(_ *model.Entity, rec model.Record) { u.keep(rec) }
+func (v *employeeVerifier) add(_ *model.Entity, rec model.Record) { v.put(rec) }
 
-func (u *employeeUnit) read(ctx context.Context, c *check) (err error) {
-	u.records, err = c.client.Get(ctx, repair.Consistent, u.keys()...)
+func (v *employeeVerifier) read(ctx context.Context, c *check) (err error) {
+	v.records, err = c.client.Get(ctx, repair.Consistent, v.keys()...)
 	return err
 }
 
-func (u *employeeUnit) judge(c *check) *repair.Verdict {
-	v := &repair.Verdict{Table: c.table}
-	truth, from := believed(v, &u.edged, model.DecodeEmployee)
-	u.truth = truth
-	v.Source = model.KeyOf(from)
-	v.Basis, v.Believed = u.primary, u.main()
-	if truth == nil {
-		judgeUnread(v, &u.edged, model.DecodeEmployee)
-		return v
+func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table}
+	decoded, source := decodeFirst(diag, &v.recordWithEdges, model.DecodeEmployee)
+	v.decoded = decoded
+	diag.Source = model.KeyOf(source)
+	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	if decoded == nil {
+		verifyUndecodable(diag, &v.recordWithEdges, model.DecodeEmployee)
+		return diag
 	}
-	if truth.WarehouseID == "" {
-		truth.WarehouseID = commerce.WarehouseID(model.IndexValueOf(&model.EntityEmployeeWarehouse, u.edge(&model.EntityEmployeeWarehouse)))
+	if decoded.WarehouseID == "" {
+		decoded.WarehouseID = commerce.WarehouseID(model.IndexValueOf(&model.EntityEmployeeWarehouse, v.edge(&model.EntityEmployeeWarehouse)))
 	}
 	b := c.table.KeyBuilder()
-	wanted := model.Records(b, truth)
+	expected := model.Records(b, decoded)
 	if b.Err != nil {
-		v.Unreadable(u.primary, b.Err)
-		return v
+		diag.AddUnreadable(v.primaryKey, b.Err)
+		return diag
 	}
-	if u.main() == nil {
-		v.Absent(repair.DriftEmployeeMissing, wanted[0], from, "only edges are left")
+	if v.record() == nil {
+		diag.AddMissing(repair.DriftEmployeeMissing, expected[0], source, "only edges of the record exist")
 	} else {
-		v.Basis, v.Believed = model.KeyOf(from), from
-		v.Compare(&model.EntityEmployee, u.main(), wanted[0], repair.DriftEdgeDiffers)
+		diag.TrustedKey, diag.Trusted = model.KeyOf(source), source
+		diag.Compare(&model.EntityEmployee, v.record(), expected[0], repair.DriftEdgeDiffers)
 	}
-	u.judgeEdges(v, wanted)
-	return v
+	v.verifyEdges(diag, expected)
+	return diag
 }
 
-func (u *employeeUnit) settled(c *check, _, _ *repair.Verdict) {
-	if u.truth != nil && u.truth.WarehouseID != "" {
-		c.refer(u.truth.WarehouseID)
+func (v *employeeVerifier) propagate(c *check, _, _ *repair.Diagnosis) {
+	if v.decoded != nil && v.decoded.WarehouseID != "" {
+		c.addReferencedWarehouse(v.decoded.WarehouseID)
 	}
 }

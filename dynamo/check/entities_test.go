@@ -22,9 +22,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// unjudged are the changes that a check does not find, by the reason. One that a check does find
-// fails the test, so the lists stay true.
-func unjudged() map[string][]string {
+// unverifiedChanges has the changes that a check does not find, by reason. The test fails if a
+// check finds one of them, so the lists stay exact.
+func unverifiedChanges() map[string][]string {
 	alone := []string{"orderEvent.actor", "warehouse.name"}
 	for _, e := range model.Entities() {
 		versioned := slices.ContainsFunc(model.AttributesOf(&e), func(a model.Attribute) bool { return a.Name == model.AttrVersion })
@@ -46,8 +46,8 @@ func unjudged() map[string][]string {
 	}
 }
 
-// everyEntity is a table with a record of every entity.
-func everyEntity(t *testing.T, db *dynamodb.Client) storetest.RawTable {
+// newTableWithEveryEntity is a table with a record of every entity.
+func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 	ctx, caller := context.Background(), change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}
 	order := commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}
@@ -72,7 +72,7 @@ func ofEntity(records map[string]storetest.Item, name string) []storetest.Item {
 	return found
 }
 
-// another returns a value of the same type and form that is not v.
+// another returns a different value of the same type and form.
 func another(v types.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberN:
@@ -106,15 +106,14 @@ func another(v types.AttributeValue) types.AttributeValue {
 	}
 }
 
-// A check finds every record that is lost, belongs to nobody, or has another value in one
-// attribute. A new entity or attribute that checks do not judge fails this test, or is in its list
-// with the reason.
-func TestChecksJudgeEveryEntityAndAttribute(t *testing.T) {
+// A check finds every record that is lost, has no owner, or has a wrong value in one attribute. A
+// new entity or attribute that checks do not verify fails this test unless its list has the reason.
+func TestCheckVerifiesEveryEntityAndAttribute(t *testing.T) {
 	t.Parallel()
-	r := everyEntity(t, storetest.Engines()[0].Client(t))
+	r := newTableWithEveryEntity(t, storetest.Engines()[0].Client(t))
 	sound := r.All()
 	excused := map[string]string{}
-	for reason, changes := range unjudged() {
+	for reason, changes := range unverifiedChanges() {
 		for _, what := range changes {
 			excused[what] = reason
 		}

@@ -19,9 +19,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// largeBook makes a book of so many orders of customers who have five each, with stock for all of
-// them.
-func largeBook(t testing.TB, random *rand.Rand, orders int) commerce.Book {
+// largeDataset makes a dataset with the given number of orders, five per customer, and stock for
+// all of them.
+func largeDataset(t testing.TB, random *rand.Rand, orders int) commerce.Book {
 	book := commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}}}
 	for i := range 20 {
 		e := commerce.Employee{ID: commerce.EmployeeID(fmt.Sprintf("e%d", i)), Name: fmt.Sprintf("Employee %d", i), PhoneNumbers: []string{"1"}, JobTitle: "Rep", HireDate: "2020-01-02", Version: 1}
@@ -66,20 +66,20 @@ func largeBook(t testing.TB, random *rand.Rand, orders int) commerce.Book {
 	return book
 }
 
-// Thirteen kinds of damage at once among many records, ten thousand in the long run: each is named,
-// all are repaired, and nothing else is touched.
+// Thirteen kinds of damage occur at once among many records, ten thousand of them in the long run.
+// Each is found and repaired, and no other record changes.
 func TestDamagesAmongManyRecords(t *testing.T) {
 	t.Parallel()
 	const own = "#METADATA"
 	random := rand.New(rand.NewPCG(7, 13))
 	orders, most := longtest.Size(100, 1350), longtest.Size(2, 6)
-	book := largeBook(t, random, orders)
+	book := largeDataset(t, random, orders)
 	r := storetest.NewRawTable(t, storetest.Engines()[1].Client(t), book, dynamo.Options{Shards: 4})
 	healthy := r.All()
 	if want := 10_000 * orders / 1350; len(healthy) < want {
 		t.Fatalf("the table has %d records, want %d", len(healthy), want)
 	}
-	// Customers with all their orders are dealt out to the damages, so that none meets another.
+	// Each damage gets customers with all their orders, so that damages do not affect each other.
 	deck := random.Perm(len(book.Customers))
 	employees, products := random.Perm(len(book.Employees)), random.Perm(len(book.Products))
 	deal := func() (commerce.Customer, commerce.OrderWithItems) {
@@ -159,17 +159,17 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	if len(drifts) > 0 || summary.Unsettled > 0 {
 		t.Errorf("after the repair found %v, %d unsettled", drifts, summary.Unsettled)
 	}
-	if changed := storetest.Differing(healthy, unrevised(r.All())); len(changed) > 0 {
+	if changed := storetest.Differing(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
 		t.Errorf("after the repair %d records are not what they were before the damage: %q", len(changed), changed[:min(5, len(changed))])
 	}
 }
 
-// A table in which next to everything is wrong: it was written for another number of shards. Few
-// suspects are remembered, so most are verified while the table is still being read.
-func TestATableThatIsWrongFromEndToEnd(t *testing.T) {
+// Almost every record of the table is wrong, because it was written for another number of shards.
+// With a low maximum of candidates, most are verified during the scan.
+func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		book := largeBook(t, rand.New(rand.NewPCG(1, 2)), longtest.Size(20, 40))
+		book := largeDataset(t, rand.New(rand.NewPCG(1, 2)), longtest.Size(20, 40))
 		r := storetest.NewRawTable(t, db, book, dynamo.Options{})
 		var err error
 		if r.Store, err = dynamo.New(db, dynamo.Options{Table: r.Name, Shards: 3}); err != nil {
@@ -186,8 +186,8 @@ func TestATableThatIsWrongFromEndToEnd(t *testing.T) {
 	})
 }
 
-// A unit whose repair is more than one transaction takes.
-func TestARepairOfMoreThanAHundredRecords(t *testing.T) {
+// The repair of an item collection needs several transactions.
+func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})

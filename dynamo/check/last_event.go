@@ -11,24 +11,24 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// lateOrders are orders of a customer that changed at one moment, later than the last event tells,
-// as far as they were read.
-type lateOrders struct {
+// newerOrders are orders of a customer with one time of change, later than the customer's last
+// event.
+type newerOrders struct {
 	ids []commerce.OrderID
 	at  time.Time
 }
 
-// maxLateOrders is how many orders of one moment are remembered.
-const maxLateOrders = 8
+// maxNewerOrders is the maximum number of orders in newerOrders.
+const maxNewerOrders = 8
 
-// later returns those that changed later, all of them where they changed at the same moment.
-func (o lateOrders) later(other lateOrders) lateOrders {
+// latest returns the orders that changed later, or both if they changed at the same time.
+func (o newerOrders) latest(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
 		return other
 	case other.at.Equal(o.at):
 		for _, id := range other.ids {
-			if len(o.ids) < maxLateOrders && !slices.Contains(o.ids, id) {
+			if len(o.ids) < maxNewerOrders && !slices.Contains(o.ids, id) {
 				o.ids = append(slices.Clip(o.ids), id)
 			}
 		}
@@ -36,56 +36,56 @@ func (o lateOrders) later(other lateOrders) lateOrders {
 	return o
 }
 
-// lateByCopy is the customer's order that was updated last, where the last event is older than
-// that. Every change that writes an event updates the copy of its order.
-func (u *customerUnit) lateByCopy(t *table.Table) (lateOrders, bool) {
-	last, ok := t.Position(model.LastEventID(u.lastEvent)).Time()
-	return u.updated, ok && u.updated.at.After(last)
+// findNewerCopies returns the copies that were updated last, if that was after the last event. A
+// mutation that writes an event also updates the copy of the order.
+func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
+	last, ok := t.Position(model.LastEventID(v.lastEvent)).Time()
+	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
-// lateByEvent is the order, where one of its two records is older than its last event. An import
-// that puts an older order over it puts the customer's older last event there, too.
-func (u *orderUnit) lateByEvent() (lateOrders, bool) {
-	if u.truth == nil || u.lastOwn.IsZero() {
-		return lateOrders{}, false
+// findNewerEvents returns the order if one of its two records is older than its last event. The
+// cause is an import of an older version, which also writes the customer's older last event.
+func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
+	if v.decoded == nil || v.lastEventAt.IsZero() {
+		return newerOrders{}, false
 	}
-	own, theirs := updatedAt(u.main), updatedAt(u.copies[u.truth.CustomerID])
-	return lateOrders{[]commerce.OrderID{u.id}, u.lastOwn}, own.Before(u.lastOwn) || theirs.Before(u.lastOwn)
+	ownTime, copyTime := updatedAt(v.orderRecord), updatedAt(v.copies[v.decoded.CustomerID])
+	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, ownTime.Before(v.lastEventAt) || copyTime.Before(v.lastEventAt)
 }
 
-// updatedAt is when a record was updated; the zero time where it does not say.
+// updatedAt returns the time of a record's last update, or the zero time without one.
 func updatedAt(rec model.Record) time.Time {
 	at := model.Reader{Record: rec}
 	return at.UpdatedOr(time.Time{})
 }
 
-// readLater reads the last events of the orders to compare with, and then the customer's last event
-// again. A sound record includes everything that was committed before it was read.
-func (u *customerUnit) readLater(ctx context.Context, c *check) error {
-	u.later = nil
-	if u.lastEvent == nil {
+// readNewestEvent reads the last events of the orders to compare with, then the customer's last
+// event. So a correct last event is not older than the orders' events.
+func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
+	v.newestEvent = nil
+	if v.lastEvent == nil {
 		return nil
 	}
-	for _, order := range slices.Concat(u.byCopy.ids, u.byEvent.ids) {
-		last, found, err := c.client.LastOwnEvent(ctx, order, u.id)
+	for _, order := range slices.Concat(v.newerCopies.ids, v.newerEvents.ids) {
+		last, found, err := c.client.LastOrderEvent(ctx, order, v.id)
 		if err != nil {
 			return err
 		}
-		if found && (u.later == nil || last.ID > u.later.ID) {
-			u.later = &last
+		if found && (v.newestEvent == nil || last.ID > v.newestEvent.ID) {
+			v.newestEvent = &last
 		}
 	}
-	if u.later == nil {
+	if v.newestEvent == nil {
 		return nil
 	}
-	k := model.LastEvent.Key(c.table.KeyBuilder(), u.id)
+	k := model.LastEvent.Key(c.table.KeyBuilder(), v.id)
 	found, err := c.client.Get(ctx, repair.Consistent, k)
-	u.lastEvent = found[k]
+	v.lastEvent = found[k]
 	return err
 }
 
-// isOutdated reports whether one of the orders that were read has an event after the last one.
-func (u *customerUnit) isOutdated(t *table.Table) bool {
-	last := t.Position(model.LastEventID(u.lastEvent))
-	return u.later != nil && last != "" && u.later.ID > last
+// lastEventOutdated reports whether an order has a newer event than the customer's last event.
+func (v *customerVerifier) lastEventOutdated(t *table.Table) bool {
+	last := t.Position(model.LastEventID(v.lastEvent))
+	return v.newestEvent != nil && last != "" && v.newestEvent.ID > last
 }

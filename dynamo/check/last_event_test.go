@@ -18,18 +18,19 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// outdated is a table in which a customer's last event is older than events of the orders.
-type outdated struct {
+// outdatedFixture is a table in which a customer's last event is older than the events of the
+// orders.
+type outdatedFixture struct {
 	storetest.RawTable
 	w             *storetest.Witness
 	first, second commerce.OrderID
 }
 
-// newOutdated restores records to what they were before the last two changes.
-func newOutdated(t *testing.T, db *dynamodb.Client, back ...[2]string) outdated {
+// newOutdatedFixture restores records to their state before the last two changes.
+func newOutdatedFixture(t *testing.T, db *dynamodb.Client, back ...[2]string) outdatedFixture {
 	t.Helper()
 	watched, w := storetest.Witnessed(db, false)
-	o := outdated{RawTable: storetest.NewRawTable(t, watched, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}.Book(t), dynamo.Options{}), w: w}
+	o := outdatedFixture{RawTable: storetest.NewRawTable(t, watched, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}.Book(t), dynamo.Options{}), w: w}
 	ids := storetest.PlaceOrders(t, o.Store, "c0", 2)
 	o.first, o.second = ids[0], ids[1]
 	names := strings.NewReplacer("$1", string(o.first), "$2", string(o.second))
@@ -49,8 +50,8 @@ func newOutdated(t *testing.T, db *dynamodb.Client, back ...[2]string) outdated 
 	return o
 }
 
-// lastIs checks which event is the customer's last one.
-func (o outdated) lastIs(id commerce.EventID) {
+// expectLastEvent verifies the ID of the customer's last event.
+func (o outdatedFixture) expectLastEvent(id commerce.EventID) {
 	o.T.Helper()
 	last, event := o.Get("CUSTOMER#c0", "LAST_EVENT"), o.Get("ORDER#"+string(o.first), "EVENT#"+string(id))
 	for name, v := range event {
@@ -61,7 +62,7 @@ func (o outdated) lastIs(id commerce.EventID) {
 	}
 }
 
-func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
+func TestOutdatedLastEventIsRepaired(t *testing.T) {
 	lastEvent := [2]string{"CUSTOMER#c0", "LAST_EVENT"}
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, back := range map[string][][2]string{
@@ -70,7 +71,7 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 			"an import of before":    {lastEvent, {"CUSTOMER#c0", "ORDER#$1"}, {"CUSTOMER#c0", "ORDER#$2"}, {"ORDER#$1", "#METADATA"}, {"ORDER#$2", "#METADATA"}},
 		} {
 			t.Run(name, func(t *testing.T) {
-				o := newOutdated(t, db, back...)
+				o := newOutdatedFixture(t, db, back...)
 				events := o.w.Events["c0"]
 				last := commerce.EventID(events[3])
 				for _, repair := range []bool{false, true} {
@@ -83,16 +84,16 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 						t.Fatalf("found %+v", drifts)
 					}
 					if d := drifts[i]; d.PK != "CUSTOMER#c0" || d.SK != "LAST_EVENT" || d.Repaired != repair || d.ByHand ||
-						!strings.Contains(d.Detail, "it is event "+events[1]) || !strings.Contains(d.Detail, "order "+string(o.first)+" has event "+events[3]) {
+						!strings.Contains(d.Detail, "the last event is "+events[1]) || !strings.Contains(d.Detail, "order "+string(o.first)+" has event "+events[3]) {
 						t.Errorf("found %+v", d)
 					}
 				}
-				o.lastIs(last)
+				o.expectLastEvent(last)
 				o.CheckClean()
 				if err := storetest.ChangeAddress(o.Store, o.second, 7); err != nil {
 					t.Fatal(err)
 				}
-				// The repair is an update of the record and no event.
+				// The repair updates the record and writes no event.
 				storetest.Rising(t, "c0", slices.DeleteFunc(o.w.Events["c0"], func(id string) bool { return id == "" }))
 				o.CheckClean()
 			})
@@ -101,10 +102,10 @@ func TestAnOutdatedLastEventIsFoundAndRepaired(t *testing.T) {
 }
 
 // A change that is committed between the check's reads and its repair stays the last event.
-func TestARepairOfALastEventBesideAChange(t *testing.T) {
+func TestRepairOfALastEventDuringAChange(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		o := newOutdated(t, db, [2]string{"CUSTOMER#c0", "LAST_EVENT"})
+		o := newOutdatedFixture(t, db, [2]string{"CUSTOMER#c0", "LAST_EVENT"})
 		between := o
 		var once sync.Once
 		next := db.Options().HTTPClient
@@ -131,16 +132,16 @@ func TestARepairOfALastEventBesideAChange(t *testing.T) {
 		if len(events) != 5 {
 			t.Fatalf("events %s, want 5", events)
 		}
-		o.lastIs(commerce.EventID(events[4]))
+		o.expectLastEvent(commerce.EventID(events[4]))
 		o.CheckClean()
 	})
 }
 
-// Changes by other software do not make a last event look outdated.
+// Changes by other software do not make a last event outdated.
 func TestLastEventsThatAreNotOutdated(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		o := newOutdated(t, db)
+		o := newOutdatedFixture(t, db)
 		first := "ORDER#" + string(o.first)
 		for _, k := range [][2]string{{first, "#METADATA"}, {"CUSTOMER#c0", first}} {
 			o.Set(k[0], k[1], storetest.Item{"updatedAt": storetest.Str("2030-01-01T00:00:00.000Z")})

@@ -40,14 +40,13 @@ func bump(r storetest.RawTable, order, customer, note string) {
 	}
 }
 
-// A record that changes between the verification and the repair keeps the change, and is repaired
-// all the same.
-func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
+// A record that changes between the verification and the repair keeps the change, and is repaired.
+func TestRepairDoesNotOverwriteConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(0)
-		// The copy is what is wrong, the order's own record is what changes.
+		// The copy is wrong, and the order's own record changes.
 		r.Set("CUSTOMER#c1", order, storetest.Item{"total": storetest.Num("1")})
 		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
@@ -68,8 +67,9 @@ func TestARepairDoesNotOverwriteWhatHasChanged(t *testing.T) {
 	})
 }
 
-// Who always comes first is never overwritten; the drift is left and said to be.
-func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
+// A record that changes before each attempt is never overwritten. The drift is reported as not
+// repaired.
+func TestRepairOfAConstantlyChangingRecordGivesUp(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -91,8 +91,8 @@ func TestARepairGivesUpAgainstSomeoneWhoIsAlwaysFirst(t *testing.T) {
 	})
 }
 
-// What a repair adds follows from a record, and is not added when that record has changed.
-func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
+// A repair derives a record from another record. It adds nothing if that record has changed.
+func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -116,8 +116,8 @@ func TestARepairDependsOnTheRecordThatWasBelieved(t *testing.T) {
 	})
 }
 
-// Records that are put where there were none do not replace what others put there meanwhile.
-func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
+// A repair that adds a missing record does not replace a record that was added meanwhile.
+func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -140,15 +140,15 @@ func TestARepairDoesNotReplaceWhatWasPutMeanwhile(t *testing.T) {
 	})
 }
 
-// A mutation between two reads of one reading makes them disagree. That is no drift, however often
-// it happens.
-func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
+// A mutation between two reads makes the records disagree. That is no drift, however often it
+// happens.
+func TestMutationBetweenReadsIsNoDrift(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, c := range []struct{ mutations, unsettled int }{{2, 0}, {1000, 1}} {
 			drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
-				// The order's own record has been read, its copy is read next.
+				// The order's own record has been read, and its copy is read next.
 				if operation == "BatchGetItem" && earlier < c.mutations {
 					bump(r, storetest.SmallOrder(0), "c1", "")
 				}
@@ -162,9 +162,8 @@ func TestWhatDisagreesOnlyWhileItIsReadIsNoDrift(t *testing.T) {
 	})
 }
 
-// A suspicion is cheap, what is found is certain: after the scan and its look-ups everything is
-// read consistently.
-func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
+// The scan and its look-ups are eventually consistent. All later reads are consistent.
+func TestCandidatesAreReadConsistently(t *testing.T) {
 	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
 	r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 	r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
@@ -188,22 +187,22 @@ func TestWhatIsSuspiciousIsReadConsistently(t *testing.T) {
 	}
 }
 
-// Stock that changes as fast as it is counted is neither drift nor repaired.
-func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
+// Stock that changes during every count is neither a drift nor repaired.
+func TestConstantlyChangingStockIsUnverified(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-		var told []check.Unsettled
+		var unverified []check.Unsettled
 		drifts, summary := r.Among(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
 				r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"version": storetest.Num(fmt.Sprint(10 + earlier))})
 			}
 			return nil
-		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { told = append(told, u) }})
-		want := []check.Unsettled{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time that its orders were summed"}}
-		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(told, want) {
-			t.Errorf("found %+v, %d unsettled: %+v", drifts, summary.Unsettled, told)
+		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { unverified = append(unverified, u) }})
+		want := []check.Unsettled{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed during each recount of its orders"}}
+		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(unverified, want) {
+			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unsettled, unverified)
 		}
 		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.NumberText(rec["available"]) != "500" {
 			t.Errorf("it was repaired to %s", storetest.ShowItem(rec))
@@ -211,7 +210,7 @@ func TestStockThatKeepsChangingIsUnsettled(t *testing.T) {
 	})
 }
 
-// Sums over the index wait for it, also where nobody says for how long.
+// Sums over the index wait for the index, also with the default lag.
 func TestSumsWaitForTheIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -223,7 +222,7 @@ func TestSumsWaitForTheIndex(t *testing.T) {
 			if err != nil || summary.Found["stock-available"] != 2 {
 				t.Errorf("found %v, %v", summary.Found, err)
 			}
-			// Two readings, each of them after a wait for both products.
+			// There are two reads, each after a wait for both products.
 			if took := time.Since(began); took != want {
 				t.Errorf("with a lag of %v it took %v, want %v", lag, took, want)
 			}
@@ -231,15 +230,15 @@ func TestSumsWaitForTheIndex(t *testing.T) {
 	})
 }
 
-// What it costs to recount stock depends on the orders that are open, not on those that are done,
-// nor on how many products are recounted.
+// The cost of a recount of stock depends on the open orders, not on the other orders or on the
+// number of products.
 func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		requests := func(delivered, products int) int {
 			book := storetest.SmallDataset(t, 30)
 			template := book.Orders[storetest.BigOrder]
-			// Open, with its items in records of their own.
+			// The order is open, and its items are in separate records.
 			book.Orders[storetest.BigOrder].Status = commerce.Confirmed
 			book.Orders[storetest.BigOrder].Events[1].Type, book.Orders[storetest.BigOrder].Events[1].To = commerce.EventConfirmed, commerce.Confirmed
 			for n := range delivered {
@@ -269,7 +268,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 			if got, want := storetest.Found(drifts), fmt.Sprint("stock-available ", products); got != want {
 				t.Errorf("found %s, want %s", got, want)
 			}
-			if changed := storetest.Differing(healthy, unrevised(r.All())); len(changed) > 0 {
+			if changed := storetest.Differing(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
 				t.Errorf("after the repair %q are others", changed)
 			}
 			return n
@@ -283,7 +282,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 	})
 }
 
-// Orders that were placed while the table was read make sums over it wrong; counting again tells.
+// Orders that were placed during the scan make its sums wrong. A recount corrects the sums.
 func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -313,7 +312,7 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 	})
 }
 
-// reply is an answer of DynamoDB's that is an error; reasons are those of a transaction.
+// reply is an error response of DynamoDB. reasons are the cancellation reasons of a transaction.
 func reply(code string, reasons ...string) *http.Response {
 	more := ""
 	if len(reasons) > 0 {
@@ -326,8 +325,8 @@ func reply(code string, reasons ...string) *http.Response {
 	}
 }
 
-// A check and its repairs outlast faults that pass, and many more in a row than the SDK does.
-func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
+// A check and its repairs retry more transient errors in a row than the SDK does.
+func TestCheckOutlastsTransientErrors(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -348,8 +347,8 @@ func TestAnHourOfCheckingDoesNotEndWithAFault(t *testing.T) {
 	})
 }
 
-// What DynamoDB does not take is left, with its reason, and stops nothing else.
-func TestARepairThatDynamoDBRefuses(t *testing.T) {
+// A repair that DynamoDB rejects is reported with the reason, and the other repairs go on.
+func TestRepairThatDynamoDBRejects(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]func() *http.Response{
 		"not now":                     func() *http.Response { return reply("ValidationException") },

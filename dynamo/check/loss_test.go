@@ -18,15 +18,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// readTheOrderFirst makes the segment with the customer wait until the segment with the order has
-// been read, and returns the number of segments. Few records are on a page.
-func readTheOrderFirst(r *storetest.RawTable, order, customer string) int {
+// scanOrderFirst delays the scan of the customer's segment until the order's segment has been
+// read, and returns the number of segments. Pages have few records.
+func scanOrderFirst(r *storetest.RawTable, order, customer string) int {
 	r.T.Helper()
 	for i := range 200 {
 		r.Put(storetest.ItemKey(fmt.Sprintf("OTHER#%03d", i), "x"))
 	}
 	small := storetest.SmallPages(r.DB, 2)
-	segments, ofOrder, ofCustomer, pages := apart(r.T, small, r.Name, order, customer)
+	segments, ofOrder, ofCustomer, pages := separatingSegments(r.T, small, r.Name, order, customer)
 	var mu sync.Mutex
 	read, gate := 0, make(chan struct{})
 	r.Store = storetest.Through(r.T, r.Store, storetest.Watched(small, func(ctx context.Context, in any) error {
@@ -50,10 +50,9 @@ func readTheOrderFirst(r *storetest.RawTable, order, customer string) int {
 	return int(segments)
 }
 
-// A list on an order is all that is left of its items, and is longer than a transaction. The total
-// does not say that the list is right. Half of a repair would make the other half of the list look
-// wrong.
-func TestALongListIsNotRepairedByHalves(t *testing.T) {
+// Only the embedded list is left of an order's items, and it is longer than a transaction. The
+// total does not confirm the list. A partial repair would make the rest of the list look wrong.
+func TestLongListIsNotRepairedPartially(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -77,7 +76,7 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 		before := r.All()
 		drifts, _ := r.Check(check.Options{Repair: true})
 		changed := storetest.Differing(before, r.All())
-		// The lists of the three products have an order less.
+		// The lists of the three products have one order less.
 		if changed = slices.DeleteFunc(changed, func(k string) bool { return strings.HasPrefix(k, "PRODUCT#") }); len(changed) > 0 {
 			t.Errorf("the repair changed %d records", len(changed))
 		}
@@ -98,8 +97,8 @@ func TestALongListIsNotRepairedByHalves(t *testing.T) {
 	})
 }
 
-// An order names the wrong customer, and few suspects are remembered: its copy is read last.
-func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
+// An order names the wrong customer, the maximum of candidates is low, and the copy is read last.
+func TestOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -108,7 +107,7 @@ func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 		for _, sku := range []string{"p00", "p01", "p02"} {
 			r.Set(order, "ITEM#"+sku, storetest.Item{"customerId": nil})
 		}
-		segments := readTheOrderFirst(&r, order, "CUSTOMER#c1")
+		segments := scanOrderFirst(&r, order, "CUSTOMER#c1")
 		r.Check(check.Options{Repair: true, Suspects: 1, Segments: segments})
 		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c1 ") || r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c9", "#METADATA") != nil {
 			t.Errorf("the order is %s, its copy %s", own, storetest.ShowItem(r.Get("CUSTOMER#c1", order)))
@@ -116,8 +115,8 @@ func TestAnOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 	})
 }
 
-// An order that is verified twice does not make up for stock that is wrong by what the order holds.
-func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
+// An order that is verified twice does not hide a wrong stock that differs by what the order holds.
+func TestOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, repair := range []bool{false, true} {
@@ -142,8 +141,8 @@ func TestAnOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 	})
 }
 
-// The records are lost, and what is left lacks something: it is named, and kept.
-func TestEdgesThatLackSomethingAreKept(t *testing.T) {
+// The records are lost, and the remaining edges lack an attribute. They are reported and kept.
+func TestIncompleteEdgesAreKept(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -166,7 +165,7 @@ func TestEdgesThatLackSomethingAreKept(t *testing.T) {
 	})
 }
 
-// Only orders that cannot be read name the customer whom a claim names, too.
+// Only unreadable orders name the customer whom the claim names.
 func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -185,8 +184,8 @@ func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 	})
 }
 
-// A list names a product twice, and there are no items' records: nothing tells which line is right.
-func TestAProductTwiceInAListIsNamed(t *testing.T) {
+// A list names a product twice, and there are no item records. So the right line is unknown.
+func TestProductTwiceInAListIsReported(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -201,14 +200,14 @@ func TestAProductTwiceInAListIsNamed(t *testing.T) {
 		r.Set(order, "#METADATA", twice)
 		r.Set("CUSTOMER#c2", order, twice)
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "has product p00 twice") {
+		if summary.Left() == 0 || summary.Left() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "contains product p00 twice") {
 			t.Errorf("found %+v, %d left, %d by hand", drifts, summary.Left(), summary.ByHand)
 		}
 	})
 }
 
-// Other software adds members to the maps in a record. A repair keeps them where it restores the
-// record, and where it sets another member.
+// Other software adds members to the maps in a record. A repair keeps them when it restores the
+// record and when it sets another member.
 func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 	withMember := func(v types.AttributeValue, name string, value types.AttributeValue) types.AttributeValue {
 		members := maps.Clone(v.(*types.AttributeValueMemberM).Value)
@@ -242,7 +241,7 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 				healthy := r.All()
 				damage(r)
 				r.Check(check.Options{Repair: true})
-				if changed := storetest.Differing(healthy, unrevised(r.All())); len(changed) > 0 {
+				if changed := storetest.Differing(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
 					t.Errorf("%q are not what they were", changed)
 				}
 			})
@@ -250,7 +249,7 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 	}
 }
 
-// A repair of few, large records is more than DynamoDB takes in a transaction.
+// A repair of few, large records exceeds the size of a transaction.
 func TestARepairOfLargeRecords(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -265,9 +264,9 @@ func TestARepairOfLargeRecords(t *testing.T) {
 	})
 }
 
-// More orders have lost their own records than are remembered. Stock that they hold is not set on a
-// guess.
-func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
+// More orders have lost their own records than the check can remember. The stock that they may hold
+// is not repaired.
+func TestStockOfAbandonedOrdersIsNotRepaired(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -296,8 +295,8 @@ func TestStockIsLeftWhereOrdersAreNotRemembered(t *testing.T) {
 	})
 }
 
-// The own record is lost, and two customers have a copy. The items tell whose order it is.
-func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
+// The order's own record is lost, and two customers have a copy. The items name the right customer.
+func TestItemsNameTheOwner(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -314,7 +313,7 @@ func TestTheItemsTellWhoseOrderItIs(t *testing.T) {
 	})
 }
 
-// An address that cannot be claimed is corrected by hand, and the claim may tell what it was.
+// The operator corrects an invalid address, and the claim may have the original address.
 func TestTheClaimOfAnInvalidAddressIsKept(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {

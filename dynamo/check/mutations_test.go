@@ -18,9 +18,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// live makes mutations of a shop, one after the other, until it has made so many. What is refused
-// is refused: stock runs out, and orders cannot move everywhere.
-func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
+// mutateContinuously makes n mutations one after the other. Some are refused, because stock runs
+// out and orders cannot take every status.
+func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 	random := rand.New(rand.NewPCG(seed, 0))
 	caller := change.Caller{Name: fmt.Sprintf("live%d", seed)}
 	var orders []commerce.OrderID
@@ -64,8 +64,8 @@ func live(ctx context.Context, store *dynamo.Store, seed uint64, n int) error {
 	return nil
 }
 
-// What mutations write is clean, and never looks like drift while they write it.
-func TestACheckAmongMutationsFindsNothing(t *testing.T) {
+// Mutations write consistent records, and a concurrent check reports no drift.
+func TestCheckDuringMutationsFindsNothing(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -76,7 +76,7 @@ func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 		for seed := range made {
 			writers.Go(func() {
 				for round := uint64(0); ctx.Err() == nil; round++ {
-					if err := live(context.Background(), r.Store, 3*round+uint64(seed), 5); err != nil {
+					if err := mutateContinuously(context.Background(), r.Store, 3*round+uint64(seed), 5); err != nil {
 						t.Errorf("mutation: %v", err)
 						return
 					}
@@ -109,7 +109,7 @@ func TestACheckAmongMutationsFindsNothing(t *testing.T) {
 		stop()
 		writers.Wait()
 		t.Logf("%d checks among %d mutations, %d unsettled", checks, mutations(), unsettled)
-		// Two customers, two products and the latest orders are what keeps changing.
+		// Two customers, two products and the latest orders change all the time.
 		if unsettled > 2*checks {
 			t.Errorf("%d checks could not tell of %d units", checks, unsettled)
 		}

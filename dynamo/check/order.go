@@ -15,123 +15,125 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// orderUnit is an order's item collection, and the copies of the order in customers' partitions.
-type orderUnit struct {
-	selfContained
+// orderVerifier verifies an order item collection and the copies of the order.
+type orderVerifier struct {
+	baseVerifier
 	id            commerce.OrderID
-	main          model.Record
+	orderRecord   model.Record
 	items, events []model.Record
-	// copies are those that were found, by customer.
+	// copies are the copies of the order by customer.
 	copies map[commerce.CustomerID]model.Record
-	// hints are customers who may have a copy besides the one whom the order names.
-	hints map[commerce.CustomerID]bool
+	// extraCustomers may have a copy although the order does not name them.
+	extraCustomers map[commerce.CustomerID]bool
 
-	// truth is what judge came to: the order with its customer, and lines with all items where they
-	// are known; nil where there is no order or it cannot be read.
-	truth *commerce.Order
-	lines []commerce.LineItem
-	known bool
-	// lastOwn is when the last event with a position happened.
-	lastOwn time.Time
-	// again reports that what the order holds may have been summed before.
-	again bool
+	// decoded is the order with its customer, nil if the order is missing or unreadable. lines are all
+	// of its line items if linesKnown is set. verify sets the three.
+	decoded    *commerce.Order
+	lines      []commerce.LineItem
+	linesKnown bool
+	// lastEventAt is the time of the last event whose ID has a position.
+	lastEventAt time.Time
+	// mayBeCounted reports whether heldStock may already include the order.
+	mayBeCounted bool
 }
 
-func (u *orderUnit) key(t *table.Table) model.Keys { return model.OrderByID.Key(t.KeyBuilder(), u.id) }
+func (v *orderVerifier) key(t *table.Table) model.Keys {
+	return model.OrderByID.Key(t.KeyBuilder(), v.id)
+}
 
-func (u *orderUnit) add(e *model.Entity, rec model.Record) {
+func (v *orderVerifier) add(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrder.Name:
-		u.main = rec
+		v.orderRecord = rec
 	case model.EntityOrderItem.Name:
-		u.items = append(u.items, rec)
+		v.items = append(v.items, rec)
 	case model.EntityOrderEvent.Name:
-		u.events = append(u.events, rec)
+		v.events = append(v.events, rec)
 	}
 }
 
-func (u *orderUnit) read(ctx context.Context, c *check) error {
-	u.main, u.items, u.events, u.copies = nil, nil, nil, map[commerce.CustomerID]model.Record{}
+func (v *orderVerifier) read(ctx context.Context, c *check) error {
+	v.orderRecord, v.items, v.events, v.copies = nil, nil, nil, map[commerce.CustomerID]model.Record{}
 	b := c.table.KeyBuilder()
-	partition := model.OrderByID.Key(b, u.id).PK
+	partition := model.OrderByID.Key(b, v.id).PK
 	if b.Err != nil {
 		return b.Err
 	}
-	if err := c.client.Collection(ctx, model.OrderCollection, partition, u.add); err != nil {
+	if err := c.client.Collection(ctx, model.OrderCollection, partition, v.add); err != nil {
 		return err
 	}
 	ks := make([]model.Keys, 0, 2)
-	for _, id := range u.candidates() {
-		ks = append(ks, u.copyKey(c.table, id))
+	for _, id := range v.possibleCustomers() {
+		ks = append(ks, v.copyKey(c.table, id))
 	}
 	found, err := c.client.Get(ctx, repair.Consistent, ks...)
 	if err != nil {
 		return err
 	}
-	u.addCopies(found)
+	v.addCopies(found)
 	return nil
 }
 
-// addCopies takes the copies of this order out of what was found.
-func (u *orderUnit) addCopies(found map[model.Keys]model.Record) {
+// addCopies adds the copies of the order.
+func (v *orderVerifier) addCopies(found map[model.Keys]model.Record) {
 	for k, rec := range found {
-		u.copies[commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, k.PK))] = rec
+		v.copies[commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, k.PK))] = rec
 	}
 }
 
-// candidates are the customers in whose partitions a copy may be, the one whom the order names
-// first.
-func (u *orderUnit) candidates() []commerce.CustomerID {
-	ids := []commerce.CustomerID{u.named()}
-	ids = append(ids, slices.Sorted(maps.Keys(u.hints))...)
-	for _, item := range u.items {
+// possibleCustomers returns the customers who may have a copy. The customer in the order's own
+// record is first.
+func (v *orderVerifier) possibleCustomers() []commerce.CustomerID {
+	ids := []commerce.CustomerID{v.namedCustomer()}
+	ids = append(ids, slices.Sorted(maps.Keys(v.extraCustomers))...)
+	for _, item := range v.items {
 		at := model.Reader{Record: item}
 		ids = append(ids, commerce.CustomerID(at.Text("customerId")))
 	}
 	return ids
 }
 
-// named is the customer whom the order's own record names; empty where it names none.
-func (u *orderUnit) named() commerce.CustomerID {
-	at := model.Reader{Record: u.main}
+// namedCustomer returns the customer in the order's own record, or an empty ID.
+func (v *orderVerifier) namedCustomer() commerce.CustomerID {
+	at := model.Reader{Record: v.orderRecord}
 	return commerce.CustomerID(at.Text("customerId"))
 }
 
-// copyKey is the key of a customer's copy; empty where there can be none.
-func (u *orderUnit) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
+// copyKey returns the key of a customer's copy; empty if the IDs are invalid.
+func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
 	b := t.KeyBuilder()
-	k := model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: id, Order: u.id})
+	k := model.CustomerOrderKeys(b, model.CustomerOrderKey{Customer: id, Order: v.id})
 	if b.Err != nil {
 		return model.Keys{}
 	}
 	return k
 }
 
-// orderHeader is what one of the records of an order says, without the items, and the items that it
-// carries.
+// orderHeader is a decoded order record, which is the order's own record or a copy, with its
+// embedded item list. hasList reports whether the list is readable.
 type orderHeader struct {
-	record model.Record
-	order  *commerce.Order
-	err    error
-	lines  []commerce.LineItem
-	listed bool
+	record      model.Record
+	order       *commerce.Order
+	err         error
+	listedLines []commerce.LineItem
+	hasList     bool
 }
 
-// header reads what can be read of one of the records of an order, taking the ids from its key.
-func (u *orderUnit) header(v *repair.Verdict, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
+// decodeHeader decodes the readable attributes of an order record. The IDs come from the key.
+func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
 	}
-	read := v.Legible(e, rec)
-	plain := repair.WithKey(read, map[string]string{"orderId": string(u.id), "customerId": string(customer)})
+	read := diag.Readable(e, rec)
+	plain := repair.WithKeyAttributes(read, map[string]string{"orderId": string(v.id), "customerId": string(customer)})
 	delete(plain, "items")
-	if at := (model.Reader{Record: read}); !at.Has("currency") && len(u.items) > 0 {
-		// Whoever left it out on the order may have written it on the items.
-		item := model.Reader{Record: u.items[0]}
-		plain["currency"] = model.Str(string(item.Currency(v.Table.Currency)))
+	if at := (model.Reader{Record: read}); !at.Has("currency") && len(v.items) > 0 {
+		// External records may have the currency on the items only.
+		item := model.Reader{Record: v.items[0]}
+		plain["currency"] = model.Str(string(item.Currency(diag.Table.Currency)))
 	}
 	h := orderHeader{record: rec}
-	h.order, h.err = v.Table.DecodeOrder(model.Reader{Record: plain})
+	h.order, h.err = diag.Table.DecodeOrder(model.Reader{Record: plain})
 	if h.err == nil && customer == "" {
 		h.err = fmt.Errorf("%w: attribute %q is missing", model.ErrCorrupt, "customerId")
 	}
@@ -140,36 +142,35 @@ func (u *orderUnit) header(v *repair.Verdict, e *model.Entity, rec model.Record,
 	}
 	if read["items"] != nil {
 		lines, err := repair.DecodeLines(read["items"], h.order.Total.Currency)
-		h.lines, h.listed = lines, err == nil && !v.Left(e, model.KeyOf(rec), "items")
+		h.listedLines, h.hasList = lines, err == nil && !diag.LeavesUnchanged(e, model.KeyOf(rec), "items")
 	}
 	return h
 }
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// customer tells whose the order is. An order's customer never changes, so where the customer whom
-// the order names has no copy and no item names that customer either, another who has a copy is the
-// right one. A copy that is older than the order's own record, or names the same customer as that,
-// is none: it was left behind.
-func (u *orderUnit) customer(v *repair.Verdict) commerce.CustomerID {
-	named := u.named()
-	if u.copies[named] != nil {
+// owner returns the customer of the order. An order never changes its customer. If the named
+// customer has no copy and no item, another customer with a copy is the right one. Copies that are
+// older than the order's own record, or that name the same customer, are leftovers.
+func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
+	named := v.namedCustomer()
+	if v.copies[named] != nil {
 		return named
 	}
-	onItems := u.onItems()
+	onItems := v.itemCustomers()
 	if named != "" && onItems[named] {
 		return named
 	}
-	own := u.header(v, &model.EntityOrder, u.main, named)
-	// The items decide between copies of one version.
+	ownHeader := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, named)
+	// The items decide between copies of the same version.
 	best, version, onBest := commerce.CustomerID(""), -1, false
-	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
+	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
 		n := 0
-		if h := u.header(v, &model.EntityCustomerOrder, u.copies[id], id); h.readable() {
+		if h := v.decodeHeader(diag, &model.EntityCustomerOrder, v.copies[id], id); h.readable() {
 			n = h.order.Version + 1
 		}
-		if own.readable() && (n <= own.order.Version || updatedAt(u.copies[id]).Before(updatedAt(u.main)) ||
-			model.TextOf(u.copies[id], model.AttrCustomerID) == string(named)) {
+		if ownHeader.readable() && (n <= ownHeader.order.Version || updatedAt(v.copies[id]).Before(updatedAt(v.orderRecord)) ||
+			model.TextOf(v.copies[id], model.AttrCustomerID) == string(named)) {
 			continue
 		}
 		if n > version || n == version && onItems[id] && !onBest {
@@ -182,109 +183,109 @@ func (u *orderUnit) customer(v *repair.Verdict) commerce.CustomerID {
 	return best
 }
 
-func (u *orderUnit) judge(c *check) *repair.Verdict {
-	v := &repair.Verdict{Table: c.table}
+func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table}
 	b := c.table.KeyBuilder()
-	u.truth, u.lines, u.known, u.lastOwn = nil, nil, false, time.Time{}
-	customer := u.customer(v)
-	copied := u.copies[customer]
-	own, theirs := u.header(v, &model.EntityOrder, u.main, customer), u.header(v, &model.EntityCustomerOrder, copied, customer)
-	v.Basis, v.Believed = model.OrderByID.Key(b, u.id), u.main
-	truth, other := own, theirs
-	if theirs.readable() && (!own.readable() || theirs.order.Version > own.order.Version) {
-		truth, other = theirs, own
-		v.Basis, v.Believed = model.KeyOf(copied), copied
+	v.decoded, v.lines, v.linesKnown, v.lastEventAt = nil, nil, false, time.Time{}
+	customer := v.owner(diag)
+	copied := v.copies[customer]
+	ownHeader, copyHeader := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, customer), v.decodeHeader(diag, &model.EntityCustomerOrder, copied, customer)
+	diag.TrustedKey, diag.Trusted = model.OrderByID.Key(b, v.id), v.orderRecord
+	trusted, other := ownHeader, copyHeader
+	if copyHeader.readable() && (!ownHeader.readable() || copyHeader.order.Version > ownHeader.order.Version) {
+		trusted, other = copyHeader, ownHeader
+		diag.TrustedKey, diag.Trusted = model.KeyOf(copied), copied
 	}
 	switch {
-	case u.main == nil && copied == nil:
-		for _, item := range u.items {
-			v.Orphan(repair.DriftOrphanItem, item, "the order does not exist")
+	case v.orderRecord == nil && copied == nil:
+		for _, item := range v.items {
+			diag.AddOrphan(repair.DriftOrphanItem, item, "the order does not exist")
 		}
-		for _, event := range u.events {
-			v.Orphan(repair.DriftOrphanEvent, event, "the order does not exist")
+		for _, event := range v.events {
+			diag.AddOrphan(repair.DriftOrphanEvent, event, "the order does not exist")
 		}
-		return v
-	case !truth.readable():
-		for _, h := range []orderHeader{own, theirs} {
+		return diag
+	case !trusted.readable():
+		for _, h := range []orderHeader{ownHeader, copyHeader} {
 			if h.err != nil {
-				v.Unreadable(model.KeyOf(h.record), h.err)
+				diag.AddUnreadable(model.KeyOf(h.record), h.err)
 			}
 		}
-		return v
+		return diag
 	}
-	v.Source = model.KeyOf(truth.record)
-	o := *truth.order
+	diag.Source = model.KeyOf(trusted.record)
+	o := *trusted.order
 	o.CustomerID = customer
 	if o.AccountRepID == "" {
 		o.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied))
 	}
-	u.truth = &o
-	u.judgeItems(v, b, o, truth, other)
-	for _, id := range slices.Sorted(maps.Keys(u.copies)) {
-		if id != customer && !v.Left(&model.EntityOrder, model.OrderByID.Key(b, u.id), model.AttrCustomerID) {
-			v.Orphan(repair.DriftOrphanCopy, u.copies[id], fmt.Sprintf("the order is customer %s's", customer))
+	v.decoded = &o
+	v.verifyItems(diag, b, o, trusted, other)
+	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
+		if id != customer && !diag.LeavesUnchanged(&model.EntityOrder, model.OrderByID.Key(b, v.id), model.AttrCustomerID) {
+			diag.AddOrphan(repair.DriftOrphanCopy, v.copies[id], fmt.Sprintf("the order belongs to customer %s", customer))
 		}
 	}
-	u.judgeTimeline(v, o)
-	return v
+	v.verifyTimeline(diag, o)
+	return diag
 }
 
-// judgeItems finds what is wrong with the order's two records and its items.
-func (u *orderUnit) judgeItems(v *repair.Verdict, b *model.KeyBuilder, o commerce.Order, truth, other orderHeader) {
-	u.lines, u.known = u.believedLines(v, o, truth, other)
-	if u.known {
-		if total, err := counting.Total(u.lines, o.Total.Currency); err == nil {
+// verifyItems verifies the order's own record, its copy and its items.
+func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
+	v.lines, v.linesKnown = v.trustedLines(diag, o, trusted, other)
+	if v.linesKnown {
+		if total, err := counting.Total(v.lines, o.Total.Currency); err == nil {
 			o.Total = total
-			u.truth.Total = total
+			v.decoded.Total = total
 		}
 	}
-	wanted := model.OrderRecords(b, o, u.lines, nil)
+	expected := model.OrderRecords(b, o, v.lines, nil)
 	if b.Err != nil {
-		v.Unreadable(model.OrderByID.Key(&model.KeyBuilder{Shards: b.Shards}, u.id), b.Err)
-		u.truth = nil
+		diag.AddUnreadable(model.OrderByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
+		v.decoded = nil
 		return
 	}
-	main, copied, items := wanted[0], wanted[1], wanted[2:]
-	if !u.known {
-		// What follows from the items is left as it is.
-		keep(main, u.main, "items", "itemCount")
-		keep(copied, u.copies[o.CustomerID], "items", "itemCount")
+	main, copied, items := expected[0], expected[1], expected[2:]
+	if !v.linesKnown {
+		// The items are unknown, so the attributes that derive from them stay unchanged.
+		copyAttributes(main, v.orderRecord, "items", "itemCount")
+		copyAttributes(copied, v.copies[o.CustomerID], "items", "itemCount")
 	}
-	if u.main == nil {
-		v.Absent(repair.DriftOrderMissing, main, truth.record, fmt.Sprintf("the order stands in the partition of customer %s only", o.CustomerID))
+	if v.orderRecord == nil {
+		diag.AddMissing(repair.DriftOrderMissing, main, trusted.record, fmt.Sprintf("only the copy of customer %s exists", o.CustomerID))
 	} else {
-		v.Compare(&model.EntityOrder, u.main, main, repair.DriftOrderDiffers)
+		diag.Compare(&model.EntityOrder, v.orderRecord, main, repair.DriftOrderDiffers)
 	}
-	if have := u.copies[o.CustomerID]; have == nil {
-		v.Absent(repair.DriftCopyMissing, copied, truth.record, "the order exists, the copy in its customer's partition does not")
+	if have := v.copies[o.CustomerID]; have == nil {
+		diag.AddMissing(repair.DriftCopyMissing, copied, trusted.record, "the order has no copy in its customer's partition")
 	} else {
-		v.Compare(&model.EntityCustomerOrder, have, copied, repair.DriftOrderDiffers)
+		diag.Compare(&model.EntityCustomerOrder, have, copied, repair.DriftOrderDiffers)
 	}
-	if !u.known {
+	if !v.linesKnown {
 		return
 	}
 	have := map[model.Keys]model.Record{}
-	for _, item := range u.items {
+	for _, item := range v.items {
 		have[model.KeyOf(item)] = item
 	}
 	for _, want := range items {
 		k := model.KeyOf(want)
 		if have[k] == nil {
-			v.Absent(repair.DriftItemMissing, want, nil, "the order's list and its total have it")
+			diag.AddMissing(repair.DriftItemMissing, want, nil, "the order's item list and total include the item")
 		} else {
-			v.Compare(&model.EntityOrderItem, have[k], want, repair.DriftItemDiffers)
+			diag.Compare(&model.EntityOrderItem, have[k], want, repair.DriftItemDiffers)
 		}
 		delete(have, k)
 	}
-	for _, item := range u.items {
+	for _, item := range v.items {
 		if have[model.KeyOf(item)] != nil {
-			v.Orphan(repair.DriftOrphanItem, item, "neither the order's list nor its total has it")
+			diag.AddOrphan(repair.DriftOrphanItem, item, "the order's item list and total do not include the item")
 		}
 	}
 }
 
-// keep makes attributes of want those of have.
-func keep(want, have model.Record, names ...string) {
+// copyAttributes gives want the attributes of have.
+func copyAttributes(want, have model.Record, names ...string) {
 	for _, name := range names {
 		if delete(want, name); have[name] != nil {
 			want[name] = have[name]
@@ -292,294 +293,292 @@ func keep(want, have model.Record, names ...string) {
 	}
 }
 
-// believedLines are all items of an order. The items' records are believed, except where the total
-// adds up with the list on the order and not with them, or where there are none. It tells false,
-// after it found what cannot be read, where nothing tells what the items are.
-func (u *orderUnit) believedLines(v *repair.Verdict, o commerce.Order, truth, other orderHeader) ([]commerce.LineItem, bool) {
+// trustedLines returns the line items of the order. It trusts the item records, unless they are
+// missing or only the embedded list adds up to the total. It returns false if both are unreadable
+// or the items are unknown, and reports the unreadable records.
+func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
-	for _, item := range u.items {
+	for _, item := range v.items {
 		named := map[string]string{"productId": model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))}
-		line, err := model.DecodeLine(model.Reader{Record: repair.WithKey(v.Legible(&model.EntityOrderItem, item), named)}, o.Total.Currency)
+		line, err := model.DecodeLine(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(&model.EntityOrderItem, item), named)}, o.Total.Currency)
 		if err != nil {
 			problems[model.KeyOf(item)] = err
 			continue
 		}
-		line.OrderID, line.CustomerID = u.id, o.CustomerID
+		line.OrderID, line.CustomerID = v.id, o.CustomerID
 		lines = append(lines, line)
 	}
-	whole := len(problems) == 0
+	complete := len(problems) == 0
 	addsUp := func(lines []commerce.LineItem) bool {
 		sum, err := counting.Total(lines, o.Total.Currency)
 		return err == nil && repair.SameMoney(sum, o.Total)
 	}
-	for _, h := range []orderHeader{truth, other} {
-		if !h.listed || len(h.lines) == 0 || h.lines[0].UnitPrice.Currency != o.Total.Currency {
+	for _, h := range []orderHeader{trusted, other} {
+		if !h.hasList || len(h.listedLines) == 0 || h.listedLines[0].UnitPrice.Currency != o.Total.Currency {
 			continue
 		}
-		// Something free of charge changes no total, but the number of items tells.
-		counted := o.ItemCount != nil && len(h.lines) == *o.ItemCount && len(lines) != *o.ItemCount
-		if addsUp(h.lines) && (!whole || !addsUp(lines) || counted) || len(u.items) == 0 {
-			// With some of the items' records, nothing would tell that the list was right.
-			v.AtOnce = len(u.items) == 0 && !addsUp(h.lines)
-			return model.BySKU(h.lines), true
+		// A free item does not change the total, but it changes the number of items.
+		counted := o.ItemCount != nil && len(h.listedLines) == *o.ItemCount && len(lines) != *o.ItemCount
+		if addsUp(h.listedLines) && (!complete || !addsUp(lines) || counted) || len(v.items) == 0 {
+			// After a partial repair, the list could not be trusted any more.
+			diag.SingleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
+			return model.BySKU(h.listedLines), true
 		}
 	}
 	switch {
-	case !whole:
-		for _, item := range u.items {
+	case !complete:
+		for _, item := range v.items {
 			if err := problems[model.KeyOf(item)]; err != nil {
-				v.Unreadable(model.KeyOf(item), err)
+				diag.AddUnreadable(model.KeyOf(item), err)
 			}
 		}
 		return nil, false
-	case (v.Left(&model.EntityOrder, model.KeyOf(truth.record), "items") || v.Left(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
-		return nil, false // the list that cannot be read may tell
+	case (diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(trusted.record), "items") || diag.LeavesUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
+		return nil, false // the unreadable list may have the items
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		v.Find(repair.DriftUnreadable, model.OrderByID.Key(v.Table.KeyBuilder(), u.id), fmt.Sprintf("the order has no items, and a total of %s", o.Total.Decimal()), repair.ByHand)
+		diag.AddFinding(repair.DriftUnreadable, model.OrderByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the order has a total of %s, but no items", o.Total.Decimal()), repair.RemedyManual)
 		return nil, false
 	}
 	return lines, true
 }
 
-// judgeTimeline finds events that are wrong, and timelines that do not lead to the order's status.
-// An event without a position may have happened at any time, so one that leads to the status is
-// enough.
-func (u *orderUnit) judgeTimeline(v *repair.Verdict, o commerce.Order) {
-	b := v.Table.KeyBuilder()
+// verifyTimeline reports invalid events, and a timeline whose last status differs from the order's.
+// An event without a position may have happened at any time, so one that leads to the status
+// suffices.
+func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
+	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
-	certain, led := true, false
-	for _, rec := range u.events {
+	certain, statusSet := true, false
+	for _, rec := range v.events {
 		id := commerce.EventID(model.KeyValue(model.EntityOrderEvent.SK, model.TextOf(rec, model.AttrSK)))
-		plain := repair.WithKey(v.Legible(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(u.id)})
+		plain := repair.WithKeyAttributes(diag.Readable(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(v.id)})
 		event, err := model.DecodeEvent(model.Reader{Record: plain})
 		if err != nil {
-			v.Unreadable(model.KeyOf(rec), err)
+			diag.AddUnreadable(model.KeyOf(rec), err)
 			certain = false
 			continue
 		}
-		v.Compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), repair.DriftKeyAttribute)
-		if v.Table.Position(event.ID) == "" {
-			led = led || event.To == o.Status
+		diag.Compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), repair.DriftKeyAttribute)
+		if diag.Table.Position(event.ID) == "" {
+			statusSet = statusSet || event.To == o.Status
 			continue
 		}
 		last = event
 		if model.IsOwnEvent(rec) {
-			u.lastOwn, _ = event.ID.Time()
+			v.lastEventAt, _ = event.ID.Time()
 		}
 		switch {
 		case event.To != 0:
 			lastTo, certain = event, true
-		case v.Left(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
+		case diag.LeavesUnchanged(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
 			certain = false
 		}
 	}
-	u.judgeUpdatedAt(v, o)
-	if !certain || led || lastTo != nil && lastTo.To == o.Status {
+	v.verifyUpdatedAt(diag, o)
+	if !certain || statusSet || lastTo != nil && lastTo.To == o.Status {
 		return
 	}
-	event := &commerce.Event{OrderID: u.id, Type: commerce.EventImported, To: o.Status, Actor: repair.CheckActor, Note: "the timeline did not lead to the order's status"}
-	detail := fmt.Sprintf("no event leads to a status, the order is %s", o.Status)
-	if len(u.events) > 0 {
-		detail = fmt.Sprintf("no event leads to %s, which the order is", o.Status)
+	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repair.CheckActor, Note: "the last event did not match the order's status"}
+	detail := fmt.Sprintf("the order is %s, but no event sets a status", o.Status)
+	if len(v.events) > 0 {
+		detail = fmt.Sprintf("the order is %s, but no event sets that status", o.Status)
 	}
 	if lastTo != nil {
 		event.From = lastTo.To
-		detail = fmt.Sprintf("the last event leads to %s, the order is %s", lastTo.To, o.Status)
+		detail = fmt.Sprintf("the last event sets %s, but the order is %s", lastTo.To, o.Status)
 	}
 	if last != nil {
 		event.ID, event.At = last.ID, last.At
 	}
-	v.Find(repair.DriftTimeline, model.OrderByID.Key(b, u.id), detail, repair.ByRepair)
-	v.Fixes = append(v.Fixes, repair.Fix{Event: event, Customer: o.CustomerID})
-	u.dateWithEvent(v, o)
+	diag.AddFinding(repair.DriftTimeline, model.OrderByID.Key(b, v.id), detail, repair.RemedyRepair)
+	diag.Fixes = append(diag.Fixes, repair.Fix{Event: event, Customer: o.CustomerID})
+	v.dateWithEvent(diag, o)
 }
 
-// judgeUpdatedAt finds an order that was updated before its last event, and dates both of its
-// records.
-func (u *orderUnit) judgeUpdatedAt(v *repair.Verdict, o commerce.Order) {
-	updated := updatedAt(v.Believed)
-	if updated.IsZero() || !updated.Before(u.lastOwn) {
+// verifyUpdatedAt reports an order that was updated before its last event, and fixes both records.
+func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order) {
+	updated := updatedAt(diag.Trusted)
+	if updated.IsZero() || !updated.Before(v.lastEventAt) {
 		return
 	}
-	v.Find(repair.DriftUpdatedAt, v.Basis, fmt.Sprintf("it was updated at %s, and its last event happened at %s", model.Timestamp(updated), model.Timestamp(u.lastOwn)), repair.ByRepair)
-	for _, r := range u.headerRecords(v.Table, o) {
-		if v.Left(r.e, r.key, "updatedAt") {
+	diag.AddFinding(repair.DriftUpdatedAt, diag.TrustedKey, fmt.Sprintf("updatedAt is %s, but the last event happened at %s", model.Timestamp(updated), model.Timestamp(v.lastEventAt)), repair.RemedyRepair)
+	for _, r := range v.headerRecords(diag.Table, o) {
+		if diag.LeavesUnchanged(r.entity, r.key, "updatedAt") {
 			continue
 		}
-		if w := fixOf(v, r); w != nil {
-			w.Attribute("updatedAt", model.Str(model.Timestamp(u.lastOwn)))
+		if fix := fixOf(diag, r); fix != nil {
+			fix.SetAttribute("updatedAt", model.Str(model.Timestamp(v.lastEventAt)))
 		}
 	}
 }
 
-// headerRecord is one of the two records of an order, as it was read; nil where there is none.
+// headerRecord is one of an order's two records. record is nil if it is missing.
 type headerRecord struct {
-	e   *model.Entity
-	key model.Keys
-	rec model.Record
+	entity *model.Entity
+	key    model.Keys
+	record model.Record
 }
 
-func (u *orderUnit) headerRecords(t *table.Table, o commerce.Order) []headerRecord {
+func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []headerRecord {
 	return []headerRecord{
-		{&model.EntityOrder, model.OrderByID.Key(t.KeyBuilder(), u.id), u.main},
-		{&model.EntityCustomerOrder, u.copyKey(t, o.CustomerID), u.copies[o.CustomerID]},
+		{&model.EntityOrder, model.OrderByID.Key(t.KeyBuilder(), v.id), v.orderRecord},
+		{&model.EntityCustomerOrder, v.copyKey(t, o.CustomerID), v.copies[o.CustomerID]},
 	}
 }
 
-// fixOf returns the fix of a record, a new one where there is none yet; nil where there is no
-// record and none is written.
-func fixOf(v *repair.Verdict, r headerRecord) *repair.Fix {
-	i := slices.IndexFunc(v.Fixes, func(w repair.Fix) bool { return w.Event == nil && w.Key == r.key })
+// fixOf returns the fix of a record. It adds a fix if an existing record lacks one. It returns nil
+// if the record neither exists nor is created.
+func fixOf(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
+	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
 	switch {
-	case i < 0 && r.rec == nil:
+	case i < 0 && r.record == nil:
 		return nil
 	case i < 0:
-		i = len(v.Fixes)
-		v.Fixes = append(v.Fixes, repair.Fix{Key: r.key, Have: r.rec, Set: model.Record{}})
+		i = len(diag.Fixes)
+		diag.Fixes = append(diag.Fixes, repair.Fix{Key: r.key, AsRead: r.record, Set: model.Record{}})
 	}
-	return &v.Fixes[i]
+	return &diag.Fixes[i]
 }
 
-// dateWithEvent makes both records of the order tell of the event that is appended, as every change
-// does that writes one: who comes back to a customer's orders reads the timelines of those that
-// were changed since.
-func (u *orderUnit) dateWithEvent(v *repair.Verdict, o commerce.Order) {
-	for _, r := range u.headerRecords(v.Table, o) {
-		dated, versioned := !v.Left(r.e, r.key, "updatedAt"), !v.Left(r.e, r.key, model.AttrVersion)
+// dateWithEvent sets updatedAt and version of both records for the appended event. Resumed
+// subscriptions read the timelines of the orders that were updated since.
+func (v *orderVerifier) dateWithEvent(diag *repair.Diagnosis, o commerce.Order) {
+	for _, r := range v.headerRecords(diag.Table, o) {
+		dated, versioned := !diag.LeavesUnchanged(r.entity, r.key, "updatedAt"), !diag.LeavesUnchanged(r.entity, r.key, model.AttrVersion)
 		if !dated && !versioned {
 			continue
 		}
-		w := fixOf(v, r)
-		if w == nil {
+		fix := fixOf(diag, r)
+		if fix == nil {
 			continue
 		}
-		w.Dated = dated
+		fix.SetsUpdatedAt = dated
 		if versioned {
-			w.Attribute(model.AttrVersion, model.Num(o.Version+1))
+			fix.SetAttribute(model.AttrVersion, model.Num(o.Version+1))
 		}
 	}
 }
 
-// rooted reports whether the order's own record was read, and the copy of the customer whom it
-// names or an item that names the same customer. Otherwise the copy may be in any partition.
-func (u *orderUnit) rooted() bool {
-	named := u.named()
-	return named != "" && (u.copies[named] != nil || u.onItems()[named])
+// hasRoot reports whether the order's own record was read, and the copy or an item of the customer
+// whom it names. Otherwise the copy may be in any partition.
+func (v *orderVerifier) hasRoot() bool {
+	named := v.namedCustomer()
+	return named != "" && (v.copies[named] != nil || v.itemCustomers()[named])
 }
 
-// onItems returns the customers whom the order's items name.
-func (u *orderUnit) onItems() map[commerce.CustomerID]bool {
+// itemCustomers returns the customers whom the order's items name.
+func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	customers := map[commerce.CustomerID]bool{}
-	for _, item := range u.items {
+	for _, item := range v.items {
 		customers[commerce.CustomerID(model.TextOf(item, model.AttrCustomerID))] = true
 	}
 	return customers
 }
 
-// settled tells the check what else follows from the order: what it holds of the stock, and whose
-// number of orders may have changed.
-func (u *orderUnit) settled(c *check, v, last *repair.Verdict) {
-	u.tellStatus(c, v, last)
-	if !v.Clean() {
-		c.lists.Changed(u.skus(), append(slices.Collect(maps.Values(u.copies)), u.main), !last.Clean())
+// propagate passes on what the order holds of the stock, and the customers whose order count may
+// have changed.
+func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
+	v.reportStatus(c, diag, last)
+	if !diag.Clean() {
+		c.orderLists.MarkChanged(v.skus(), append(slices.Collect(maps.Values(v.copies)), v.orderRecord), !last.Clean())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !v.Clean() && c.opts.Repair && u.named() != "" {
-		c.suspectLocked(unitKey{unitCustomer, string(u.named())}, suspicion{}) // what the order costs may have changed
+	if !diag.Clean() && c.opts.Repair && v.namedCustomer() != "" {
+		c.addCandidateLocked(target{targetCustomer, string(v.namedCustomer())}, candidate{}) // the spending may have changed
 	}
 	if !last.Clean() {
-		c.drifted[u.named()] = true
-		for id := range u.copies {
-			c.drifted[id] = true
+		c.driftedCustomers[v.namedCustomer()] = true
+		for id := range v.copies {
+			c.driftedCustomers[id] = true
 		}
 	}
-	held, known := u.holds(v)
+	held, known := v.holding(diag)
 	if !known {
-		c.uncertainLocked(u)
-		c.unread[u.named()] = true
+		c.markUncertainLocked(v)
+		c.unreadableCustomers[v.namedCustomer()] = true
 	}
 	for sku, quantity := range held {
-		if u.again {
-			c.suspectLocked(unitKey{unitProduct, string(sku)}, suspicion{recount: true})
+		if v.mayBeCounted {
+			c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{recountStock: true})
 		} else {
-			c.held[sku] += quantity
+			c.heldStock[sku] += quantity
 		}
 	}
-	if !last.Clean() && u.misleads(c.table, held, last) {
-		c.misleading[u.id] = u.hints
+	if !last.Clean() && v.isMisleading(c.table, held, last) {
+		c.misleading[v.id] = v.extraCustomers
 	}
-	if u.truth == nil {
+	if v.decoded == nil {
 		return
 	}
-	for _, class := range []struct {
-		name string
-		more int
+	for _, copies := range []struct {
+		kind    string
+		missing int
 	}{{repair.DriftCopyMissing, 1}, {repair.DriftOrphanCopy, -1}} {
-		for _, f := range v.Findings {
-			if f.Class != class.name {
+		for _, f := range diag.Findings {
+			if f.Kind != copies.kind {
 				continue
 			}
 			id := commerce.CustomerID(model.KeyValue(model.EntityCustomerOrder.PK, f.Key.PK))
-			if last.HasAt(f.Class, f.Key) { // whatever else is left of the order
-				c.ordersToCome[id] += class.more
+			if last.HasFinding(f.Kind, f.Key) { // this drift was not repaired
+				c.missingCopies[id] += copies.missing
 			}
-			c.suspectLocked(unitKey{unitCustomer, string(id)}, suspicion{needed: class.more > 0})
+			c.addCandidateLocked(target{targetCustomer, string(id)}, candidate{referenced: copies.missing > 0})
 		}
 	}
 }
 
-// tellStatus tells the check of an order that the scan has not counted by its status, and of one
-// whose own record does not tell the status.
-func (u *orderUnit) tellStatus(c *check, v, last *repair.Verdict) {
-	if v.Has(repair.DriftOrderMissing) {
-		c.orders.Add(u.id, nil, false)
+// reportStatus reports the order to the counter if the scan did not count it, or if its own record
+// has a wrong status.
+func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
+	if diag.HasKind(repair.DriftOrderMissing) {
+		c.orderCounter.Add(v.id, nil, false)
 	}
-	if status, _ := counting.StatusOf(u.main); u.truth == nil || u.truth.Status == status || last.Clean() {
+	if status, _ := counting.StatusOf(v.orderRecord); v.decoded == nil || v.decoded.Status == status || last.Clean() {
 		return
 	}
-	c.orders.AddDrifted(u.id, func(ctx context.Context) (commerce.Status, error) {
-		again := &orderUnit{id: u.id, hints: u.hints}
+	c.orderCounter.SetStatusReader(v.id, func(ctx context.Context) (commerce.Status, error) {
+		again := &orderVerifier{id: v.id, extraCustomers: v.extraCustomers}
 		if err := again.read(ctx, c); err != nil {
 			return 0, err
 		}
-		if again.judge(c); again.truth == nil {
+		if again.verify(c); again.decoded == nil {
 			return 0, nil
 		}
-		return again.truth.Status, nil
+		return again.decoded.Status, nil
 	})
 }
 
-// holds returns what the order holds, as judge found with verdict v. known is false if the order
-// may hold something, and cannot be read.
-func (u *orderUnit) holds(v *repair.Verdict) (held counting.Holding, known bool) {
+// holding returns the stock that the order holds. diag is the result of verify. known is false if
+// the order is unreadable and may hold stock.
+func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, known bool) {
 	switch {
-	case u.truth != nil && !u.truth.Status.Reserves():
+	case v.decoded != nil && !v.decoded.Status.Reserves():
 		return nil, true
-	case u.truth != nil && u.known:
-		return counting.LinesHolding(u.lines), true
+	case v.decoded != nil && v.linesKnown:
+		return counting.LinesHolding(v.lines), true
 	}
-	return nil, !v.Has(repair.DriftUnreadable)
+	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
-// misleads reports whether a recount, which believes the index and the order's own record, would
-// not come to held. v is what is wrong with the order.
-func (u *orderUnit) misleads(t *table.Table, held counting.Holding, v *repair.Verdict) bool {
-	told, listed := counting.ListedHolding(t, u.main)
+// isMisleading reports whether a recount would compute something else than held. A recount trusts
+// the index and the order's own record.
+func (v *orderVerifier) isMisleading(t *table.Table, held counting.Holding, diag *repair.Diagnosis) bool {
+	recorded, listed := counting.ListedHolding(t, v.orderRecord)
 	if !listed {
-		told = counting.ItemsHolding(u.items)
+		recorded = counting.ItemsHolding(v.items)
 	}
-	return !maps.Equal(told, held) || len(held) > 0 && v.HasAt(repair.DriftIndexKeys, u.key(t))
+	return !maps.Equal(recorded, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
 }
 
-// skus are the products of the order, as far as anything tells.
-func (u *orderUnit) skus() []commerce.SKU {
+// skus returns the products that any record of the order names.
+func (v *orderVerifier) skus() []commerce.SKU {
 	var all []commerce.SKU
-	for _, item := range u.items {
+	for _, item := range v.items {
 		all = append(all, commerce.SKU(model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))))
 	}
-	for _, rec := range append([]model.Record{u.main}, slices.Collect(maps.Values(u.copies))...) {
+	for _, rec := range append([]model.Record{v.orderRecord}, slices.Collect(maps.Values(v.copies))...) {
 		all = append(all, counting.ListedProducts(rec)...)
 	}
 	slices.SortFunc(all, cmp.Compare)

@@ -19,7 +19,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// related are the partition keys of what may follow from a partition of the book, itself included.
+// related returns the partition keys of the records that may derive from a partition of the
+// dataset, including the partition.
 func related(book commerce.Book, pk string) []string {
 	all := []string{pk}
 	customer := func(c commerce.Customer) {
@@ -55,13 +56,12 @@ func related(book commerce.Book, pk string) []string {
 	return all
 }
 
-// Whatever is lost, changed or doubled anywhere: one repair leaves nothing but what is to be done
-// by hand, and touches nothing that the damage has nothing to do with. What it cannot read it
-// leaves as it is.
-func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
+// Records are lost, changed or doubled anywhere. One repair leaves only the drifts that the
+// operator must repair, and changes only related records. Unreadable attributes stay unchanged.
+func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 	byHand := map[string]bool{}
-	for _, class := range repair.DriftClasses() {
-		byHand[class.Name] = class.ByHand
+	for _, kind := range repair.DriftClasses() {
+		byHand[kind.Name] = kind.ByHand
 	}
 	values := []types.AttributeValue{
 		nil, storetest.Str("zzz"), storetest.Str("pending"), storetest.Str("shipped"), storetest.Str("cancelled"), storetest.Str(""), storetest.Num("0"), storetest.Num("7"), storetest.Num("0.5"),
@@ -72,7 +72,7 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {
 			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))
-			book := largeBook(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
+			book := largeDataset(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
 			r := storetest.NewRawTable(t, db, book, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
 			lasts := map[commerce.CustomerID]commerce.EventID{}
 			for _, o := range book.Orders {
@@ -95,7 +95,7 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 					r.Delete(pk, sk)
 					delete(records, storetest.KeyText(rec))
 				case 1:
-					// The same record of something else, which may exist.
+					// The key is the same record of another ID, which may exist.
 					kind, _, _ := strings.Cut(pk, "#")
 					others := []string{kind + "#other"}
 					for _, other := range slices.Sorted(maps.Keys(records)) {
@@ -117,7 +117,7 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 					case name == "pk" || name == "sk":
 						continue
 					case strings.HasPrefix(name, "gsi1") && value != nil && (!isText || value.(*types.AttributeValueMemberS).Value == ""):
-						continue // no engine takes it
+						continue // no engine accepts it
 					}
 					r.Set(pk, sk, storetest.Item{name: value})
 					records[storetest.KeyText(rec)] = r.Get(pk, sk)
@@ -143,8 +143,8 @@ func TestAnyDamageIsRepairedAtOnce(t *testing.T) {
 			repaired := r.All()
 			for k, rec := range damaged {
 				for name, value := range rec {
-					// The model has no attribute of that type. A customer's last event is replaced
-					// with every event that is written.
+					// The model has no attribute of that type. A customer's last event is replaced with every
+					// event that is written.
 					if _, unreadable := value.(*types.AttributeValueMemberNULL); unreadable && !strings.HasSuffix(k, " LAST_EVENT") && !reflect.DeepEqual(repaired[k][name], value) {
 						rt.Errorf("the repair changed %s of %s, which it cannot read: %s", name, k, storetest.ShowItem(repaired[k]))
 					}

@@ -15,74 +15,74 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// recount sums what pending and confirmed orders hold of some products, in passes over the open
-// orders. One pass serves all of the products. It is safe for concurrent use.
+// stockRecount sums what pending and confirmed orders hold of some products, in passes over the
+// open orders. One pass serves all of the products. It is safe for concurrent use.
 //
-// The index names the open orders, and it lags behind the table. An order that is being confirmed
-// leaves the list of pending orders and enters that of confirmed ones in two steps, so a pass can
-// miss it. The orders of several passes are therefore counted together, as long as the product's
-// record stays the same:
+// The index names the open orders, and it lags behind the table. A confirmed order leaves the list
+// of pending orders and enters the list of confirmed orders in two steps, so a pass can miss it.
+// Therefore the passes are counted together while the product's record stays the same:
 //
 //   - A mutation that changes what orders hold of a product raises the product's stock revision in
 //     the same transaction. While the record stays the same, the same orders hold the same
 //     quantities of the product.
 //   - Every order is read consistently from the table. So an order that was counted holds the
 //     product, and the passes together never count too much.
-//   - The index has caught up with every write that is older than CheckOptions.IndexLag. Each pass
-//     begins that long after the pass before it, and after the product was read. A pass misses an
-//     order only if the order was confirmed during the pass or shortly before it. That happens once
-//     in an order's life, so two passes together miss no order.
+//   - The index has caught up with every write that is older than Options.IndexLag. Each pass
+//     begins that long after the previous pass, and after the product was read. A pass misses an
+//     order only if the order was confirmed during the pass or shortly before it. An order is
+//     confirmed only once, so two passes together miss no order.
 //
 // A repair requires that the product's record is still the same.
-type recount struct {
+type stockRecount struct {
 	skus []commerce.SKU
-	// stock reports whether what orders hold is to be summed. Otherwise a pass only reads the
-	// products, and waits for the index: then the products' orders can be counted in it.
-	stock bool
+	// sumStock reports whether the passes sum what orders hold. Otherwise a pass reads the products
+	// and waits for the index, so that the caller can count the products' orders in the index.
+	sumStock bool
 
-	// turn is held by the caller that makes a pass. It is a channel because the others may have to
-	// stop waiting.
+	// turn is held by the caller that makes a pass. It is a channel so that a waiting caller can stop
+	// when its context ends.
 	turn    chan struct{}
-	tallies map[commerce.SKU]*tally
+	tallies map[commerce.SKU]*productTally
 	// passes are the sums after each pass.
 	passes []map[commerce.SKU]stockSum
 }
 
-// tally is what orders hold of a product, as counted by the passes since its record last changed.
-type tally struct {
+// productTally is what orders hold of a product, as counted by the passes since its record last
+// changed.
+type productTally struct {
 	product model.Record
 	passes  int
 	held    map[commerce.OrderID]int
 }
 
-// stockSum is the sum of a tally after a pass.
+// stockSum is the sum of a productTally after a pass.
 type stockSum struct {
-	// product is the record that the product must still have for the sum to be right.
+	// product is the product's record. The sum is valid while the record is the same.
 	product model.Record
-	// passes is how many passes have contributed to the sum.
+	// passes is the number of passes that contributed to the sum.
 	passes int
 	held   int
-	// orders is how many orders have the product, nil if they were not counted.
+	// orders is the number of orders that have the product, nil if not counted.
 	orders *int
 }
 
-// newRecount returns a recount of those of the units whose suspicion asks for one.
-func newRecount(ks []unitKey, why map[unitKey]suspicion) *recount {
-	r := &recount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*tally{}}
-	for _, k := range ks {
-		r.stock = r.stock || why[k].recount
-		if why[k].recount || why[k].orders {
+// newStockRecount returns a recount of the products whose candidates require a count.
+func newStockRecount(targets []target, candidates map[target]candidate) *stockRecount {
+	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
+	for _, k := range targets {
+		r.sumStock = r.sumStock || candidates[k].recountStock
+		if candidates[k].recountStock || candidates[k].countOrders {
 			r.skus = append(r.skus, commerce.SKU(k.id))
 		}
 	}
 	return r
 }
 
-// sum returns the sum for a product after the n-th pass, from 0. It makes the pass unless another
-// caller already has.
+// afterPass returns the sum for a product after the n-th pass, from 0. It makes the pass unless
+// another caller already has.
 //
-// Errors: those of failed, and the context's.
-func (r *recount) sum(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
+// It returns errors as table.Failed does, or the context's error.
+func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
@@ -90,35 +90,35 @@ func (r *recount) sum(ctx context.Context, c *check, sku commerce.SKU, n int) (s
 		return stockSum{}, fmt.Errorf("recount products: %w", ctx.Err())
 	}
 	for len(r.passes) <= n {
-		if err := r.pass(ctx, c); err != nil {
+		if err := r.runPass(ctx, c); err != nil {
 			return stockSum{}, err
 		}
 	}
 	return r.passes[n][sku], nil
 }
 
-// pass reads all open orders once and adds what they hold to the tallies. The tally of a product
-// that has changed starts anew.
+// runPass reads all open orders once and adds what they hold to the tallies. The tally of a changed
+// product starts from zero.
 //
-// Errors: those of failed, and the context's.
-func (r *recount) pass(ctx context.Context, c *check) error {
+// It returns errors as table.Failed does, or the context's error.
+func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	products, err := counting.Products(ctx, c.client, r.skus)
 	if err != nil {
 		return err
 	}
 	for _, sku := range r.skus {
 		if t := r.tallies[sku]; t == nil || !model.SameRecord(t.product, products[sku]) {
-			r.tallies[sku] = &tally{product: products[sku], held: map[commerce.OrderID]int{}}
+			r.tallies[sku] = &productTally{product: products[sku], held: map[commerce.OrderID]int{}}
 		}
 	}
 	if err := table.Wait(ctx, c.opts.IndexLag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	var mu sync.Mutex
-	if !r.stock {
-		return r.passed()
+	if !r.sumStock {
+		return r.finishPass()
 	}
-	err = c.openOrders(ctx, func(id commerce.OrderID, held counting.Holding) {
+	err = c.readOpenOrders(ctx, func(id commerce.OrderID, held counting.Holding) {
 		mu.Lock()
 		defer mu.Unlock()
 		for sku, quantity := range held {
@@ -130,11 +130,11 @@ func (r *recount) pass(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	return r.passed()
+	return r.finishPass()
 }
 
-// passed ends a pass with the sums that it came to.
-func (r *recount) passed() error {
+// finishPass stores the sums after a pass.
+func (r *stockRecount) finishPass() error {
 	sums := make(map[commerce.SKU]stockSum, len(r.skus))
 	for sku, t := range r.tallies {
 		t.passes++
@@ -148,14 +148,13 @@ func (r *recount) passed() error {
 	return nil
 }
 
-// openOrders calls add with what each open order holds, more than once for an order that changes
-// its status meanwhile. The index names the orders; the orders themselves are read consistently.
-// Misleading orders are read as a whole.
+// readOpenOrders calls add with what each open order holds. It may call add twice for an order that
+// changes its status. The index names the orders; the orders themselves are read consistently.
+// Misleading orders are verified with their copies.
 //
-// Errors: those of failed.
-func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
-	// An order moves from list to list as statuses follow each other, so the lists are read in that
-	// order.
+// It returns errors as table.Failed does.
+func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
+	// An order moves between the lists in the order of the statuses, so they are read in this order.
 	for _, status := range commerce.Statuses() {
 		if !status.Reserves() {
 			continue
@@ -176,40 +175,39 @@ func (c *check) openOrders(ctx context.Context, add func(commerce.OrderID, count
 	}
 	misleading := c.misleadingOrders()
 	return table.Parallel(ctx, len(misleading), c.opts.Parallel, func(ctx context.Context, i int) error {
-		u := misleading[i]
-		if err := u.read(ctx, c); err != nil {
+		v := misleading[i]
+		if err := v.read(ctx, c); err != nil {
 			return err
 		}
-		held, known := u.holds(u.judge(c))
+		held, known := v.holding(v.verify(c))
 		if !known {
 			c.mu.Lock()
-			c.uncertainLocked(u)
+			c.markUncertainLocked(v)
 			c.mu.Unlock()
 		}
-		add(u.id, held)
+		add(v.id, held)
 		return nil
 	})
 }
 
-// misleadingOrders returns a unit for each order whose own record does not tell what the order
-// holds.
-func (c *check) misleadingOrders() []*orderUnit {
+// misleadingOrders returns a verifier for each misleading order.
+func (c *check) misleadingOrders() []*orderVerifier {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	units := make([]*orderUnit, 0, len(c.misleading))
-	for id, hints := range c.misleading {
-		units = append(units, &orderUnit{id: id, hints: hints})
+	verifiers := make([]*orderVerifier, 0, len(c.misleading))
+	for id, extra := range c.misleading {
+		verifiers = append(verifiers, &orderVerifier{id: id, extraCustomers: extra})
 	}
-	return units
+	return verifiers
 }
 
-// readHoldings calls add with what the orders of a page of the index hold. It skips misleading
-// orders, and records of other software.
+// readHoldings calls add with what the orders on a page of the index hold. It skips misleading
+// orders and external records.
 //
-// Errors: those of failed.
+// It returns errors as table.Failed does.
 func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Holding)) error {
 	var ids []commerce.OrderID
-	var wanted []model.Keys
+	var keys []model.Keys
 	c.mu.Lock()
 	for _, rec := range page {
 		k := model.KeyOf(rec)
@@ -218,17 +216,17 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 			continue
 		}
 		if e := model.EntityOf(k); e != nil && e.Name == model.EntityOrder.Name {
-			ids, wanted = append(ids, id), append(wanted, k)
+			ids, keys = append(ids, id), append(keys, k)
 		}
 	}
 	c.mu.Unlock()
-	found, err := c.client.Get(ctx, repair.Consistent, wanted...)
+	found, err := c.client.Get(ctx, repair.Consistent, keys...)
 	if err != nil {
 		return err
 	}
-	// Few orders do not list their items. Each of those takes a request.
+	// Few orders lack an item list. Each of these takes one request.
 	var unlisted []int
-	for i, k := range wanted {
+	for i, k := range keys {
 		held, listed := counting.ListedHolding(c.table, found[k])
 		if !listed {
 			unlisted = append(unlisted, i)
@@ -237,9 +235,9 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		add(ids[i], held)
 	}
 	return table.Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
-		at := unlisted[i]
+		index := unlisted[i]
 		var items []model.Record
-		err := c.client.Query(ctx, &model.OrderItems.AccessPattern, wanted[at].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		err := c.client.Query(ctx, &model.OrderItems.AccessPattern, keys[index].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				items = append(items, rec)
 			}
@@ -248,7 +246,7 @@ func (c *check) readHoldings(ctx context.Context, page []map[string]types.Attrib
 		if err != nil {
 			return err
 		}
-		add(ids[at], counting.ItemsHolding(items))
+		add(ids[index], counting.ItemsHolding(items))
 		return nil
 	})
 }

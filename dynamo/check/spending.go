@@ -14,73 +14,73 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// sum adds what an order costs, as its copy in the customer's partition says.
-func (u *customerUnit) sum(rec model.Record) {
-	o, err := u.table.DecodeOrder(model.Reader{Record: rec})
+// addSpending adds the total of an order to the sums. rec is the customer's copy of the order.
+func (v *customerVerifier) addSpending(rec model.Record) {
+	o, err := v.table.DecodeOrder(model.Reader{Record: rec})
 	if err == nil {
-		err = u.sums.Add(*o)
+		err = v.spendingSums.Add(*o)
 	}
-	u.unsummed = u.unsummed || err != nil
+	v.hasUnreadableOrder = v.hasUnreadableOrder || err != nil
 }
 
-// readSpending reads the records of what the customer has spent.
+// readSpending reads the records of the customer's spending.
 //
-// Errors: those of failed.
-func (u *customerUnit) readSpending(ctx context.Context, c *check) error {
-	u.spending = map[model.Keys]model.Record{}
+// It returns errors as table.Failed does.
+func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
+	v.spendingRecords = map[model.Keys]model.Record{}
 	p := &model.CustomerSpending.AccessPattern
-	partition, err := p.PK.Key(string(u.id))
+	partition, err := p.PK.Key(string(v.id))
 	if err != nil {
 		return err
 	}
 	return c.client.Query(ctx, p, partition, string(p.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
-			u.spending[model.KeyOf(rec)] = rec
+			v.spendingRecords[model.KeyOf(rec)] = rec
 		}
 		return nil
 	})
 }
 
-// judgeSpending finds records of spending that are not what the orders cost. Where the orders have
-// not been added up before, only a repair does. It leaves a customer alone one of whose orders
-// cannot be read, or has an inconsistency that is not repaired.
-func (u *customerUnit) judgeSpending(c *check, v *repair.Verdict, customer *commerce.Customer) {
-	if u.unsummed || c.isUnread(u.id) || c.hasDriftedOrders(u.id) || !customer.SpendingComplete && !c.opts.Repair {
+// verifySpending reports spending records that differ from the sums of the orders. Without
+// opts.Repair, it skips customers whose orders were never summed. It always skips customers with an
+// unreadable order or an order with an unrepaired drift.
+func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
+	if v.hasUnreadableOrder || c.isUnreadableCustomer(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return
 	}
 	b := c.table.KeyBuilder()
-	wanted := map[model.Keys]model.Record{}
-	for _, s := range u.sums {
-		s.CustomerID = u.id
+	expected := map[model.Keys]model.Record{}
+	for _, s := range v.spendingSums {
+		s.CustomerID = v.id
 		rec := model.SpendingRecord(b, s)
-		wanted[model.KeyOf(rec)] = rec
+		expected[model.KeyOf(rec)] = rec
 	}
-	for k, have := range u.spending {
-		if s, err := c.table.DecodeSpending(model.Reader{Record: v.Legible(&model.EntitySpending, have)}); wanted[k] == nil && err == nil {
-			wanted[k] = model.SpendingRecord(b, commerce.Spending{CustomerID: u.id, Month: s.Month, Total: commerce.Money{Currency: s.Total.Currency}})
+	for k, have := range v.spendingRecords {
+		if s, err := c.table.DecodeSpending(model.Reader{Record: diag.Readable(&model.EntitySpending, have)}); expected[k] == nil && err == nil {
+			expected[k] = model.SpendingRecord(b, commerce.Spending{CustomerID: v.id, Month: s.Month, Total: commerce.Money{Currency: s.Total.Currency}})
 		}
 	}
 	if b.Err != nil {
 		return
 	}
-	found := len(v.Findings)
-	for _, k := range slices.SortedFunc(maps.Keys(wanted), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) }) {
-		if have := u.spending[k]; have == nil {
-			v.Absent(repair.DriftSpending, wanted[k], nil, "the customer has orders of the month")
+	found := len(diag.Findings)
+	for _, k := range slices.SortedFunc(maps.Keys(expected), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) }) {
+		if have := v.spendingRecords[k]; have == nil {
+			diag.AddMissing(repair.DriftSpending, expected[k], nil, "the customer has orders in the month")
 		} else {
-			v.Compare(&model.EntitySpending, have, wanted[k], repair.DriftSpending)
+			diag.Compare(&model.EntitySpending, have, expected[k], repair.DriftSpending)
 		}
 	}
-	if !customer.SpendingComplete || len(v.Findings) > found {
+	if !customer.SpendingComplete || len(diag.Findings) > found {
 		// Every change of an order writes the customer's last event.
-		v.Relied = append(v.Relied, repair.Relied{Key: model.LastEvent.Key(b, u.id), Have: u.before})
+		diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 	}
 	customer.SpendingComplete = true
 }
 
-// hasDriftedOrders reports whether an order of the customer has an inconsistency that is left.
+// hasDriftedOrders reports whether an order of the customer has an unrepaired drift.
 func (c *check) hasDriftedOrders(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.drifted[id]
+	return c.driftedCustomers[id]
 }

@@ -14,273 +14,272 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// productUnit is a product with its inventory levels, and what orders hold of it.
-type productUnit struct {
+// productVerifier verifies a product item collection, and what orders hold of the product.
+type productVerifier struct {
 	sku commerce.SKU
-	edged
-	// levels are the product's inventory levels, by their keys.
-	levels map[model.Keys]*edged
-	// scanned reports whether the unit was read by the scan.
-	scanned bool
-	// recount, where it is set, sums what orders hold. readings is how often the product was read
-	// with it, and sum what it came to, nil if the product changed meanwhile.
-	recount  *recount
+	recordWithEdges
+	// levels are the product's inventory levels by primary key.
+	levels map[model.Keys]*recordWithEdges
+	// fromScan reports whether the scan read the records.
+	fromScan bool
+	// recount sums what orders hold; nil if no recount is needed. readings is the number of reads with
+	// it. sum is its result, nil if the product changed during the recount.
+	recount  *stockRecount
 	readings int
-	// orders reports whether the recount counts the orders that have the product.
-	orders bool
-	sum    *stockSum
-	// uncertain is an order that may hold some of the product, and cannot be read; empty where
-	// there is none.
-	uncertain commerce.OrderID
+	// countOrders reports whether the orders that have the product are counted.
+	countOrders bool
+	sum         *stockSum
+	// unreadableOrder is an unreadable order that may hold stock of the product; empty if there is
+	// none.
+	unreadableOrder commerce.OrderID
 
-	// truth is the product, nil where there is none or it cannot be read; inventory is the levels'
-	// sum where they can be read.
-	truth      *commerce.Product
-	inventory  *int
+	// decoded is the product, nil if it is missing or unreadable. levelSum is the sum of the inventory
+	// levels, nil if a level is unreadable.
+	decoded    *commerce.Product
+	levelSum   *int
 	warehouses []commerce.WarehouseID
 }
 
-func newProductUnit(sku string) *productUnit {
-	u := &productUnit{sku: commerce.SKU(sku)}
-	u.clear()
-	return u
+func newProductVerifier(sku string) *productVerifier {
+	v := &productVerifier{sku: commerce.SKU(sku)}
+	v.clear()
+	return v
 }
 
-// clear forgets what was read.
-func (u *productUnit) clear() {
-	u.edged = newEdged(&model.EntityProduct, map[string]string{"sku": string(u.sku)})
-	u.levels = map[model.Keys]*edged{}
+// clear discards the records.
+func (v *productVerifier) clear() {
+	v.recordWithEdges = newRecordWithEdges(&model.EntityProduct, map[string]string{"sku": string(v.sku)})
+	v.levels = map[model.Keys]*recordWithEdges{}
 }
 
-func (u *productUnit) add(e *model.Entity, rec model.Record) {
+func (v *productVerifier) add(e *model.Entity, rec model.Record) {
 	switch e.Root().Name {
 	case model.EntityProduct.Name:
-		u.keep(rec)
+		v.put(rec)
 	case model.EntityInventoryLevel.Name:
-		level := newEdged(e.Root(), e.KeyValues(model.KeyOf(rec)))
-		if u.levels[level.primary] == nil {
-			u.levels[level.primary] = &level
+		level := newRecordWithEdges(e.Root(), e.KeyValues(model.KeyOf(rec)))
+		if v.levels[level.primaryKey] == nil {
+			v.levels[level.primaryKey] = &level
 		}
-		u.levels[level.primary].keep(rec)
+		v.levels[level.primaryKey].put(rec)
 	}
 }
 
-func (u *productUnit) key(*table.Table) model.Keys { return u.primary }
+func (v *productVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-// read reads the product and its levels after what orders hold was summed. The sum counts only if
-// the product has not changed since before the first of its passes.
+// read waits for the recount, then reads the product and its levels. The sum is valid only if the
+// product is unchanged since before the first pass of the recount.
 //
-// The same holds for the sum over the levels. A mutation that changes a level raises the product's
-// stock revision in the same transaction, and the wait of the pass leaves time for all of a
-// transaction's records to become visible. The same holds for the length of the list of orders that
-// have the product.
-func (u *productUnit) read(ctx context.Context, c *check) error {
-	u.sum = nil
-	if u.recount == nil {
-		return u.readCollection(ctx, c)
+// The same condition makes the sum of the levels valid. A mutation that changes a level raises the
+// product's stock revision in the same transaction, and the pass waits until all records of a
+// transaction are visible. The condition also makes the count of the product's orders valid.
+func (v *productVerifier) read(ctx context.Context, c *check) error {
+	v.sum = nil
+	if v.recount == nil {
+		return v.readCollection(ctx, c)
 	}
-	if u.uncertain = c.uncertainOrder(u.sku); u.uncertain != "" {
-		return u.readCollection(ctx, c)
+	if v.unreadableOrder = c.uncertainOrder(v.sku); v.unreadableOrder != "" {
+		return v.readCollection(ctx, c)
 	}
-	sum, err := u.recount.sum(ctx, c, u.sku, u.readings)
+	sum, err := v.recount.afterPass(ctx, c, v.sku, v.readings)
 	if err != nil {
 		return err
 	}
-	u.readings++
-	// An order that could be read when it was verified may be unreadable now.
-	u.uncertain = c.uncertainOrder(u.sku)
-	if u.orders {
-		n, err := counting.Length(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(u.sku))
+	v.readings++
+	// The pass may have found an order that has become unreadable since its verification.
+	v.unreadableOrder = c.uncertainOrder(v.sku)
+	if v.countOrders {
+		n, err := counting.ListLength(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(v.sku))
 		if err != nil {
 			return err
 		}
 		sum.orders = &n
 	}
-	if err := u.readCollection(ctx, c); err != nil {
+	if err := v.readCollection(ctx, c); err != nil {
 		return err
 	}
-	if model.SameRecord(sum.product, u.main()) {
-		u.sum = &sum
+	if model.SameRecord(sum.product, v.record()) {
+		v.sum = &sum
 	}
 	return nil
 }
 
-func (u *productUnit) readCollection(ctx context.Context, c *check) error {
-	u.clear()
+func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
+	v.clear()
 	b := c.table.KeyBuilder()
-	partition := model.ProductBySKU.Key(b, u.sku).PK
+	partition := model.ProductBySKU.Key(b, v.sku).PK
 	if b.Err != nil {
 		return b.Err
 	}
-	return c.client.Collection(ctx, &model.ProductInventory.AccessPattern, partition, u.add)
+	return c.client.Collection(ctx, &model.ProductInventory.AccessPattern, partition, v.add)
 }
 
-// doubt requires of a recount that the product stood still, and of one that finds something that it
-// took two passes.
-func (u *productUnit) doubt(v *repair.Verdict) string {
+// uncertainty requires that the product did not change during the recount. A finding requires two
+// passes.
+func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	switch {
-	case u.recount == nil || u.main() == nil:
+	case v.recount == nil || v.record() == nil:
 		return ""
-	case u.uncertain != "":
-		return fmt.Sprintf("%s may hold some of it, and cannot be read", model.OrderByID.Key(v.Table.KeyBuilder(), u.uncertain).PK)
-	case u.sum == nil || !v.Clean() && u.sum.passes < 2:
-		return "the product changed each time that its orders were summed"
+	case v.unreadableOrder != "":
+		return fmt.Sprintf("%s cannot be read and may hold stock of the product", model.OrderByID.Key(diag.Table.KeyBuilder(), v.unreadableOrder).PK)
+	case v.sum == nil || !diag.Clean() && v.sum.passes < 2:
+		return "the product changed during each recount of its orders"
 	}
 	return ""
 }
 
-// repaired ends the recount: the numbers were set on condition that the product was the one that
-// was counted.
-func (u *productUnit) repaired() { u.recount = nil }
+// markRepaired ends the recount. The repair required that the product was the same as during the
+// recount.
+func (v *productVerifier) markRepaired() { v.recount = nil }
 
-// rooted reports whether the product's record was read.
-func (u *productUnit) rooted() bool { return u.main() != nil }
+// hasRoot reports whether the product's record was read.
+func (v *productVerifier) hasRoot() bool { return v.record() != nil }
 
-func (u *productUnit) judge(c *check) *repair.Verdict {
-	v := &repair.Verdict{Table: c.table}
-	u.truth, u.inventory, u.warehouses = nil, nil, nil
+func (v *productVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table}
+	v.decoded, v.levelSum, v.warehouses = nil, nil, nil
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = u.primary, u.main()
-	if u.main() == nil {
-		for _, level := range u.inOrder() {
-			if level.main() != nil {
-				v.Orphan(repair.DriftOrphanLevel, level.main(), "the product does not exist")
+	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	if v.record() == nil {
+		for _, level := range v.sortedLevels() {
+			if level.record() != nil {
+				diag.AddOrphan(repair.DriftOrphanLevel, level.record(), "the product does not exist")
 			}
-			level.judgeEdges(v, nil)
+			level.verifyEdges(diag, nil)
 		}
-		u.judgeEdges(v, nil)
-		return v
+		v.verifyEdges(diag, nil)
+		return diag
 	}
-	u.judgeLevels(v, b)
-	product, err := decode(v, &u.edged, u.primary, c.table.DecodeProduct)
+	v.verifyLevels(diag, b)
+	product, err := decode(diag, &v.recordWithEdges, v.primaryKey, c.table.DecodeProduct)
 	if err != nil {
-		v.Unreadable(model.KeyOf(u.main()), err)
-		return v
+		diag.AddUnreadable(model.KeyOf(v.record()), err)
+		return diag
 	}
-	revision := model.Reader{Record: u.main()}
+	revision := model.Reader{Record: v.record()}
 	next := revision.Number(model.AttrStockRevision) + 1
 	if err := revision.Err(); err != nil {
-		v.Unreadable(model.KeyOf(u.main()), err)
-		return v
+		diag.AddUnreadable(model.KeyOf(v.record()), err)
+		return diag
 	}
-	u.truth = product
+	v.decoded = product
 	want := *product
-	// A difference in the scan is a suspicion. Only a recount makes it certain.
-	if u.inventory != nil && (u.scanned || u.sum != nil) {
-		want.TotalInventory = *u.inventory
+	// A difference that the scan finds makes a candidate. The recount makes it certain.
+	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
+		want.TotalInventory = *v.levelSum
 	}
-	if u.sum != nil && u.sum.orders != nil {
-		want.OrderCount = u.sum.orders
+	if v.sum != nil && v.sum.orders != nil {
+		want.OrderCount = v.sum.orders
 	}
-	if u.inventory != nil && u.sum != nil && u.recount.stock {
-		want.Available = *u.inventory - u.sum.held
+	if v.levelSum != nil && v.sum != nil && v.recount.sumStock {
+		want.Available = *v.levelSum - v.sum.held
 	}
 	if want.Category == "" {
-		// Other software may know no categories: such a product is in no list.
+		// An external product without a category is in no list.
 		b = &model.KeyBuilder{Shards: b.Shards}
 	}
-	wanted, class := model.Records(b, &want), repair.DriftIndexKeys
+	expected, kind := model.Records(b, &want), repair.DriftIndexKeys
 	switch {
 	case want.Category == "":
-		delete(wanted[0], model.AttrIndexPK)
-		delete(wanted[0], model.AttrIndexSK)
-		class = repair.DriftKeyAttribute
+		delete(expected[0], model.AttrIndexPK)
+		delete(expected[0], model.AttrIndexSK)
+		kind = repair.DriftKeyAttribute
 	case b.Err != nil:
-		v.Unreadable(model.KeyOf(u.main()), b.Err)
-		return v
+		diag.AddUnreadable(model.KeyOf(v.record()), b.Err)
+		return diag
 	}
-	v.Compare(&model.EntityProduct, u.main(), wanted[0], class)
-	// A repair of the stock is a change of it, and depends on the revision that was read, also on
-	// its absence.
-	if v.Has(repair.DriftStockTotal) || v.Has(repair.DriftStockAvailable) {
-		v.Fixes[len(v.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
+	diag.Compare(&model.EntityProduct, v.record(), expected[0], kind)
+	// A repair of the stock raises the stock revision, on condition that it is unchanged or still
+	// missing.
+	if diag.HasKind(repair.DriftStockTotal) || diag.HasKind(repair.DriftStockAvailable) {
+		diag.Fixes[len(diag.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
 	}
-	v.Source = u.primary
-	u.judgeEdges(v, wanted)
-	return v
+	diag.Source = v.primaryKey
+	v.verifyEdges(diag, expected)
+	return diag
 }
 
-// inOrder are the levels in the order of their keys.
-func (u *productUnit) inOrder() []*edged {
-	return slices.SortedFunc(maps.Values(u.levels), func(a, b *edged) int { return cmp.Compare(a.primary.SK, b.primary.SK) })
+// sortedLevels returns the levels in the order of their sort keys.
+func (v *productVerifier) sortedLevels() []*recordWithEdges {
+	return slices.SortedFunc(maps.Values(v.levels), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
 }
 
-func (u *productUnit) judgeLevels(v *repair.Verdict, b *model.KeyBuilder) {
-	sum, whole := 0, true
-	for _, r := range u.inOrder() {
-		if r.main() == nil {
-			judgeUnread(v, r, model.DecodeInventoryLevel)
+func (v *productVerifier) verifyLevels(diag *repair.Diagnosis, b *model.KeyBuilder) {
+	sum, complete := 0, true
+	for _, r := range v.sortedLevels() {
+		if r.record() == nil {
+			verifyUndecodable(diag, r, model.DecodeInventoryLevel)
 			continue
 		}
-		level, err := decode(v, r, r.primary, model.DecodeInventoryLevel)
+		level, err := decode(diag, r, r.primaryKey, model.DecodeInventoryLevel)
 		if err != nil {
-			v.Unreadable(r.primary, err)
-			whole = false
+			diag.AddUnreadable(r.primaryKey, err)
+			complete = false
 			continue
 		}
 		sum += level.Quantity
-		u.warehouses = append(u.warehouses, level.WarehouseID)
-		wanted := model.Records(b, level)
-		v.Compare(&model.EntityInventoryLevel, r.main(), wanted[0], repair.DriftKeyAttribute)
-		r.judgeEdges(v, wanted)
+		v.warehouses = append(v.warehouses, level.WarehouseID)
+		expected := model.Records(b, level)
+		diag.Compare(&model.EntityInventoryLevel, r.record(), expected[0], repair.DriftKeyAttribute)
+		r.verifyEdges(diag, expected)
 	}
-	if whole {
-		u.inventory = &sum
-	}
-}
-
-func (u *productUnit) settled(c *check, _, _ *repair.Verdict) {
-	for _, id := range u.warehouses {
-		c.refer(id)
+	if complete {
+		v.levelSum = &sum
 	}
 }
 
-// warehouseUnit is a warehouse.
-type warehouseUnit struct {
-	selfContained
+func (v *productVerifier) propagate(c *check, _, _ *repair.Diagnosis) {
+	for _, id := range v.warehouses {
+		c.addReferencedWarehouse(id)
+	}
+}
+
+// warehouseVerifier verifies a warehouse.
+type warehouseVerifier struct {
+	baseVerifier
 	id commerce.WarehouseID
-	edged
-	// needed reports whether a level or an employee refers to it.
-	needed bool
+	recordWithEdges
+	// referenced reports whether an inventory level or an employee refers to the warehouse.
+	referenced bool
 }
 
-func newWarehouseUnit(id string) *warehouseUnit {
-	return &warehouseUnit{id: commerce.WarehouseID(id), edged: newEdged(&model.EntityWarehouse, map[string]string{"warehouseId": id})}
+func newWarehouseVerifier(id string) *warehouseVerifier {
+	return &warehouseVerifier{id: commerce.WarehouseID(id), recordWithEdges: newRecordWithEdges(&model.EntityWarehouse, map[string]string{"warehouseId": id})}
 }
 
-func (u *warehouseUnit) key(*table.Table) model.Keys { return u.primary }
+func (v *warehouseVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-func (u *warehouseUnit) add(_ *model.Entity, rec model.Record) { u.keep(rec) }
+func (v *warehouseVerifier) add(_ *model.Entity, rec model.Record) { v.put(rec) }
 
-func (u *warehouseUnit) read(ctx context.Context, c *check) (err error) {
+func (v *warehouseVerifier) read(ctx context.Context, c *check) (err error) {
 	b := c.table.KeyBuilder()
-	if model.WarehouseByID.Key(b, u.id); b.Err != nil {
+	if model.WarehouseByID.Key(b, v.id); b.Err != nil {
 		return b.Err
 	}
-	u.records, err = c.client.Get(ctx, repair.Consistent, u.keys()...)
+	v.records, err = c.client.Get(ctx, repair.Consistent, v.keys()...)
 	return err
 }
 
-func (u *warehouseUnit) judge(c *check) *repair.Verdict {
-	v := &repair.Verdict{Table: c.table}
+func (v *warehouseVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table}
 	b := c.table.KeyBuilder()
-	v.Basis, v.Believed = u.primary, u.main()
-	if u.main() == nil {
+	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	if v.record() == nil {
 		var standIn []model.Record
-		if u.needed {
-			standIn = model.Records(b, &commerce.Warehouse{ID: u.id, Name: string(u.id), Version: 1})
-			v.Unknown(repair.DriftWarehouseMissing, standIn[0], "levels or employees refer to it")
+		if v.referenced {
+			standIn = model.Records(b, &commerce.Warehouse{ID: v.id, Name: string(v.id), Version: 1})
+			diag.AddStandIn(repair.DriftWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
 		}
-		u.judgeEdges(v, standIn)
-		return v
+		v.verifyEdges(diag, standIn)
+		return diag
 	}
-	warehouse, err := decode(v, &u.edged, u.primary, model.DecodeWarehouse)
+	warehouse, err := decode(diag, &v.recordWithEdges, v.primaryKey, model.DecodeWarehouse)
 	if err != nil {
-		v.Unreadable(model.KeyOf(u.main()), err)
-		return v
+		diag.AddUnreadable(model.KeyOf(v.record()), err)
+		return diag
 	}
-	wanted := model.Records(b, warehouse)
-	v.Compare(&model.EntityWarehouse, u.main(), wanted[0], repair.DriftKeyAttribute)
-	u.judgeEdges(v, wanted)
-	return v
+	expected := model.Records(b, warehouse)
+	diag.Compare(&model.EntityWarehouse, v.record(), expected[0], repair.DriftKeyAttribute)
+	v.verifyEdges(diag, expected)
+	return diag
 }

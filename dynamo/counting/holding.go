@@ -11,11 +11,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Holding is how much an order holds of each product.
+// Holding is the quantity that an order holds of each product.
 type Holding map[commerce.SKU]int
 
 // ListedHolding returns what an order holds according to its own record. listed is false if the
-// order holds something and the record does not list it.
+// order reserves stock and its record has no item list.
 func ListedHolding(t *table.Table, order model.Record) (held Holding, listed bool) {
 	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
 	if err != nil || !status.Reserves() {
@@ -29,7 +29,7 @@ func ListedHolding(t *table.Table, order model.Record) (held Holding, listed boo
 	return LinesHolding(lines), true
 }
 
-// LinesHolding returns what an order that reserves stock holds according to its lines.
+// LinesHolding returns what an order that reserves stock holds according to its line items.
 func LinesHolding(lines []commerce.LineItem) Holding {
 	held := Holding{}
 	for _, line := range lines {
@@ -38,8 +38,7 @@ func LinesHolding(lines []commerce.LineItem) Holding {
 	return held
 }
 
-// ItemsHolding returns what an order that reserves stock holds according to the records of its
-// items.
+// ItemsHolding returns what an order that reserves stock holds according to its item records.
 func ItemsHolding(items []model.Record) Holding {
 	held := Holding{}
 	for _, rec := range items {
@@ -49,7 +48,7 @@ func ItemsHolding(items []model.Record) Holding {
 	return held
 }
 
-// ListedProducts returns the products in the list of items that a record of an order carries.
+// ListedProducts returns the products in the item list of an order record.
 func ListedProducts(order model.Record) (skus []commerce.SKU) {
 	if l, ok := order["items"].(*types.AttributeValueMemberL); ok {
 		for _, e := range l.Value {
@@ -61,9 +60,9 @@ func ListedProducts(order model.Record) (skus []commerce.SKU) {
 	return skus
 }
 
-// Total is the total of an order of these items.
+// Total returns the total of an order with these line items.
 //
-// Errors: one where the sum has more digits than an amount can have.
+// It returns an error if the sum has more digits than an amount may have.
 func Total(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
 	total := commerce.Money{Currency: c}
 	for _, line := range lines {
@@ -79,22 +78,22 @@ func Total(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, erro
 	return total, nil
 }
 
-// Products reads products' records.
+// Products reads the records of products.
 //
-// Errors: those of repair.Client.Get.
+// It returns errors as repair.Client.Get does.
 func Products(ctx context.Context, client *repair.Client, skus []commerce.SKU) (map[commerce.SKU]model.Record, error) {
 	b := client.Table.KeyBuilder()
-	wanted := make([]model.Keys, len(skus))
+	keys := make([]model.Keys, len(skus))
 	for i, sku := range skus {
-		wanted[i] = model.ProductBySKU.Key(b, sku)
+		keys[i] = model.ProductBySKU.Key(b, sku)
 	}
-	found, err := client.Get(ctx, repair.Consistent, wanted...)
+	found, err := client.Get(ctx, repair.Consistent, keys...)
 	if err != nil {
 		return nil, err
 	}
 	products := make(map[commerce.SKU]model.Record, len(skus))
 	for i, sku := range skus {
-		products[sku] = found[wanted[i]]
+		products[sku] = found[keys[i]]
 	}
 	return products, nil
 }

@@ -7,84 +7,86 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Lists compares the numbers of orders that products and employees keep with the orders in their
-// lists, as a scan reads them. It is safe for concurrent use.
-type Lists struct {
+// ListCounts compares the order counts of products and account reps with the orders in their lists,
+// as a scan reads both. It is safe for concurrent use.
+type ListCounts struct {
 	table *table.Table
-	// countNow reports whether orders are to be counted that nobody has counted.
+	// countNow reports whether orders are counted if their product or account rep has no count yet.
 	countNow bool
-	// Products and Reps are the numbers of orders by the key of the product or the employee.
-	Products, Reps Numbers
+	// Products and Reps have the order counts by the key of the product or the employee.
+	Products, Reps Counters
 }
 
-// NewLists returns Lists for a scan that begins now. countNow reports whether orders are to be
-// counted that nobody has counted.
-func NewLists(t *table.Table, countNow bool) *Lists { return &Lists{table: t, countNow: countNow} }
+// NewListCounts returns ListCounts for a scan that begins now. With countNow, a missing count makes
+// a candidate.
+func NewListCounts(t *table.Table, countNow bool) *ListCounts {
+	return &ListCounts{table: t, countNow: countNow}
+}
 
-// Listed takes a record. It counts a line item for its product, and an order for its account rep.
-func (l *Lists) Listed(e *model.Entity, rec model.Record) {
+// AddRecord counts an order item for its product, and a customer's copy of an order for its account
+// rep.
+func (l *ListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	switch e.Name {
 	case model.EntityOrderItem.Name:
-		l.Products.Count(l.product(commerce.SKU(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))))
+		l.Products.Increment(l.productKey(commerce.SKU(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))))
 	case model.EntityCustomerOrder.Name:
-		if rep := listedUnder(rec); rep != "" {
-			l.Reps.Count(l.employee(rep))
+		if rep := accountRepOf(rec); rep != "" {
+			l.Reps.Increment(l.employeeKey(rep))
 		}
 	}
 }
 
-// listedUnder returns the account rep in whose list a customer's copy of an order is; empty if there
-// is none.
-func listedUnder(order model.Record) commerce.EmployeeID {
+// accountRepOf returns the account rep in a copy's index key, or an empty ID.
+func accountRepOf(order model.Record) commerce.EmployeeID {
 	return commerce.EmployeeID(model.KeyValue(model.EntityCustomerOrder.IndexPK, model.TextOf(order, model.AttrIndexPK)))
 }
 
-func (l *Lists) product(sku commerce.SKU) model.Keys {
+func (l *ListCounts) productKey(sku commerce.SKU) model.Keys {
 	return model.ProductBySKU.Key(l.table.KeyBuilder(), sku)
 }
 
-func (l *Lists) employee(id commerce.EmployeeID) model.Keys {
+func (l *ListCounts) employeeKey(id commerce.EmployeeID) model.Keys {
 	return model.EmployeeByID.Key(l.table.KeyBuilder(), id)
 }
 
-// Product takes the number that a product's record keeps; nil for none.
-func (l *Lists) Product(k model.Keys, orders *int) {
+// AddProduct adds the order count in a product's record; nil if the record has no count.
+func (l *ListCounts) AddProduct(k model.Keys, orders *int) {
 	switch {
 	case orders != nil:
-		l.Products.Keep(k, *orders)
+		l.Products.SetRecorded(k, *orders)
 	case l.countNow:
-		l.Products.Keep(k, Uncounted)
+		l.Products.SetRecorded(k, MissingCount)
 	}
 }
 
-// Employee takes the records in an employee's partition.
-func (l *Lists) Employee(k model.Keys, records map[model.Keys]model.Record) {
-	v := &repair.Verdict{Table: l.table}
+// AddEmployee adds the order counts in an employee's partition.
+func (l *ListCounts) AddEmployee(k model.Keys, records map[model.Keys]model.Record) {
+	diag := &repair.Diagnosis{Table: l.table}
 	parts, orders, complete := 0, 0, false
 	for at, rec := range records {
 		if e := model.EntityOf(at); e != nil && e.Name == model.EntityRepOrders.Name {
-			compareAlone(v, rec)
+			verifyPartAlone(diag, rec)
 			r := model.Reader{Record: rec}
 			parts, orders, complete = parts+1, orders+r.Number(model.AttrOrders), complete || r.Flag(model.AttrComplete)
 		}
 	}
 	switch exists := records[k] != nil; {
-	case !v.Clean(), !exists && parts > 0, exists && !complete && l.countNow:
-		l.Reps.Keep(k, Uncounted)
+	case !diag.Clean(), !exists && parts > 0, exists && !complete && l.countNow:
+		l.Reps.SetRecorded(k, MissingCount)
 	case complete:
-		l.Reps.Keep(k, orders)
+		l.Reps.SetRecorded(k, orders)
 	}
 }
 
-// Changed takes the products and the records of an order that had an inconsistency. left reports
-// whether one is left.
-func (l *Lists) Changed(products []commerce.SKU, records []model.Record, left bool) {
+// MarkChanged marks the products and account reps of an order that had a drift. left reports
+// whether the order still has one.
+func (l *ListCounts) MarkChanged(products []commerce.SKU, records []model.Record, left bool) {
 	for _, sku := range products {
-		l.Products.Change(l.product(sku), left)
+		l.Products.MarkChanged(l.productKey(sku), left)
 	}
 	for _, rec := range records {
-		for _, rep := range []commerce.EmployeeID{commerce.EmployeeID(model.TextOf(rec, "accountRepId")), listedUnder(rec)} {
-			l.Reps.Change(l.employee(rep), left)
+		for _, rep := range []commerce.EmployeeID{commerce.EmployeeID(model.TextOf(rec, "accountRepId")), accountRepOf(rec)} {
+			l.Reps.MarkChanged(l.employeeKey(rep), left)
 		}
 	}
 }

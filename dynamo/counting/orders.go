@@ -18,89 +18,88 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Orders counts the orders of a table by status: first as a scan reads them, one after the other,
-// then, for parts whose record says something else, in passes that serve all of these parts. It
-// takes about a hundred bytes for each order that is not delivered or cancelled. It is safe for
-// concurrent use.
+// OrderCounter counts the orders of a table by status. It first counts the scanned orders. Then it
+// recounts the parts whose record differs, in passes that serve all of these parts. It takes about
+// a hundred bytes for each open order. It is safe for concurrent use.
 //
-// An order that has ended does not change, so the scan has counted it. A pass reads the others, and
-// those that are new, between two readings of the part's record. If these are the same, no order of
-// the part changed its status meanwhile, as every such change writes the record in its transaction.
-// The index, which tells of new orders, lags behind. The pass asks it after the lag, and if it
-// tells of one more order of the part, the next pass counts anew.
-type Orders struct {
+// A delivered or cancelled order does not change, so the scan has counted it. A pass reads the
+// other orders and the new orders, between two reads of the part's record. If both reads agree, no
+// order of the part changed its status meanwhile, because each such change writes the record in its
+// transaction. The index lists new orders with a lag. The pass queries it after the lag. If the
+// index has another order of the part, the next pass counts the part again.
+type OrderCounter struct {
 	client *repair.Client
-	// lag is how long the index may lag behind the table.
+	// lag is the longest time by which the index lags behind the table.
 	lag time.Duration
 	// since is a little before the scan began. Orders with an ID of this time or later are new: the
 	// scan may have missed them.
 	since time.Time
 
 	mu sync.Mutex
-	// ended counts the orders of each part that are in a status that no order leaves. They need not
-	// be read again.
-	ended map[string]commerce.StatusCounts
-	// open are the other orders of each part, with the status that was read, 0 for none.
+	// final counts the orders of each part whose status cannot change any more.
+	final map[string]commerce.StatusCounts
+	// open are the other orders of each part, with the status that was read, or 0.
 	open map[string]map[commerce.OrderID]commerce.Status
-	// drifted are orders whose own record does not tell the status, with what does.
-	drifted map[commerce.OrderID]StatusReader
-	// seen are the records of the counts, as the scan read them, by part.
-	seen map[string]model.Record
-	// discovered is when the index was last asked for new orders.
-	discovered time.Time
+	// statusReaders are for orders whose own record has a wrong or unreadable status.
+	statusReaders map[commerce.OrderID]StatusReader
+	// countsRecords are the scanned records of the counts, by part.
+	countsRecords map[string]model.Record
+	// discoveredUntil is the time of the last query for new orders.
+	discoveredUntil time.Time
 
-	// turn is held by the caller that makes a pass. It is a channel because the others may have to
-	// stop waiting.
+	// turn is held by the caller that makes a pass. It is a channel so that a waiting caller can stop
+	// when its context ends.
 	turn chan struct{}
 	// parts are the parts to count in passes.
 	parts map[string]bool
 	// passes are the results of the passes, by part.
-	passes []map[string]Counted
+	passes []map[string]PartCounts
 }
 
-// StatusReader reads the status of an order whose own record does not tell it; 0 if nothing does.
+// StatusReader reads the status of an order whose own record has a wrong status. It returns 0 if
+// the status is unknown.
 type StatusReader func(context.Context) (commerce.Status, error)
 
-// Counted is what a pass counted in a part.
-type Counted struct {
-	// Record is the record that the part must still have for the numbers to be right.
+// PartCounts is the result of a pass for one part.
+type PartCounts struct {
+	// Record is the part's record. The counts are valid while the record is the same.
 	Record   model.Record
 	ByStatus commerce.StatusCounts
-	// Doubt is why the numbers are not certain, empty if they are.
-	Doubt string
+	// Uncertainty is why the counts are not certain; empty if they are.
+	Uncertainty string
 }
 
-// scanMargin is how much older than the scan an order can be whose ID is new: it is made before the
-// order is written, by a server whose clock may differ.
+// scanMargin is the longest time from the creation of an order's ID to the visible record. It
+// includes the difference between the clocks of servers.
 const scanMargin = time.Minute
 
-// NewOrders returns an Orders for a scan that begins now. lag is how long the index may lag behind
-// the table.
-func NewOrders(client *repair.Client, lag time.Duration) *Orders {
+// NewOrderCounter returns an OrderCounter for a scan that begins now. lag is the longest time by
+// which the index lags behind the table.
+func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	now := client.Table.Now()
-	return &Orders{
-		client: client, lag: lag, since: now.Add(-scanMargin), discovered: now,
-		ended: map[string]commerce.StatusCounts{}, open: map[string]map[commerce.OrderID]commerce.Status{},
-		drifted: map[commerce.OrderID]StatusReader{}, seen: map[string]model.Record{},
+	return &OrderCounter{
+		client: client, lag: lag, since: now.Add(-scanMargin), discoveredUntil: now,
+		final: map[string]commerce.StatusCounts{}, open: map[string]map[commerce.OrderID]commerce.Status{},
+		statusReaders: map[commerce.OrderID]StatusReader{}, countsRecords: map[string]model.Record{},
 		turn: make(chan struct{}, 1), parts: map[string]bool{},
 	}
 }
 
-// Add takes an order that the scan has read; record is nil if it is missing. clean reports whether
-// nothing is wrong with the order, so that no repair changes its status.
-func (o *Orders) Add(id commerce.OrderID, record model.Record, clean bool) {
+// Add adds a scanned order. record is nil if it is missing. clean reports whether the order has no
+// drift, so that no repair changes its status.
+func (o *OrderCounter) Add(id commerce.OrderID, record model.Record, clean bool) {
 	status, _ := StatusOf(record)
 	o.add(id, status, clean)
 }
 
-func (o *Orders) add(id commerce.OrderID, status commerce.Status, clean bool) {
+func (o *OrderCounter) add(id commerce.OrderID, status commerce.Status, clean bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	part := model.OrderCountPart(id)
 	if clean && !o.isNew(id) && status != 0 && len(status.Transitions()) == 0 {
-		counts := o.ended[part]
+		counts := o.final[part]
 		counts[status]++
-		o.ended[part] = counts
+		o.final[part] = counts
 		return
 	}
 	if o.open[part] == nil {
@@ -109,127 +108,126 @@ func (o *Orders) add(id commerce.OrderID, status commerce.Status, clean bool) {
 	o.open[part][id] = status
 }
 
-func (o *Orders) isNew(id commerce.OrderID) bool {
+func (o *OrderCounter) isNew(id commerce.OrderID) bool {
 	placed, ok := id.Time()
 	return ok && !placed.Before(o.since)
 }
 
-// AddDrifted takes an order whose own record does not tell the status, and how to read it.
-func (o *Orders) AddDrifted(id commerce.OrderID, read StatusReader) {
+// SetStatusReader sets the StatusReader of an order whose own record has a wrong status.
+func (o *OrderCounter) SetStatusReader(id commerce.OrderID, read StatusReader) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.drifted[id] = read
+	o.statusReaders[id] = read
 }
 
-// See takes the record of the counts of a part, as the scan read it.
-func (o *Orders) See(counts model.Record) {
+// AddCounts adds the scanned record of a part's counts.
+func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.seen[model.KeyValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
+	o.countsRecords[model.KeyValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// openOf returns the orders of a part that have to be read again, and how many need not.
-func (o *Orders) openOf(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
+// ordersToRead returns the orders of a part that must be read again, and the counts of the others.
+func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Sorted(maps.Keys(o.open[part])), o.ended[part]
+	return slices.Sorted(maps.Keys(o.open[part])), o.final[part]
 }
 
-// Suspicious returns the parts whose record does not say what the scan counted. A table none of
-// whose parts is complete does not count its orders: its parts are suspicious only if it has orders
-// and they are to be counted now.
-func (o *Orders) Suspicious(countNow bool) []string {
+// Candidates returns the parts whose record differs from the scanned orders. If no part has
+// complete counts, the parts are candidates only with countNow and if the table has orders.
+func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	records := map[string]model.Record{}
 	for i := range model.OrderCountParts {
 		records[strconv.Itoa(i)] = nil
 	}
-	maps.Copy(records, o.seen)
+	maps.Copy(records, o.countsRecords)
 	keepsCounts := false
-	for _, rec := range o.seen {
+	for _, rec := range o.countsRecords {
 		keepsCounts = keepsCounts || (&model.Reader{Record: rec}).Flag(model.AttrComplete)
 	}
-	if !keepsCounts && (!countNow || len(o.ended)+len(o.open) == 0) {
+	if !keepsCounts && (!countNow || len(o.final)+len(o.open) == 0) {
 		return nil
 	}
 	for part, have := range records {
-		counts := o.ended[part]
+		counts := o.final[part]
 		for _, status := range o.open[part] {
 			counts[status]++
 		}
-		v := &repair.Verdict{Table: o.client.Table}
-		if Judge(v, part, have, counts); !v.Clean() {
+		diag := &repair.Diagnosis{Table: o.client.Table}
+		if VerifyStatusCounts(diag, part, have, counts); !diag.Clean() {
 			o.parts[part] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(o.parts))
 }
 
-// Judge finds a record of counts that does not say how many orders there are.
-func Judge(v *repair.Verdict, part string, have model.Record, counts commerce.StatusCounts) {
-	want := model.OrderCountsRecord(v.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
+// VerifyStatusCounts reports a record whose counts are wrong.
+func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, counts commerce.StatusCounts) {
+	want := model.OrderCountsRecord(diag.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
 	n, err := strconv.Atoi(part)
 	switch {
 	case err != nil || n < 0 || n >= model.OrderCountParts || part != strconv.Itoa(n):
-		v.Orphan(repair.DriftOrderCounts, have, "there is no such part")
+		diag.AddOrphan(repair.DriftOrderCounts, have, "the part does not exist")
 	case have == nil:
-		v.Absent(repair.DriftOrderCounts, want, nil, "the orders have not been counted")
+		diag.AddMissing(repair.DriftOrderCounts, want, nil, "the orders have not been counted")
 	default:
-		v.Compare(&model.EntityOrderCounts, have, want, repair.DriftOrderCounts)
+		diag.Compare(&model.EntityOrderCounts, have, want, repair.DriftOrderCounts)
 	}
 }
 
-// Key returns the key of the record of the counts of a part.
-func Key(t *table.Table, part string) model.Keys {
+// StatusCountsKey returns the key of the record that has a part's counts.
+func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// Record reads the record of the counts of a part.
+// Record reads the record that has a part's counts.
 //
-// Errors: those of repair.Client.Get.
-func (o *Orders) Record(ctx context.Context, part string) (model.Record, error) {
-	return o.client.Record(ctx, Key(o.client.Table, part))
+// It returns errors as repair.Client.Get does.
+func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, error) {
+	return o.client.Record(ctx, StatusCountsKey(o.client.Table, part))
 }
 
-// Changed is the Doubt of a part that another pass can count.
-const Changed = "orders changed each time that they were counted"
+// ReasonChanged is the Uncertainty of a part that another pass may count.
+const ReasonChanged = "orders changed during each count"
 
-// Count returns what the n-th pass counted in a suspicious part, from 0. It makes the pass unless
+// Count returns the result of the n-th pass, from 0, for a candidate. It makes the pass unless
 // another caller already has.
 //
-// Errors: those of repair.Client, and the context's.
-func (o *Orders) Count(ctx context.Context, part string, n int) (Counted, error) {
+// It returns errors as repair.Client does, or the context's error.
+func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {
 	select {
 	case o.turn <- struct{}{}:
 		defer func() { <-o.turn }()
 	case <-ctx.Done():
-		return Counted{}, fmt.Errorf("count orders: %w", ctx.Err())
+		return PartCounts{}, fmt.Errorf("count orders: %w", ctx.Err())
 	}
 	for len(o.passes) <= n {
-		if err := o.pass(ctx); err != nil {
-			return Counted{}, err
+		if err := o.runPass(ctx); err != nil {
+			return PartCounts{}, err
 		}
 	}
 	return o.passes[n][part], nil
 }
 
-// Done says that a part need not be counted any more.
-func (o *Orders) Done(part string) {
+// Done removes a part from the following passes.
+func (o *OrderCounter) Done(part string) {
 	o.turn <- struct{}{}
 	defer func() { <-o.turn }()
 	delete(o.parts, part)
 }
 
-func (o *Orders) pass(ctx context.Context) error {
-	found, known := map[string]Counted{}, map[string]int{}
+func (o *OrderCounter) runPass(ctx context.Context) error {
+	found, known := map[string]PartCounts{}, map[string]int{}
 	for _, part := range slices.Sorted(maps.Keys(o.parts)) {
 		before, err := o.Record(ctx, part)
 		if err != nil {
 			return err
 		}
-		ids, counts := o.openOf(part)
-		unreadable, err := o.count(ctx, ids, &counts)
+		ids, counts := o.ordersToRead(part)
+		unreadable, err := o.countByStatus(ctx, ids, &counts)
 		if err != nil {
 			return err
 		}
@@ -237,50 +235,50 @@ func (o *Orders) pass(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		is := Counted{Record: after, ByStatus: counts}
+		counted := PartCounts{Record: after, ByStatus: counts}
 		switch {
 		case unreadable != "":
-			is.Doubt = fmt.Sprintf("%s cannot be read", model.OrderByID.Key(o.client.Table.KeyBuilder(), unreadable).PK)
+			counted.Uncertainty = fmt.Sprintf("%s cannot be read", model.OrderByID.Key(o.client.Table.KeyBuilder(), unreadable).PK)
 		case !model.SameRecord(before, after):
-			is.Doubt = Changed
+			counted.Uncertainty = ReasonChanged
 		}
-		found[part], known[part] = is, len(ids)
+		found[part], known[part] = counted, len(ids)
 	}
-	if err := o.discover(ctx); err != nil {
+	if err := o.addNewOrders(ctx); err != nil {
 		return err
 	}
-	for part, is := range found {
-		if ids, _ := o.openOf(part); len(ids) != known[part] && is.Doubt == "" {
-			is.Doubt = Changed
-			found[part] = is
+	for part, counted := range found {
+		if ids, _ := o.ordersToRead(part); len(ids) != known[part] && counted.Uncertainty == "" {
+			counted.Uncertainty = ReasonChanged
+			found[part] = counted
 		}
 	}
 	o.passes = append(o.passes, found)
 	return nil
 }
 
-// count adds orders to counts by their statuses. It returns the ID of an order whose status cannot
-// be read, or an empty ID.
-func (o *Orders) count(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
-	for some := range slices.Chunk(ids, table.BatchSize) {
+// countByStatus adds orders to counts by their statuses. It returns the ID of an order whose status
+// cannot be read, or an empty ID.
+func (o *OrderCounter) countByStatus(ctx context.Context, ids []commerce.OrderID, counts *commerce.StatusCounts) (unreadable commerce.OrderID, err error) {
+	for batch := range slices.Chunk(ids, table.BatchSize) {
 		b := o.client.Table.KeyBuilder()
-		ks := make([]model.Keys, len(some))
-		for i, id := range some {
+		ks := make([]model.Keys, len(batch))
+		for i, id := range batch {
 			ks[i] = model.OrderByID.Key(b, id)
 		}
 		found, err := o.client.Get(ctx, repair.Consistent, ks...)
 		if err != nil {
 			return "", err
 		}
-		for i, id := range some {
+		for i, id := range batch {
 			status, exists := StatusOf(found[ks[i]])
-			if read := o.drifted[id]; read != nil {
-				told, err := read(ctx)
+			if read := o.statusReaders[id]; read != nil {
+				actual, err := read(ctx)
 				if err != nil {
 					return "", err
 				}
-				if told != 0 {
-					status, exists = told, true
+				if actual != 0 {
+					status, exists = actual, true
 				}
 			}
 			switch {
@@ -294,22 +292,21 @@ func (o *Orders) count(ctx context.Context, ids []commerce.OrderID, counts *comm
 	return "", nil
 }
 
-// StatusOf returns the status that an order's own record tells, 0 if it cannot be read. exists is
-// false if there is no record.
+// StatusOf returns the status in an order's own record, or 0 if it cannot be read. exists is false
+// if there is no record.
 func StatusOf(order model.Record) (status commerce.Status, exists bool) {
 	status, _ = commerce.ParseStatus(model.TextOf(order, "status"))
 	return status, order != nil
 }
 
-// discover waits until the index has caught up, and adds the orders that have been placed since it
-// was last asked.
-func (o *Orders) discover(ctx context.Context) error {
+// addNewOrders waits until the index has caught up, and adds the orders placed since its last call.
+func (o *OrderCounter) addNewOrders(ctx context.Context) error {
 	if err := table.Wait(ctx, o.lag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	t := o.client.Table
 	now := t.Now()
-	from, _ := commerce.FirstULID(o.discovered.Add(-scanMargin))
+	from, _ := commerce.FirstULID(o.discoveredUntil.Add(-scanMargin))
 	to, _ := commerce.FirstULID(now.Add(table.MaxClockSkew))
 	for _, status := range commerce.Statuses() {
 		base, err := model.OrdersPlaced.PK.Key(status.String())
@@ -331,6 +328,6 @@ func (o *Orders) discover(ctx context.Context) error {
 			}
 		}
 	}
-	o.discovered = now
+	o.discoveredUntil = now
 	return nil
 }

@@ -14,68 +14,69 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RepOrders recounts the orders of one account rep in passes over the rep's list (AP22).
+// RepOrderCounter recounts the orders of one account rep in passes over the rep's list (AP22).
 //
-// The account rep of an order never changes, and no order is removed. So the orders from before the
-// scan are counted once, and a pass counts those that were placed since. The number of a part is
-// certain if the part's record was the same before and after a pass: placing an order writes the
-// record in its transaction. The pass waits until the index has caught up with the first reading.
-// A number that is right stays right, whatever is placed later.
-type RepOrders struct {
-	orders *Orders
+// The account rep of an order never changes, and orders are never removed. So the orders from
+// before the scan are counted once, and each pass counts the orders placed since. The count of a
+// part is certain if the part's record is the same before and after a pass: placing an order writes
+// the record in its transaction. The pass waits until the index has caught up with the first read.
+// A certain count needs no later pass, because a repair requires that the record is unchanged.
+type RepOrderCounter struct {
+	orders *OrderCounter
 	id     commerce.EmployeeID
 
 	employee model.Record
-	// before are the numbers of orders from before the scan, by part, nil if not counted yet.
-	before map[string]int
-	// parts are the parts whose numbers are certain.
+	// countsBefore are the counts of orders from before the scan, by part, nil if not counted yet.
+	countsBefore map[string]int
+	// parts are the parts whose counts are certain.
 	parts map[string]repPart
-	// others are records of parts that do not exist.
-	others []model.Record
+	// unknownParts are records of parts that do not exist.
+	unknownParts []model.Record
 }
 
-// repPart is the record of a part, nil if there is none, and the number that it should have.
+// repPart is the record of a part, nil if there is none, and the count that it should have.
 type repPart struct {
 	record model.Record
 	orders int
 }
 
-// Rep returns a recount of an account rep's orders.
-func (o *Orders) Rep(id commerce.EmployeeID) *RepOrders { return &RepOrders{orders: o, id: id} }
+// ForRep returns a RepOrderCounter for an account rep.
+func (o *OrderCounter) ForRep(id commerce.EmployeeID) *RepOrderCounter {
+	return &RepOrderCounter{orders: o, id: id}
+}
 
 // Key returns the key of the record of the first part.
-func (r *RepOrders) Key() model.Keys { return model.KeyOf(r.record(model.FirstPart, 0)) }
+func (r *RepOrderCounter) Key() model.Keys { return model.KeyOf(r.record(model.FirstPart, 0)) }
 
-func (r *RepOrders) record(part string, orders int) model.Record {
+func (r *RepOrderCounter) record(part string, orders int) model.Record {
 	return model.RepPartRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrders{EmployeeID: r.id, Part: part, Complete: part == model.FirstPart, Orders: orders})
 }
 
-// maxPasses is how often the orders of a rep are counted until the numbers of all parts are
-// certain.
+// maxPasses is the maximum number of passes until the counts of all parts are certain.
 const maxPasses = 20
 
-// Read counts the orders until the numbers of all parts are certain.
+// Read counts the orders until the counts of all parts are certain.
 //
-// Errors: those of repair.Client, and the context's.
-func (r *RepOrders) Read(ctx context.Context) error {
+// It returns errors as repair.Client does, or the context's error.
+func (r *RepOrderCounter) Read(ctx context.Context) error {
 	r.parts = map[string]repPart{}
-	for pass := 0; pass < maxPasses && r.Doubt() != ""; pass++ {
-		if err := r.pass(ctx); err != nil {
+	for pass := 0; pass < maxPasses && r.Uncertainty() != ""; pass++ {
+		if err := r.runPass(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Doubt returns why the numbers are not certain; empty if they are.
-func (r *RepOrders) Doubt() string {
+// Uncertainty returns why the counts are not certain; empty if they are.
+func (r *RepOrderCounter) Uncertainty() string {
 	if len(r.parts) < model.RepOrderParts {
-		return Changed
+		return ReasonChanged
 	}
 	return ""
 }
 
-func (r *RepOrders) pass(ctx context.Context) error {
+func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	first, err := r.readRecords(ctx)
 	if err != nil {
 		return err
@@ -84,12 +85,12 @@ func (r *RepOrders) pass(ctx context.Context) error {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	since, _ := commerce.FirstULID(r.orders.since)
-	if r.before == nil {
-		if r.before, err = r.list(ctx, model.Range{To: since}); err != nil {
+	if r.countsBefore == nil {
+		if r.countsBefore, err = r.countList(ctx, model.Range{To: since}); err != nil {
 			return err
 		}
 	}
-	placed, err := r.list(ctx, model.Range{From: since})
+	placed, err := r.countList(ctx, model.Range{From: since})
 	if err != nil {
 		return err
 	}
@@ -100,15 +101,15 @@ func (r *RepOrders) pass(ctx context.Context) error {
 	for i := range model.RepOrderParts {
 		part := strconv.Itoa(i)
 		if model.SameRecord(first[part], last[part]) {
-			r.parts[part] = repPart{last[part], r.before[part] + placed[part]}
+			r.parts[part] = repPart{last[part], r.countsBefore[part] + placed[part]}
 		}
 	}
 	return nil
 }
 
-// readRecords reads the records of the parts, and the employee's.
-func (r *RepOrders) readRecords(ctx context.Context) (map[string]model.Record, error) {
-	r.employee, r.others = nil, nil
+// readRecords reads the records of the parts and the employee's record.
+func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Record, error) {
+	r.employee, r.unknownParts = nil, nil
 	parts := map[string]model.Record{}
 	err := r.orders.client.Collection(ctx, &model.EmployeeOrderCount.AccessPattern, r.Key().PK, func(e *model.Entity, rec model.Record) {
 		part := model.KeyValue(e.SK, model.KeyOf(rec).SK)
@@ -117,7 +118,7 @@ func (r *RepOrders) readRecords(ctx context.Context) (map[string]model.Record, e
 			r.employee = rec
 		case e.Name != model.EntityRepOrders.Name:
 		case err != nil || n < 0 || n >= model.RepOrderParts || part != strconv.Itoa(n):
-			r.others = append(r.others, rec)
+			r.unknownParts = append(r.unknownParts, rec)
 		default:
 			parts[part] = rec
 		}
@@ -125,8 +126,8 @@ func (r *RepOrders) readRecords(ctx context.Context) (map[string]model.Record, e
 	return parts, err
 }
 
-// list counts the orders of a part of the rep's list, by the part that should count each.
-func (r *RepOrders) list(ctx context.Context, within model.Range) (map[string]int, error) {
+// countList counts a range of the rep's list by part.
+func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Key(string(r.id))
 	if err != nil {
@@ -143,44 +144,44 @@ func (r *RepOrders) list(ctx context.Context, within model.Range) (map[string]in
 	return counts, err
 }
 
-// Judge finds records that do not say how many orders the rep has. Without countNow, it leaves a rep
-// alone whose orders nobody has counted.
-func (r *RepOrders) Judge(v *repair.Verdict, countNow bool) {
+// Verify reports records whose counts are wrong. Without countNow, it skips a rep whose orders were
+// never counted.
+func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	sum := 0
 	for _, part := range r.parts {
 		sum += part.orders
 	}
 	first := r.parts[model.FirstPart].record
-	v.Basis, v.Believed = r.Key(), first
-	for _, rec := range r.others {
-		v.Orphan(repair.DriftOrderCount, rec, "there is no such part")
+	diag.TrustedKey, diag.Trusted = r.Key(), first
+	for _, rec := range r.unknownParts {
+		diag.AddOrphan(repair.DriftOrderCount, rec, "the part does not exist")
 	}
 	counted := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderParts {
-		of := r.parts[strconv.Itoa(i)]
-		want := r.record(strconv.Itoa(i), of.orders)
+		part := r.parts[strconv.Itoa(i)]
+		want := r.record(strconv.Itoa(i), part.orders)
 		switch {
 		case r.employee == nil && sum == 0:
-			if of.record != nil {
-				v.Orphan(repair.DriftOrderCount, of.record, "the employee does not exist")
+			if part.record != nil {
+				diag.AddOrphan(repair.DriftOrderCount, part.record, "the employee does not exist")
 			}
 		case !counted && (!countNow || r.employee == nil):
-			if of.record != nil {
-				compareAlone(v, of.record)
+			if part.record != nil {
+				verifyPartAlone(diag, part.record)
 			}
-		case of.record != nil:
-			v.Compare(&model.EntityRepOrders, of.record, want, repair.DriftOrderCount)
-		case i == 0 || of.orders > 0:
-			v.Absent(repair.DriftOrderCount, want, nil, fmt.Sprintf("the employee is the account rep of orders: %d", sum))
+		case part.record != nil:
+			diag.Compare(&model.EntityRepOrders, part.record, want, repair.DriftOrderCount)
+		case i == 0 || part.orders > 0:
+			diag.AddMissing(repair.DriftOrderCount, want, nil, fmt.Sprintf("the employee is the account rep of orders: %d", sum))
 		}
 	}
 }
 
-// compareAlone finds what is wrong with the record of a part, whatever its number should be.
-func compareAlone(v *repair.Verdict, rec model.Record) {
-	at, k := model.Reader{Record: v.Legible(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
+// verifyPartAlone verifies the record of a part without its count.
+func verifyPartAlone(diag *repair.Diagnosis, rec model.Record) {
+	at, k := model.Reader{Record: diag.Readable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
 	part := model.KeyValue(model.EntityRepOrders.SK, k.SK)
-	v.Compare(&model.EntityRepOrders, rec, model.RepPartRecord(v.Table.KeyBuilder(), commerce.RepOrders{
+	diag.Compare(&model.EntityRepOrders, rec, model.RepPartRecord(diag.Table.KeyBuilder(), commerce.RepOrders{
 		EmployeeID: commerce.EmployeeID(model.KeyValue(model.EntityRepOrders.PK, k.PK)), Part: part,
 		Complete: part == model.FirstPart && at.Flag(model.AttrComplete), Orders: at.Number(model.AttrOrders),
 	}), repair.DriftOrderCount)

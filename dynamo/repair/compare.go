@@ -14,18 +14,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// difference is an attribute that is not what it should be. want is nil for one that should not be
-// there.
+// difference is an attribute with a wrong value. want is nil if the attribute should not exist.
 type difference struct {
 	name       string
 	have, want types.AttributeValue
 }
 
-// text says what is and what should be.
+// text describes the stored and the expected value.
 func (d difference) text() string {
 	switch {
 	case d.want == nil:
-		return fmt.Sprintf("%s is %s, should not be there", d.name, valueText(d.have))
+		return fmt.Sprintf("%s is %s, should not exist", d.name, valueText(d.have))
 	case d.have == nil:
 		return fmt.Sprintf("%s is missing, should be %s", d.name, valueText(d.want))
 	default:
@@ -33,10 +32,10 @@ func (d difference) text() string {
 	}
 }
 
-// valueTextLength is how much of a text or list a drift's detail shows.
-const valueTextLength = 120
+// maxValueText is the maximum number of bytes of a value in the detail of a finding.
+const maxValueText = 120
 
-// valueText shows a value to people.
+// valueText formats a value for a message.
 func valueText(v types.AttributeValue) string {
 	var text string
 	switch v := v.(type) {
@@ -61,26 +60,25 @@ func valueText(v types.AttributeValue) string {
 	default:
 		text = fmt.Sprintf("a value of type %s", strings.TrimPrefix(fmt.Sprintf("%T", v), "*types.AttributeValueMember"))
 	}
-	if len(text) > valueTextLength {
-		text = strings.ToValidUTF8(text[:valueTextLength], "") + "..."
+	if len(text) > maxValueText {
+		text = strings.ToValidUTF8(text[:maxValueText], "") + "..."
 	}
 	return text
 }
 
-// differences are the attributes in which a record is not the one that is wanted, by name.
-// Attributes that the model does not know are nobody's business. c is the currency of records that
-// name none.
+// differences returns the attributes in which have differs from want, by name. It ignores
+// attributes that the model does not define. c is the currency of records without one.
 func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		switch v, there := have[name]; {
-		case !there && !mayBeAbsent(c, e, name, want):
+		case !there && !isOptional(c, e, name, want):
 			found = append(found, difference{name: name, want: want[name]})
 		case there && !sameAttribute(c, name, v, want[name], want):
 			found = append(found, difference{name: name, have: v, want: want[name]})
 		}
 	}
-	for _, name := range ownAttributes(e) {
+	for _, name := range presenceAttributes(e) {
 		if v, there := have[name]; there && want[name] == nil {
 			found = append(found, difference{name: name, have: v})
 		}
@@ -88,15 +86,15 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	return found
 }
 
-// ownAttributes are those that mean something by being there. Records of that kind that should not
-// have them must not.
-func ownAttributes(e *model.Entity) []string {
+// presenceAttributes returns the attributes whose presence has a meaning. A record that should not
+// have them must not have them.
+func presenceAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
 		return names
 	}
 	for _, a := range model.AttributesOf(e) {
-		// An order may keep the count of its items or not.
+		// An order may have an item count or not.
 		if a.Optional && a.Name != "itemCount" && !slices.Contains(e.Lacks, a.Name) {
 			names = append(names, a.Name)
 		}
@@ -104,28 +102,28 @@ func ownAttributes(e *model.Entity) []string {
 	return names
 }
 
-// mayBeAbsent reports whether a record without one of the attributes that it should have says the
-// same, or belongs to other software that leaves it out.
-func mayBeAbsent(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
+// isOptional reports whether a missing attribute is no difference: it has a default value, or
+// external records may omit it.
+func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
 	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
 		return true
 	case "currency":
 		return model.IsText(want[name], string(c))
 	case "createdAt":
-		// Most orders bear the time in their ids.
+		// Most order IDs contain the time.
 		if e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name {
-			_, told := commerce.OrderID(model.TextOf(want, "orderId")).Time()
-			return told
+			_, hasTime := commerce.OrderID(model.TextOf(want, "orderId")).Time()
+			return hasTime
 		}
 	case "orderId", "customerId":
 		return e.Name == model.EntityOrderItem.Name
 	}
-	return isNothing(want[name])
+	return isZeroValue(want[name])
 }
 
-// isNothing reports whether a value reads like an absent one.
-func isNothing(v types.AttributeValue) bool {
+// isZeroValue reports whether a value is read like a missing one.
+func isZeroValue(v types.AttributeValue) bool {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return v.Value == ""
@@ -137,7 +135,7 @@ func isNothing(v types.AttributeValue) bool {
 		return !v.Value
 	case *types.AttributeValueMemberM:
 		for _, member := range v.Value {
-			if !isNothing(member) {
+			if !isZeroValue(member) {
 				return false
 			}
 		}
@@ -146,49 +144,49 @@ func isNothing(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is agree with what is peculiar to single attributes of whole, the record that is
-// wanted.
-func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, whole model.Record) bool {
+// sameAttribute is like equivalent, with special cases for single attributes. expected is the full
+// record.
+func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, expected model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
 		if sameTime(have, want) {
 			return true
 		}
 	case "items":
-		at := model.Reader{Record: whole}
+		at := model.Reader{Record: expected}
 		currency := at.Currency(c)
-		wanted, err := DecodeLines(want, currency)
+		expected, err := DecodeLines(want, currency)
 		if err != nil {
 			return false
 		}
 		lines, err := DecodeLines(have, currency)
-		return err == nil && slices.EqualFunc(model.BySKU(lines), model.BySKU(wanted), sameLine)
+		return err == nil && slices.EqualFunc(model.BySKU(lines), model.BySKU(expected), sameLine)
 	}
-	return agree(have, want)
+	return equivalent(have, want)
 }
 
 func sameLine(a, b commerce.LineItem) bool {
 	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && SameMoney(a.UnitPrice, b.UnitPrice)
 }
 
-// SameMoney reports whether two amounts are equal, in one currency.
+// SameMoney reports whether two amounts and their currencies are equal.
 func SameMoney(a, b commerce.Money) bool {
 	return a.Currency == b.Currency && a.Amount.Cmp(b.Amount) == 0
 }
 
-// DecodeLines reads the list of items that an order carries.
+// DecodeLines decodes the item list of an order record.
 //
-// Errors: ErrCorrupt.
+// It returns ErrCorrupt if the list is malformed.
 func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
 	l, ok := v.(*types.AttributeValueMemberL)
 	if !ok {
-		return nil, fmt.Errorf("%w: attribute %q is missing or no list", model.ErrCorrupt, "items")
+		return nil, fmt.Errorf("%w: attribute %q is missing or not a list", model.ErrCorrupt, "items")
 	}
 	lines := make([]commerce.LineItem, 0, len(l.Value))
 	for _, e := range l.Value {
 		m, ok := e.(*types.AttributeValueMemberM)
 		if !ok {
-			return nil, fmt.Errorf("%w: attribute %q holds something else than maps", model.ErrCorrupt, "items")
+			return nil, fmt.Errorf("%w: attribute %q has an element that is not a map", model.ErrCorrupt, "items")
 		}
 		line, err := model.DecodeLine(model.Reader{Record: m.Value}, c)
 		if err != nil {
@@ -199,9 +197,9 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 	return lines, nil
 }
 
-// agree reports whether two values mean the same: numbers and sets however they are spelled, and in
-// maps only what want has.
-func agree(have, want types.AttributeValue) bool {
+// equivalent reports whether two values mean the same. It ignores the notation of numbers, the
+// order of sets, and members of maps that want lacks.
+func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
 		return model.IsText(have, w.Value)
@@ -217,14 +215,14 @@ func agree(have, want types.AttributeValue) bool {
 			return slices.Equal(slices.Sorted(slices.Values(set.Value)), slices.Sorted(slices.Values(at.Texts(""))))
 		}
 		h, ok := have.(*types.AttributeValueMemberL)
-		return ok && slices.EqualFunc(h.Value, w.Value, agree)
+		return ok && slices.EqualFunc(h.Value, w.Value, equivalent)
 	case *types.AttributeValueMemberM:
 		h, ok := have.(*types.AttributeValueMemberM)
 		if !ok {
 			return false
 		}
 		for name, v := range w.Value {
-			if got, there := h.Value[name]; !there && !isNothing(v) || there && !agree(got, v) {
+			if got, there := h.Value[name]; !there && !isZeroValue(v) || there && !equivalent(got, v) {
 				return false
 			}
 		}
@@ -233,9 +231,9 @@ func agree(have, want types.AttributeValue) bool {
 	return false
 }
 
-// overlaid returns want with the members that only have has, in maps and in the lines of an order's
-// list. Other software may have added them.
-func overlaid(have, want types.AttributeValue) types.AttributeValue {
+// withUnknownMembers returns want with the members of maps that only have contains, also in the
+// lines of an item list. Other software may have added them.
+func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:
 		h, ok := have.(*types.AttributeValueMemberM)
@@ -244,7 +242,7 @@ func overlaid(have, want types.AttributeValue) types.AttributeValue {
 		}
 		merged := maps.Clone(h.Value)
 		for name, v := range w.Value {
-			merged[name] = overlaid(merged[name], v)
+			merged[name] = withUnknownMembers(merged[name], v)
 		}
 		return &types.AttributeValueMemberM{Value: merged}
 	case *types.AttributeValueMemberL:
@@ -260,7 +258,7 @@ func overlaid(have, want types.AttributeValue) types.AttributeValue {
 		for i, v := range w.Value {
 			merged[i] = v
 			if sku := lineSKU(v); sku != "" {
-				merged[i] = overlaid(lines[sku], v)
+				merged[i] = withUnknownMembers(lines[sku], v)
 			}
 		}
 		return &types.AttributeValueMemberL{Value: merged}
@@ -268,7 +266,7 @@ func overlaid(have, want types.AttributeValue) types.AttributeValue {
 	return want
 }
 
-// lineSKU is the product of a line in an order's list; empty for another value.
+// lineSKU returns the product in a line of an item list, or an empty string for another value.
 func lineSKU(v types.AttributeValue) string {
 	if line, ok := v.(*types.AttributeValueMemberM); ok {
 		return model.TextOf(line.Value, "productId")
@@ -276,7 +274,7 @@ func lineSKU(v types.AttributeValue) string {
 	return ""
 }
 
-// sameTime compares to the millisecond, which is all that the store keeps.
+// sameTime compares two times in milliseconds, the precision of stored times.
 func sameTime(have, want types.AttributeValue) bool {
 	h, ok := have.(*types.AttributeValueMemberS)
 	if !ok {

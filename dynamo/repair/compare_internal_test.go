@@ -16,7 +16,7 @@ func TestNumbersThatAgree(t *testing.T) {
 		{"0.10", "0.1", true}, {"1E-1", "0.1", true}, {"1e1", "10", true}, {"-0", "0", true}, {"5.0", "5", true},
 		{"12345678901234567890123456789012345678", "12345678901234567890123456789012345679", false},
 		{"0.1", "0.2", false}, {"x", "1", false}, {"1", "x", false},
-		// What no table holds must not fill the memory.
+		// Numbers beyond DynamoDB's range must not exhaust the memory.
 		{"1E999999999", "1", false}, {"1", "1E-999999999", false}, {"1Ex", "1", false},
 	} {
 		if got := model.SameNumber(c.a, c.b); got != c.same {
@@ -61,7 +61,7 @@ func TestValuesThatAgree(t *testing.T) {
 		"a map of maps that is deeper":  {m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), true},
 		"a map of maps that is another": {m(model.Record{"a": m(model.Record{"b": model.Num(1)})}), m(model.Record{"a": m(model.Record{"b": model.Num(2)})}), false},
 	} {
-		if got := agree(c.have, c.want); got != c.agree {
+		if got := equivalent(c.have, c.want); got != c.agree {
 			t.Errorf("%s: %v, want %v", name, got, c.agree)
 		}
 	}

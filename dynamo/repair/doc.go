@@ -1,3 +1,3 @@
-// Package repair says what can be wrong with records, compares them, and writes what leads them to
-// what they should be. It imports commerce, dynamo/model and dynamo/table.
+// Package repair defines the kinds of drifts, compares records with their expected state, and
+// writes the repairs. It imports commerce, dynamo/model and dynamo/table.
 package repair

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Client reads for a check. It tries again for longer than a server could, and counts what the
-// reading costs.
+// Client sends the requests of a check. It retries longer than a server, and counts requests and
+// capacity units.
 type Client struct {
 	Table *table.Table
 
@@ -24,24 +24,23 @@ type Client struct {
 	units    float64
 }
 
-func (r *Client) count(capacity ...types.ConsumedCapacity) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.requests++
+func (client *Client) count(capacity ...types.ConsumedCapacity) {
+	client.mu.Lock()
+	defer client.mu.Unlock()
+	client.requests++
 	for _, c := range capacity {
-		r.units += aws.ToFloat64(c.CapacityUnits)
+		client.units += aws.ToFloat64(c.CapacityUnits)
 	}
 }
 
-// Cost is how many requests were made and how many read units DynamoDB says that they took; 0 units
-// where it says nothing.
-func (r *Client) Cost() (requests int, units float64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.requests, r.units
+// Cost returns the number of requests and the read units that DynamoDB reported, or 0 units.
+func (client *Client) Cost() (requests int, units float64) {
+	client.mu.Lock()
+	defer client.mu.Unlock()
+	return client.requests, client.units
 }
 
-// consistency tells which reads see everything that was written before; they cost twice as much.
+// consistency is the consistency of a read. Consistent reads cost twice as much.
 type consistency bool
 
 // The consistencies of reads.
@@ -50,38 +49,38 @@ const (
 	Consistent consistency = true
 )
 
-// Get reads records by their keys. The answer has no entry for a key without a record.
+// Get reads records by their keys. The result has no entry for a key without a record.
 //
-// Errors: those of failed.
-func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
+// It returns errors as table.Failed does.
+func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
 	found := make(map[model.Keys]model.Record, len(ks))
-	wanted := make([]map[string]types.AttributeValue, 0, len(ks))
-	asked := make(map[model.Keys]bool, len(ks))
+	pending := make([]map[string]types.AttributeValue, 0, len(ks))
+	seen := make(map[model.Keys]bool, len(ks))
 	for _, k := range ks {
-		if k.PK != "" && !asked[k] {
-			asked[k] = true
-			wanted = append(wanted, model.Keys{PK: k.PK, SK: k.SK}.Attributes())
+		if k.PK != "" && !seen[k] {
+			seen[k] = true
+			pending = append(pending, model.Keys{PK: k.PK, SK: k.SK}.Attributes())
 		}
 	}
-	for from, attempt := 0, 0; from < len(wanted); {
+	for from, attempt := 0, 0; from < len(pending); {
 		if err := table.BackOff(ctx, attempt); err != nil {
 			return nil, table.Failed("BatchGetItem", table.Describe(ks), err)
 		}
-		batch := wanted[from:min(from+table.BatchSize, len(wanted))]
-		out, err := r.Table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems:           map[string]types.KeysAndAttributes{r.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(how))}},
+		batch := pending[from:min(from+table.BatchSize, len(pending))]
+		out, err := client.Table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems:           map[string]types.KeysAndAttributes{client.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(mode))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-		}, r.Table.Bulk)
+		}, client.Table.Bulk)
 		if err != nil {
 			return nil, table.Failed("BatchGetItem", table.Describe(ks), err)
 		}
-		r.count(out.ConsumedCapacity...)
-		for _, item := range out.Responses[r.Table.Name] {
+		client.count(out.ConsumedCapacity...)
+		for _, item := range out.Responses[client.Table.Name] {
 			found[model.KeyOf(item)] = item
 		}
 		from += len(batch)
-		left := out.UnprocessedKeys[r.Table.Name].Keys
-		wanted = append(wanted, left...)
+		left := out.UnprocessedKeys[client.Table.Name].Keys
+		pending = append(pending, left...)
 		if attempt++; len(left) == 0 {
 			attempt = 0
 		}
@@ -91,42 +90,43 @@ func (r *Client) Get(ctx context.Context, how consistency, ks ...model.Keys) (ma
 
 // Record reads a record consistently. It returns nil if the record does not exist.
 //
-// Errors: those of failed.
-func (r *Client) Record(ctx context.Context, k model.Keys) (model.Record, error) {
-	found, err := r.Get(ctx, Consistent, k)
+// It returns errors as table.Failed does.
+func (client *Client) Record(ctx context.Context, k model.Keys) (model.Record, error) {
+	found, err := client.Get(ctx, Consistent, k)
 	return found[k], err
 }
 
-// Query gives take every page of a list, from the table consistently, from the index as it is.
+// Query calls yield with each page of a list. Reads of the table are consistent, reads of the index
+// are not.
 //
-// Errors: those of failed, and take's.
-func (r *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, what types.Select, take func(*dynamodb.QueryOutput) error) error {
-	return r.QueryRange(ctx, p, partition, prefix, model.Range{}, what, take)
+// It returns errors as table.Failed does, or the error of yield.
+func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
+	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
-// QueryRange is Query for a part of the list.
+// QueryRange is like Query, for a range of the list.
 //
-// Errors: those of failed, and take's.
-func (r *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, what types.Select, take func(*dynamodb.QueryOutput) error) error {
+// It returns errors as table.Failed does, or the error of yield.
+func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	where := model.KeyRangeOf(p, partition, prefix, b)
 	in := &dynamodb.QueryInput{
-		TableName: &r.Table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: what,
+		TableName: &client.Table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: selection,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if p.Index != "" {
 		in.IndexName = &p.Index
 	}
 	for {
-		out, err := r.Table.Client.Query(ctx, in, r.Table.Bulk)
+		out, err := client.Table.Client.Query(ctx, in, client.Table.Bulk)
 		if err != nil {
 			return table.Failed("Query", partition, err)
 		}
 		if out.ConsumedCapacity != nil {
-			r.count(*out.ConsumedCapacity)
+			client.count(*out.ConsumedCapacity)
 		} else {
-			r.count()
+			client.count()
 		}
-		if err := take(out); err != nil {
+		if err := yield(out); err != nil {
 			return err
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
@@ -135,9 +135,11 @@ func (r *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partiti
 	}
 }
 
-// Collection gives add every record of an item collection.
-func (r *Client) Collection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
-	return r.Query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+// Collection calls add with each record of an item collection, except external records.
+//
+// It returns errors as table.Failed does.
+func (client *Client) Collection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
+	return client.Query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
 			if e := model.EntityOf(model.KeyOf(item)); e != nil {
 				add(e, item)
@@ -147,16 +149,16 @@ func (r *Client) Collection(ctx context.Context, p *model.AccessPattern, partiti
 	})
 }
 
-// Copies gives take the orders in a customer's partition, and counts them and the Queries that this
-// takes.
-func (r *Client) Copies(ctx context.Context, id commerce.CustomerID, take func(model.Record)) (n, pages int, err error) {
+// CustomerOrders calls yield with each order in a customer's partition. It returns the number of
+// orders and of Query requests.
+func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID, yield func(model.Record)) (n, pages int, err error) {
 	partition, err := model.CustomerOrders.PK.Key(string(id))
 	if err != nil {
 		return 0, 0, err
 	}
-	err = r.Query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+	err = client.Query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
-			take(rec)
+			yield(rec)
 		}
 		n += len(out.Items)
 		pages++
@@ -165,58 +167,58 @@ func (r *Client) Copies(ctx context.Context, id commerce.CustomerID, take func(m
 	return n, pages, err
 }
 
-// scanPage is how many records one Scan reads at most: a page's records take some ten times their
-// size in memory, and a full megabyte of them saves little.
-const scanPage = 1000
+// scanPageSize is the maximum number of records per Scan. A page needs about ten times its size in
+// memory, and larger pages save little.
+const scanPageSize = 1000
 
-// Scan gives take every page of one of so many segments of the table, with its last page marked.
-// Segments divide the table by partition key, so the records of an item collection come one behind
-// the other, by sort key.
+// Scan calls yield with each page of a segment of the table; last is true for the last page.
+// Segments divide the table by partition key, so the records of an item collection are contiguous
+// and in the order of their sort keys.
 //
-// Errors: those of failed, and take's.
-func (r *Client) Scan(ctx context.Context, segment, segments int, take func(page []map[string]types.AttributeValue, last bool) error) error {
+// It returns errors as table.Failed does, or the error of yield.
+func (client *Client) Scan(ctx context.Context, segment, segments int, yield func(page []map[string]types.AttributeValue, last bool) error) error {
 	in := &dynamodb.ScanInput{
-		TableName: &r.Table.Name, Limit: aws.Int32(scanPage), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		TableName: &client.Table.Name, Limit: aws.Int32(scanPageSize), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if segments > 1 {
 		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
 	}
 	for {
-		out, err := r.Table.Client.Scan(ctx, in, r.Table.Bulk)
+		out, err := client.Table.Client.Scan(ctx, in, client.Table.Bulk)
 		if err != nil {
 			return table.Failed("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
 		}
 		if out.ConsumedCapacity != nil {
-			r.count(*out.ConsumedCapacity)
+			client.count(*out.ConsumedCapacity)
 		} else {
-			r.count()
+			client.count()
 		}
 		in.ExclusiveStartKey = out.LastEvaluatedKey
 		last := len(in.ExclusiveStartKey) == 0
-		if err := take(out.Items, last); err != nil || last {
+		if err := yield(out.Items, last); err != nil || last {
 			return err
 		}
 	}
 }
 
-// LastOwnEvent returns the last event with a position of a customer's order, and whether there is
-// one.
+// LastOrderEvent returns the last event of a customer's order whose ID has a position. found is
+// false if there is none, or if the order has another customer.
 //
-// Errors: those of failed.
-func (r *Client) LastOwnEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
-	b := r.Table.KeyBuilder()
+// It returns errors as table.Failed does.
+func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
+	b := client.Table.KeyBuilder()
 	partition := model.OrderByID.Key(b, order).PK
 	if b.Err != nil {
-		return last, false, nil // there can be no such order
+		return last, false, nil // no order can have this ID
 	}
 	owner := ""
-	err = r.Collection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
+	err = client.Collection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
 		switch e.Name {
 		case model.EntityOrder.Name:
 			owner = model.TextOf(rec, model.AttrCustomerID)
 		case model.EntityOrderEvent.Name:
-			// They come in the order of their IDs.
-			if event, err := model.ReadEvent(rec); err == nil && model.IsOwnEvent(rec) && r.Table.Position(event.ID) != "" {
+			// The events are in the order of their IDs.
+			if event, err := model.ReadEvent(rec); err == nil && model.IsOwnEvent(rec) && client.Table.Position(event.ID) != "" {
 				last, found = *event, true
 			}
 		}

@@ -19,49 +19,48 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RefusedError tells that nothing was written, because a record is not what it was when it was
-// read, or because DynamoDB does not take what it would become.
+// RefusedError reports that nothing was written, because a record has changed since it was read, or
+// because DynamoDB rejects the repaired record.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Repair writes the fixes of a verdict, each transaction on condition that the record that was
-// believed and all records that it writes are as they were read. Where there are more fixes than
-// one transaction takes, the believed record is written with the last of them, so that the
-// condition holds until then and a repair that ends half way is found again. An event and what it
-// dates are written at once.
+// Repair writes the fixes of a diagnosis. Each transaction requires that the trusted record and the
+// records that it writes are unchanged. If the fixes need several transactions, the last one writes
+// the trusted record. So the condition holds until then, and the next check finds a partial repair.
+// An event and the fixes with SetsUpdatedAt are in one transaction.
 //
-// Errors: RefusedError, and those of failed.
-func (c *Client) Repair(ctx context.Context, v *Verdict) error {
-	fixes := slices.Clone(v.Fixes)
-	rank := func(w Fix) int {
+// It returns RefusedError, or errors as table.Failed does.
+func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
+	fixes := slices.Clone(diag.Fixes)
+	rank := func(fix Fix) int {
 		switch {
-		case w.Event == nil && w.Key == v.Basis:
+		case fix.Event == nil && fix.Key == diag.TrustedKey:
 			return 2
-		case w.Event != nil || w.Dated:
+		case fix.Event != nil || fix.SetsUpdatedAt:
 			return 1
 		}
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// One action is the condition on the believed record, and one that on each other record that
-	// was relied on. A unit has no more than one event, which takes two.
-	most := table.MaxActions - 2 - len(v.Relied)
-	// With an event: the event and both records of its order, of which one is believed.
-	last := slices.IndexFunc(fixes, func(w Fix) bool { return rank(w) > 0 })
-	if v.AtOnce && len(fixes) > most { // lines of a list are small
-		return &RefusedError{Reason: fmt.Sprintf("it takes %d records at once, and a transaction takes %d: set the order's total to the sum of its list, and check again", len(fixes), most)}
+	// One action is the condition on the trusted record, and one the condition on each dependency. A
+	// diagnosis has at most one event, which takes two actions.
+	maxFixes := table.MaxActions - 2 - len(diag.Dependencies)
+	// If there is an event, the last transaction has the event and both records of the order.
+	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
+	if diag.SingleTransaction && len(fixes) > maxFixes { // the fixes are small
+		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, which allows %d: set the order's total to the sum of its item list and check again", len(fixes), maxFixes)}
 	}
 	for len(fixes) > 0 {
-		n, bytes := 0, model.SizeOf(v.Believed)
-		for n < min(len(fixes), most) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
+		n, bytes := 0, model.SizeOf(diag.Trusted)
+		for n < min(len(fixes), maxFixes) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
 			bytes += fixes[n].size()
 			n++
 		}
 		if n < len(fixes) && last > 0 && last < n {
 			n = last
 		}
-		if err := c.transact(ctx, v, fixes[:n]); err != nil {
+		if err := client.transact(ctx, diag, fixes[:n]); err != nil {
 			return err
 		}
 		fixes, last = fixes[n:], last-n
@@ -69,55 +68,55 @@ func (c *Client) Repair(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-func (c *Client) transact(ctx context.Context, v *Verdict, fixes []Fix) error {
+func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix) error {
 	var actions []types.TransactWriteItem
 	written := map[model.Keys]bool{}
 	var at time.Time
-	for _, w := range fixes {
-		if w.Event == nil {
+	for _, fix := range fixes {
+		if fix.Event == nil {
 			continue
 		}
-		both, happened, err := c.nextEvent(ctx, w)
+		both, happened, err := client.eventFixes(ctx, fix)
 		if err != nil {
 			return err
 		}
-		for _, w := range both {
-			actions = append(actions, c.action(w))
+		for _, fix := range both {
+			actions = append(actions, client.transactionItem(fix))
 		}
 		at = happened
 	}
-	for _, w := range fixes {
-		if w.Event != nil {
+	for _, fix := range fixes {
+		if fix.Event != nil {
 			continue
 		}
-		written[w.Key] = true
-		if w.Dated {
-			w.Attribute("updatedAt", model.Str(model.Timestamp(at)))
+		written[fix.Key] = true
+		if fix.SetsUpdatedAt {
+			fix.SetAttribute("updatedAt", model.Str(model.Timestamp(at)))
 		}
-		actions = append(actions, c.action(w))
+		actions = append(actions, client.transactionItem(fix))
 	}
-	for _, r := range append([]Relied{{v.Basis, v.Believed}}, v.Relied...) {
+	for _, r := range append([]Dependency{{diag.TrustedKey, diag.Trusted}}, diag.Dependencies...) {
 		if written[r.Key] || r.Key.PK == "" {
 			continue
 		}
 		written[r.Key] = true
 		e := &table.Expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &c.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(asRead(r.Have, nil)(e)),
+			TableName: &client.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(unchangedSince(r.AsRead, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
-	_, err := c.Table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, c.Table.Bulk)
+	_, err := client.Table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, client.Table.Bulk)
 	if err == nil {
 		return nil
 	}
 	if refused := refusal(err); refused != nil {
 		return refused
 	}
-	return table.Failed("TransactWriteItems", "to repair "+v.Basis.PK, err)
+	return table.Failed("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
 }
 
-// refusal is why a transaction was turned away for good, nil where it was not.
+// refusal returns a RefusedError if DynamoDB rejected the transaction for good, or nil.
 func refusal(err error) error {
 	api := smithy.APIError(nil)
 	if !errors.As(err, &api) {
@@ -151,63 +150,63 @@ func refusal(err error) error {
 	return &RefusedError{Reason: "the records keep changing"}
 }
 
-// action is a write with its conditions.
-func (c *Client) action(w Fix) types.TransactWriteItem {
+// transactionItem returns the write of a fix with its conditions.
+func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	e := &table.Expression{}
 	switch {
-	case w.put != nil:
+	case fix.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &c.Table.Name, Item: w.put, ConditionExpression: aws.String(table.Absent(e)),
+			TableName: &client.Table.Name, Item: fix.put, ConditionExpression: aws.String(table.Absent(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
-	case w.deletes:
+	case fix.isDelete:
 		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &c.Table.Name, Key: w.Key.Attributes(), ConditionExpression: aws.String(asRead(w.Have, nil)(e)),
+			TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: aws.String(unchangedSince(fix.AsRead, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	}
-	condition := asRead(w.Have, append(table.AttributeNames(w.Set), w.remove...))(e)
+	condition := unchangedSince(fix.AsRead, append(table.AttributeNames(fix.Set), fix.remove...))(e)
 	var sets, removes []string
-	for _, name := range table.AttributeNames(w.Set) {
-		if w.Have[name] == nil {
+	for _, name := range table.AttributeNames(fix.Set) {
+		if fix.AsRead[name] == nil {
 			condition += " AND attribute_not_exists(" + e.Foreign(name) + ")"
 		}
-		sets = append(sets, e.Foreign(name)+" = "+e.Value(w.Set[name]))
+		sets = append(sets, e.Foreign(name)+" = "+e.Value(fix.Set[name]))
 	}
-	for _, name := range w.remove {
+	for _, name := range fix.remove {
 		removes = append(removes, e.Foreign(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &c.Table.Name, Key: w.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.Clauses(sets, removes)),
+		TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.Clauses(sets, removes)),
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 	}}
 }
 
-// nextEvent are the fixes that write an event behind the one whose id and time it bears, and behind
-// its customer's last one, whose place it takes, and when it happened.
+// eventFixes returns the fixes that write an event and the customer's last event, and the time of
+// the event. The new ID is later than the ID in the fix and than the customer's last event.
 //
-// Errors: RefusedError where the customer's id can be in no key, and those of failed.
-func (c *Client) nextEvent(ctx context.Context, w Fix) ([]Fix, time.Time, error) {
-	b := c.Table.KeyBuilder()
-	k := model.LastEvent.Key(b, w.Customer)
+// It returns RefusedError if no key can have the customer's ID, or errors as table.Failed does.
+func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time, error) {
+	b := client.Table.KeyBuilder()
+	k := model.LastEvent.Key(b, fix.Customer)
 	if b.Err != nil {
 		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
 	}
-	found, err := c.Get(ctx, Consistent, k)
+	found, err := client.Get(ctx, Consistent, k)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	last := found[k]
-	e := *w.Event
-	own, _ := e.ID.Time()
-	customers, _ := model.LastEventID(last).Time()
-	at := c.Table.After(e.At, own, customers)
-	id, err := c.Table.NewULID(at)
+	e := *fix.Event
+	ownTime, _ := e.ID.Time()
+	customerTime, _ := model.LastEventID(last).Time()
+	at := client.Table.After(e.At, ownTime, customerTime)
+	id, err := client.Table.NewULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	e.ID, e.At = commerce.EventID(id), at
-	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, w.Customer, e)
+	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, fix.Customer, e)
 	if b.Err != nil {
 		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
 	}
@@ -215,26 +214,29 @@ func (c *Client) nextEvent(ctx context.Context, w Fix) ([]Fix, time.Time, error)
 	if last == nil {
 		return append(fixes, Fix{Key: k, put: next}), at, nil
 	}
-	return append(fixes, Replacement(last, next)), at, nil
+	return append(fixes, NewReplacement(last, next)), at, nil
 }
 
-// maxRepairBytes is how large a transaction of a repair is. DynamoDB takes 4 MB; the keys of
-// conditions and the names of attributes are not counted here.
+// maxRepairBytes is the maximum size of a transaction. DynamoDB accepts 4 MB; the rest is for the
+// keys of conditions and the names of attributes.
 const maxRepairBytes = 3 << 20
 
-// size is about how many bytes of a transaction a fix takes: what is written, and what is compared.
-func (w *Fix) size() int { return model.SizeOf(w.Have) + model.SizeOf(w.put) + model.SizeOf(w.Set) }
+// size returns the approximate bytes of a fix in a transaction, including its condition.
+func (fix *Fix) size() int {
+	return model.SizeOf(fix.AsRead) + model.SizeOf(fix.put) + model.SizeOf(fix.Set)
+}
 
-// maxConditions is how many attributes of a record a condition compares. DynamoDB takes 300
+// maxConditions is the maximum number of attributes that a condition compares. DynamoDB accepts 300
 // operators and 4 KiB of text.
 const maxConditions = 120
 
-// asRead is the condition that a record is as it was read; that there is none, where have is nil.
+// unchangedSince returns the condition that a record is as it was read. If have is nil, the
+// condition is that the record does not exist.
 //
-// The first attributes to be compared are those that Ordergraph changes with every write, and then
-// those that the repair changes. Only a record of more than maxConditions attributes has some that
-// are not compared. It has them of other software.
-func asRead(have model.Record, changed []string) table.Condition {
+// The condition first compares the attributes that Ordergraph changes with every write, then those
+// that the repair changes. Attributes beyond maxConditions are not compared. Only records with many
+// attributes of other software have that many.
+func unchangedSince(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.Absent
 	}
@@ -254,7 +256,7 @@ func asRead(have model.Record, changed []string) table.Condition {
 		for _, name := range names[:min(len(names), maxConditions)] {
 			parts = append(parts, e.Foreign(name)+" = "+e.Value(have[name]))
 		}
-		// A write may also add one of the revisions to a record that has none.
+		// A write may add a revision to a record without one.
 		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
 			if have[name] == nil {
 				parts = append(parts, "attribute_not_exists("+e.Foreign(name)+")")
@@ -264,8 +266,8 @@ func asRead(have model.Record, changed []string) table.Condition {
 	}
 }
 
-// changesWithEveryWrite reports whether an attribute is one of those of which each write of
-// Ordergraph to a record changes at least one, where the record has it.
+// changesWithEveryWrite reports whether an attribute is a revision. Each write of Ordergraph
+// changes at least one of the revisions that the record has.
 func changesWithEveryWrite(name string) bool {
 	switch name {
 	case model.AttrVersion, model.AttrStockRevision, "updatedAt", model.AttrAvailable, model.AttrTotalInventory, model.AttrQuantity, model.AttrOrderCount, "eventId":

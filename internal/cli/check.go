@@ -134,13 +134,13 @@ type checkText struct {
 
 func (t *checkText) drift(d check.Drift) {
 	note := ""
-	switch class := driftClass(d.Class); {
+	switch kind := driftClass(d.Class); {
 	case d.Repaired && d.StandIn:
 		note = " (a stand-in was written)"
 	case d.Repaired:
 		note = " (repaired)"
-	case d.ByHand && class.ByHand:
-		note = fmt.Sprintf(" (by hand: %s)", class.Repair)
+	case d.ByHand && kind.ByHand:
+		note = fmt.Sprintf(" (by hand: %s)", kind.Repair)
 	case d.ByHand:
 		note = " (by hand)"
 	case t.repair:

@@ -122,9 +122,9 @@ func TestCheckJSON(t *testing.T) {
 	db, table, variables := seeded(t)
 	damageSample(t, db, table)
 	type line struct {
-		Class, PK, SK, Detail string
-		Repaired              bool
-		Summary               *struct {
+		Kind, PK, SK, Detail string
+		Repaired             bool
+		Summary              *struct {
 			Clean     bool
 			Records   int
 			Orders    int
@@ -157,7 +157,7 @@ func TestCheckJSON(t *testing.T) {
 			t.Errorf("%s: %d drifts, %+v", c.line, len(drifts), last)
 		}
 		for _, d := range drifts {
-			if d.Class == "" || d.PK == "" || d.SK == "" || d.Detail == "" || d.Repaired != (c.fixed > 0) {
+			if d.Kind == "" || d.PK == "" || d.SK == "" || d.Detail == "" || d.Repaired != (c.fixed > 0) {
 				t.Errorf("%s: %+v", c.line, d)
 			}
 		}
@@ -245,14 +245,14 @@ func TestCheckWithUnverifiedRecords(t *testing.T) {
 		return ""
 	})
 	c := run(t, "check", variables...)
-	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: it was another one each time", "\nunverified: 1,", "\nunverified records are left: the table may not be clean\n"} {
+	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: the record changed between reads", "\nunverified: 1,", "\nunverified records are left: the table may not be clean\n"} {
 		if out := c.stdout.String(); c.status != 3 || !strings.Contains(out, part) {
 			t.Errorf("exit %d, want 3 and %q:\n%s", c.status, part, out)
 		}
 	}
 	c = run(t, "check -json", variables...)
 	first, last, _ := strings.Cut(c.stdout.String(), "\n")
-	if c.status != 3 || !strings.HasPrefix(first, `{"unverified":{"pk":"ORDER#`+order+`","sk":"#METADATA","reason":"it was`) || !strings.Contains(last, `"clean":false,"complete":true`) || !strings.Contains(last, `"unsettled":1`) {
+	if c.status != 3 || !strings.HasPrefix(first, `{"unverified":{"pk":"ORDER#`+order+`","sk":"#METADATA","reason":"the record changed`) || !strings.Contains(last, `"clean":false,"complete":true`) || !strings.Contains(last, `"unsettled":1`) {
 		t.Errorf("exit %d:\n%s", c.status, c.stdout.String())
 	}
 }
@@ -351,7 +351,7 @@ func TestCheckByHand(t *testing.T) {
 	if _, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("WAREHOUSE#wh_sea", "#METADATA")}); err != nil {
 		t.Fatal(err)
 	}
-	checkOutput("check -repair", 1, "warehouse-missing  WAREHOUSE#wh_sea #METADATA: levels or employees refer to it (a stand-in was written)")
+	checkOutput("check -repair", 1, "warehouse-missing  WAREHOUSE#wh_sea #METADATA: inventory levels or employees refer to the warehouse (a stand-in was written)")
 
 	// The import restores the warehouse's name from the edited export.
 	file := filepath.Join(t.TempDir(), "all.jsonl")

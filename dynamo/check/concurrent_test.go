@@ -17,9 +17,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// repairedBeside repairs the table. Another client makes change after the check has read what it
-// repairs, and before it writes.
-func repairedBeside(r storetest.RawTable, change func()) ([]check.Drift, check.Summary) {
+// repairConcurrently repairs the table. Another client makes change between the reads and the
+// writes of the repair.
+func repairConcurrently(r storetest.RawTable, change func()) ([]check.Drift, check.Summary) {
 	return r.Among(func(operation string, earlier int, _ string) *http.Response {
 		if operation == "TransactWriteItems" && earlier == 0 {
 			change()
@@ -28,9 +28,9 @@ func repairedBeside(r storetest.RawTable, change func()) ([]check.Drift, check.S
 	}).Check(check.Options{Repair: true})
 }
 
-// A record may have more attributes than a condition takes. Those that change with every sale are
-// among those that are compared.
-func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
+// A record may have more attributes than a condition compares. The condition includes the
+// attributes that change with every sale.
+func TestRepairDuringASaleOfAProductWithManyAttributes(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -40,7 +40,7 @@ func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 			wrong[fmt.Sprintf("a%03d", i)] = storetest.Str("x")
 		}
 		r.Set("PRODUCT#p00", "#METADATA", wrong)
-		_, summary := repairedBeside(r, func() {
+		_, summary := repairConcurrently(r, func() {
 			_, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "test"}, commerce.NewOrder{
 				CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p00", Quantity: 7}},
 			})
@@ -61,8 +61,8 @@ func TestARepairBesideASaleOfAProductWithManyAttributes(t *testing.T) {
 	})
 }
 
-// A mutation may change nothing of what a repair has read, because it only adds attributes.
-func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
+// A mutation may only add attributes, so that it changes nothing that a repair has read.
+func TestRepairDuringAMutationThatAddsAttributes(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -76,7 +76,7 @@ func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
 		r.Set("ORDER#"+string(order), "#METADATA", storetest.Item{"shippingAddress": nil, "version": nil, "updatedAt": nil})
 		r.Set("CUSTOMER#c1", "ORDER#"+string(order), storetest.Item{"version": nil, "updatedAt": nil})
 		var mutated map[string]storetest.Item
-		repairedBeside(r, func() {
+		repairConcurrently(r, func() {
 			mutate()
 			mutated = r.All()
 		})
@@ -87,25 +87,25 @@ func TestARepairBesideAMutationThatAddsAttributes(t *testing.T) {
 	})
 }
 
-// Placing an order does not touch the record of a customer whose orders are not counted. A repair
-// that writes the first count has to notice it all the same.
-func TestAnOrderThatIsPlacedWhileOrdersAreCounted(t *testing.T) {
+// Placing an order does not write the record of a customer without an order count. A repair that
+// writes the first count must still detect the order.
+func TestOrderPlacedDuringTheFirstCount(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		r := uncounted(t, db, 27, 380_000)
+		r := newTableWithoutOrderCount(t, db, 27, 380_000)
 		r.Put(storetest.Item{"pk": storetest.Str("PRODUCT#p0"), "sk": storetest.Str("#METADATA"), "sku": storetest.Str("p0"), "name": storetest.Str("P"), "unitPrice": storetest.Num("1"), "available": storetest.Num("5")})
 		server := r.Store
 		r.DB = storetest.SmallCounts(db, 2)
-		_, summary := repairedBeside(r, func() { storetest.PlaceOrders(t, server, "c1", 1) })
+		_, summary := repairConcurrently(r, func() { storetest.PlaceOrders(t, server, "c1", 1) })
 		if got := storetest.NumberText(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
 			t.Errorf("orderCount is %v of 28 orders, %d left", got, summary.Left())
 		}
 	})
 }
 
-// Wrong numbers of orders of a product and of an account rep become exact, also if orders are placed
+// Wrong order counts of a product and an account rep become exact, also if orders are placed
 // between the count and the repair.
-func TestAnOrderThatIsPlacedWhileThoseOfAProductAndARepAreCounted(t *testing.T) {
+func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
@@ -118,7 +118,7 @@ func TestAnOrderThatIsPlacedWhileThoseOfAProductAndARepAreCounted(t *testing.T) 
 		}
 		placed, repairs := 0, 0
 		drifts, summary := r.Among(func(operation string, _ int, _ string) *http.Response {
-			// The product is repaired first, and again after the order. Then the rep is.
+			// The order of repairs is: the product, the product again after the order, the account rep.
 			if operation != "TransactWriteItems" {
 				return nil
 			}
@@ -138,14 +138,15 @@ func TestAnOrderThatIsPlacedWhileThoseOfAProductAndARepAreCounted(t *testing.T) 
 	})
 }
 
-// A claim that names the wrong customer becomes that customer's own while a repair gives it back.
-func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
+// A repair assigns a claim to its customer. Meanwhile the customer whom the claim names takes its
+// address.
+func TestClaimTakenDuringItsRepair(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"customerId": storetest.Str("c2")})
 		address := "ann@example.com"
-		drifts, _ := repairedBeside(r, func() {
+		drifts, _ := repairConcurrently(r, func() {
 			if _, err := r.Store.UpdateCustomer(t.Context(), change.Caller{Name: "t"}, commerce.CustomerChange{ID: "c2", Email: &address}); err != nil {
 				t.Error(err)
 			}
@@ -159,9 +160,9 @@ func TestAClaimThatIsTakenWhileItIsGivenBack(t *testing.T) {
 	})
 }
 
-// An order's own record can be read, and a copy was left behind in another customer's partition:
-// older than the record, or naming the right customer.
-func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
+// An order's own record is readable. Another customer's partition has a leftover copy, which is
+// older than the record or names the right customer.
+func TestLeftoverCopyDoesNotTakeTheOrder(t *testing.T) {
 	order := "ORDER#" + storetest.SmallOrder(0)
 	for name, left := range map[string]storetest.Item{
 		"older":                {"customerId": storetest.Str("c2"), "version": storetest.Num("0")},
@@ -193,8 +194,8 @@ func TestACopyThatWasLeftBehindDoesNotTakeTheOrder(t *testing.T) {
 	}
 }
 
-// Nothing is left of a customer but the claim of the address, and orders.
-func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
+// Only the claim of the address and orders are left of a customer.
+func TestStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -209,22 +210,22 @@ func TestAStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 	})
 }
 
-// A table has so many suspicious records that some are verified before it is read to its end. A
-// record that would be deleted then may belong to one that is read later.
-func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
+// Some candidates of a table are verified during the scan. A record that could be
+// deleted then may belong to a record that the scan reads later.
+func TestNoDeletionBeforeTheEndOfTheScan(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		order := "ORDER#" + storetest.SmallOrder(storetest.BigOrder)
 		healthy := r.All()
-		// Only the copy tells whose order it is.
+		// Only the copy has the order's customer.
 		r.Delete(order, "#METADATA")
 		for k := range healthy {
 			if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
 				r.Set(pk, sk, storetest.Item{"customerId": nil})
 			}
 		}
-		segments := readTheOrderFirst(&r, order, "CUSTOMER#c1")
+		segments := scanOrderFirst(&r, order, "CUSTOMER#c1")
 		_, summary := r.Check(check.Options{Repair: true, Suspects: 1, Segments: segments})
 		if summary.Left() > 0 || summary.Unsettled > 0 {
 			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
@@ -238,10 +239,10 @@ func TestNothingIsDeletedBeforeTheTableIsRead(t *testing.T) {
 	})
 }
 
-// apart returns a number of segments in which two partitions are in different ones, these segments,
-// and how many pages the segment of the first partition has. At least three of them come after the
-// partition.
-func apart(t testing.TB, db *dynamodb.Client, table, first, second string) (segments, ofFirst, ofSecond int32, pages int) {
+// separatingSegments returns a number of segments that separates two partitions, the segments of
+// the two, and the number of pages in the segment of the first. At least three of the pages follow
+// the partition.
+func separatingSegments(t testing.TB, db *dynamodb.Client, table, first, second string) (segments, ofFirst, ofSecond int32, pages int) {
 	t.Helper()
 	for segments = 2; segments < 32; segments++ {
 		ofFirst, ofSecond = -1, -1

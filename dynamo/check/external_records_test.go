@@ -19,9 +19,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// foreignRecords are records of other software: attributes of its own; no entity, version, counts,
-// embedded items or currency; and other spellings of numbers, times and lists.
-func foreignRecords() []storetest.Item {
+// externalRecords have attributes of other software; no entity, version, counts, embedded items or
+// currency; and other notations of numbers, times and lists.
+func externalRecords() []storetest.Item {
 	mark := func(rec storetest.Item) storetest.Item {
 		rec["__edb_e__"], rec["__edb_v__"] = storetest.Str("any"), storetest.Str("1")
 		return rec
@@ -60,21 +60,21 @@ func foreignRecords() []storetest.Item {
 		storetest.ItemKey("CART#1", "#METADATA"), storetest.ItemKey("CUSTOMER#c1", "WISHLIST#1"), storetest.ItemKey("ORDER#o-1", "NOTE#1"), storetest.ItemKey("IDEMPOTENCY#p#k", "#METADATA"))
 }
 
-// withoutCounts returns the drifts but for orders that nobody has counted or added up.
+// withoutCounts returns the drifts except orders that were never counted or summed.
 func withoutCounts(drifts []check.Drift) []check.Drift {
 	return slices.DeleteFunc(slices.Clone(drifts), func(d check.Drift) bool {
 		return d.Class == "order-counts" || d.Class == "spending" || d.Class == "order-count" && !strings.HasPrefix(d.PK, "CUSTOMER#")
 	})
 }
 
-// Records of other software that say all they must are clean, whatever they leave out. A repair
-// adds nothing but the counts of the orders and what they cost.
-func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
+// External records with all required attributes are clean. Other attributes are optional. A repair
+// only adds the order counts and the spending.
+func TestExternalRecordsAreClean(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		records, unknown := 0, 0
-		for _, rec := range foreignRecords() {
+		for _, rec := range externalRecords() {
 			if records++; model.EntityOf(model.KeyOf(rec)) == nil {
 				unknown++
 			}
@@ -97,14 +97,14 @@ func TestRecordsOfOtherSoftwareAreClean(t *testing.T) {
 	})
 }
 
-// What other software left out and a list needs is named and added, and what it has of its own is
-// kept.
-func TestWhatOtherSoftwareLeftOut(t *testing.T) {
+// A check reports an omitted attribute that a list needs, a repair adds it, and unknown attributes
+// stay.
+func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
 		edges := 0
-		for _, rec := range foreignRecords() {
+		for _, rec := range externalRecords() {
 			if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.EdgeOf != nil {
 				edges++
 				continue
@@ -129,7 +129,7 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 		if rec := r.Get("CUSTOMER#c1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || rec["version"] != nil {
 			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
 		}
-		// The order has an event now, and what has an event has a version.
+		// The order has an event now, and a record with an event has a version.
 		if rec := r.Get("ORDER#o-1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || !reflect.DeepEqual(rec["version"], storetest.Num("1")) {
 			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
 		}
@@ -139,12 +139,12 @@ func TestWhatOtherSoftwareLeftOut(t *testing.T) {
 	})
 }
 
-// Who refers to something in an index key alone does not lose the reference.
-func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
+// A record whose reference exists in an index key only keeps the reference.
+func TestReferencesInIndexKeysOnly(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
-		for _, rec := range foreignRecords() {
+		for _, rec := range externalRecords() {
 			switch storetest.KeyText(rec) {
 			case "CUSTOMER#c1 ORDER#o-1":
 				rec["gsi1pk"], rec["gsi1sk"] = storetest.Str("REP#e1"), storetest.Str("ORDER#o-1")
@@ -169,14 +169,13 @@ func TestReferencesThatOtherSoftwareKeepsInKeys(t *testing.T) {
 	})
 }
 
-// A timeline whose events have IDs that sort above every ULID can be continued, by a repair and by
-// mutations.
-func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
+// A timeline may have event IDs that sort after every ULID. Repairs and mutations can append to it.
+func TestExternalTimelineIsContinued(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"zzz", "f47ac10b-58cc-4372-a567-0e02b2c3d479"} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
-			for _, rec := range foreignRecords() {
+			for _, rec := range externalRecords() {
 				if storetest.KeyText(rec) == "ORDER#o-1 EVENT#1" {
 					rec["sk"], rec["eventId"], rec["to"] = storetest.Str("EVENT#"+id), storetest.Str(id), storetest.Str("shipped")
 				}
@@ -212,13 +211,13 @@ func TestATimelineOfOtherSoftwareIsContinued(t *testing.T) {
 	})
 }
 
-// An event of other software that leads to the order's status is enough, wherever its ID sorts.
-func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
+// An external event that sets the order's status suffices, wherever its ID sorts.
+func TestExternalEventSetsTheStatus(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"0", "zzz", storetest.ULIDAt(storetest.Start().AddDate(200, 0, 0), 1)} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
-			for _, rec := range foreignRecords() {
+			for _, rec := range externalRecords() {
 				if storetest.KeyText(rec) == "ORDER#o-1 EVENT#1" {
 					rec["sk"], rec["eventId"] = storetest.Str("EVENT#"+id), storetest.Str(id)
 				}
@@ -229,13 +228,13 @@ func TestAnEventOfOtherSoftwareLeadsToTheStatus(t *testing.T) {
 	})
 }
 
-// The id of an order of other software may tell no time. Then both records have to.
-func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
+// An external order ID may contain no time. Then both records must have the time.
+func TestMissingTimeOfAnExternalOrderID(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, k := range []string{"CUSTOMER#c1 ORDER#o-1", "ORDER#o-1 #METADATA"} {
 			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
-			for _, rec := range foreignRecords() {
+			for _, rec := range externalRecords() {
 				if storetest.KeyText(rec) == k {
 					delete(rec, "createdAt")
 				}
@@ -250,9 +249,9 @@ func TestATimeThatIsLeftOutAndTheIDDoesNotTell(t *testing.T) {
 	})
 }
 
-// A product that other software has deleted and createProduct creates again counts nothing as held.
-// A repair counts what open orders hold, and the products of the category.
-func TestAProductThatIsCreatedAgainIsRecounted(t *testing.T) {
+// Other software deletes a product, and createProduct creates it again without held stock. A repair
+// recounts what open orders hold, and the products of the category.
+func TestRecreatedProductIsRecounted(t *testing.T) {
 	t.Parallel()
 	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})

@@ -2,7 +2,7 @@ package repair
 
 import "github.com/ordergraph/ordergraph/dynamo/markdown"
 
-// The classes of drift.
+// The kinds of drifts.
 const (
 	DriftOrderMissing     = "order-missing"
 	DriftCopyMissing      = "copy-missing"
@@ -41,26 +41,26 @@ const (
 )
 
 const (
-	// StandInEmailDomain is what follows a customer's id in the e-mail address of a stand-in; RFC
-	// 2606 keeps it from being anybody's.
+	// StandInEmailDomain follows a customer's ID in the email address of a stand-in. RFC 2606 reserves
+	// the domain, so it has no owner.
 	StandInEmailDomain = "@unknown.invalid"
-	// CheckActor is who did what a repair did, in the timeline.
+	// CheckActor is the actor of the events that a repair appends to timelines.
 	CheckActor = "ordergraph check"
 )
 
-// DriftClass is one way in which records can disagree.
+// DriftClass is a kind of drift, an inconsistency of records.
 type DriftClass struct {
-	// Name stands in Drift.Class.
+	// Name is the kind in findings and in the output of `ordergraph check`.
 	Name string
-	// What says what is wrong.
+	// What describes the inconsistency.
 	What string
-	// Repair says what a repair does, or what a person has to do if ByHand is set.
+	// Repair describes the repair. With ByHand, it tells the operator how to repair the drift.
 	Repair string
-	// ByHand reports whether no repair is made.
+	// ByHand reports whether the drift cannot be repaired automatically.
 	ByHand bool
 }
 
-// DriftClasses returns every class of drift.
+// DriftClasses returns all kinds of drifts.
 func DriftClasses() []DriftClass {
 	return []DriftClass{
 		{Name: DriftOrderMissing, What: "an order's own record is missing; its copy exists", Repair: "writes the record from the copy"},
@@ -100,7 +100,7 @@ func DriftClasses() []DriftClass {
 	}
 }
 
-// DriftsMarkdown is the table of the kinds of drift for the docs.
+// DriftsMarkdown returns the table of the kinds of drifts for the docs.
 func DriftsMarkdown() string {
 	rows := [][]string{{"kind", "what is wrong", "repair"}}
 	for _, c := range DriftClasses() {

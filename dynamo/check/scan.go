@@ -1,0 +1,216 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
+)
+
+// segmentScan groups the scanned records of a segment by item collection and verifies each
+// collection. The reads are eventually consistent, which halves their cost, so a finding only makes
+// a candidate.
+type segmentScan struct {
+	check *check
+
+	// current is the verifier of the item collection that is being scanned, and partition is its
+	// partition key.
+	current       verifier
+	currentTarget target
+	partition     string
+
+	// completed are the verifiers of the page whose item collections were read completely.
+	completed map[target]verifier
+	// copies are the keys of the customers' copies of orders on the page.
+	copies []model.CustomerOrderKey
+}
+
+// addPage adds a page of records.
+func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.AttributeValue, last bool) error {
+	c := g.check
+	g.completed, g.copies = map[target]verifier{}, nil
+	foreign := 0
+	for _, rec := range page {
+		k := model.KeyOf(rec)
+		e := model.EntityOf(k)
+		if e == nil {
+			foreign++
+			continue
+		}
+		if e.Name == model.EntityOrderCounts.Name {
+			c.orderCounter.AddCounts(rec)
+		}
+		if k.PK != g.partition {
+			g.finishCollection()
+			g.beginCollection(e, k.PK)
+		}
+		if e.Name == model.EntityCategory.Name {
+			c.noteCategory(rec)
+		}
+		if g.current == nil {
+			continue
+		}
+		g.current.add(e, rec)
+		c.orderLists.AddRecord(e, rec)
+		if e.Name == model.EntityCustomerOrder.Name {
+			g.copies = append(g.copies, model.CustomerOrderKey{
+				Customer: commerce.CustomerID(model.KeyValue(e.PK, k.PK)), Order: commerce.OrderID(model.KeyValue(e.SK, k.SK)),
+			})
+		}
+	}
+	if last {
+		g.finishCollection()
+	}
+	if err := g.readRelated(ctx); err != nil {
+		return err
+	}
+	g.verifyCompleted()
+	c.mu.Lock()
+	c.summary.Records += len(page)
+	c.summary.Foreign += foreign
+	c.reportProgressLocked()
+	c.mu.Unlock()
+	return c.verifyIfFull(ctx)
+}
+
+func (g *segmentScan) finishCollection() {
+	if g.current != nil {
+		g.completed[g.currentTarget] = g.current
+	}
+	g.current, g.partition = nil, ""
+}
+
+// beginCollection starts the verifier of an item collection. Idempotency records need none: they
+// expire and have no derived records.
+func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
+	g.partition = partition
+	id := model.KeyValue(e.PK, partition)
+	switch e.PK {
+	case model.EntityOrder.PK:
+		g.currentTarget = target{targetOrder, id}
+		g.current = &orderVerifier{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}}
+	case model.EntityCustomer.PK:
+		g.currentTarget, g.current = target{targetCustomer, id}, newCustomerVerifier(g.check.table, id)
+	case model.EntityEmailClaim.PK:
+		g.currentTarget, g.current = target{targetClaim, id}, &claimVerifier{email: id}
+	case model.EntityEmployee.PK:
+		g.currentTarget, g.current = target{targetEmployee, id}, newEmployeeVerifier(id)
+	case model.EntityProduct.PK:
+		v := newProductVerifier(id)
+		v.fromScan = true
+		g.currentTarget, g.current = target{targetProduct, id}, v
+	case model.EntityWarehouse.PK:
+		g.currentTarget, g.current = target{targetWarehouse, id}, newWarehouseVerifier(id)
+	}
+}
+
+// readRelated reads related records of other partitions, a hundred per request: copies of orders,
+// orders of copies, claims of customers and customers of claims.
+func (g *segmentScan) readRelated(ctx context.Context) error {
+	c := g.check
+	var ks []model.Keys
+	for _, v := range g.completed {
+		switch v := v.(type) {
+		case *orderVerifier:
+			ks = append(ks, v.copyKey(c.table, v.namedCustomer()))
+		case *customerVerifier:
+			ks = append(ks, v.claimKey(c.table))
+		case *claimVerifier:
+			v.customer = v.newNamedCustomer()
+			ks = append(ks, v.customer.primaryKey)
+		}
+	}
+	for _, k := range g.copies {
+		ks = append(ks, model.OrderByID.Key(c.table.KeyBuilder(), k.Order))
+	}
+	// Sorted so that two checks of one table make the same requests.
+	slices.SortFunc(ks, func(a, b model.Keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
+	found, err := c.client.Get(ctx, repair.Eventual, ks...)
+	if err != nil {
+		return err
+	}
+	for _, v := range g.completed {
+		switch v := v.(type) {
+		case *orderVerifier:
+			if k := v.copyKey(c.table, v.namedCustomer()); found[k] != nil {
+				v.copies[v.namedCustomer()] = found[k]
+			}
+		case *customerVerifier:
+			v.claim = found[v.claimKey(c.table)]
+		case *claimVerifier:
+			if rec := found[v.customer.primaryKey]; rec != nil {
+				v.customer.put(rec)
+			}
+		}
+	}
+	for _, k := range g.copies {
+		order := found[model.OrderByID.Key(c.table.KeyBuilder(), k.Order)]
+		if model.TextOf(order, "customerId") != string(k.Customer) {
+			c.addCandidate(target{targetOrder, string(k.Order)}, candidate{extraCustomers: []commerce.CustomerID{k.Customer}})
+		}
+	}
+	return nil
+}
+
+// verifyCompleted verifies the completed item collections and adds candidates.
+func (g *segmentScan) verifyCompleted() {
+	c := g.check
+	for k, v := range maps.All(g.completed) {
+		diag := v.verify(c)
+		c.noteScanned(v)
+		if order, ok := v.(*orderVerifier); ok {
+			c.orderCounter.Add(order.id, order.orderRecord, diag.Clean())
+		}
+		if diag.Clean() {
+			v.propagate(c, diag, diag)
+			continue
+		}
+		c.addCandidate(k, candidate{findings: diag.Findings, recountStock: diag.HasKind(repair.DriftStockTotal)})
+	}
+}
+
+// noteScanned counts a scanned record and keeps the values that are compared after the scan.
+func (c *check) noteScanned(v verifier) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch v := v.(type) {
+	case *orderVerifier:
+		c.summary.Orders++
+		if late, ok := v.findNewerEvents(); ok {
+			c.addCandidateLocked(target{targetCustomer, string(v.decoded.CustomerID)}, candidate{newerEvents: late})
+		}
+	case *customerVerifier:
+		c.summary.Customers++
+		if late, ok := v.findNewerCopies(c.table); ok {
+			c.addCandidateLocked(target{targetCustomer, string(v.id)}, candidate{newerCopies: late})
+		}
+	case *claimVerifier:
+		if id := model.TextOf(v.claim, model.AttrCustomerID); v.customer.record() == nil && id != "" {
+			c.addCandidateLocked(target{targetCustomer, id}, candidate{claimedAddress: v.email})
+		}
+	case *employeeVerifier:
+		c.summary.Employees++
+		c.orderLists.AddEmployee(v.primaryKey, v.records)
+	case *warehouseVerifier:
+		c.summary.Warehouses++
+		c.seenWarehouses[v.id] = true
+	case *productVerifier:
+		c.summary.Products++
+		c.countInCategory(v)
+		if v.decoded != nil {
+			c.orderLists.AddProduct(v.primaryKey, v.decoded.OrderCount)
+		}
+		if v.levelSum != nil && v.record() != nil {
+			at := model.Reader{Record: v.record()}
+			if available := at.Number(model.AttrAvailable); at.Err() == nil {
+				c.recordedStock[v.sku] = productStock{inventory: *v.levelSum, available: available}
+			}
+		}
+	}
+}

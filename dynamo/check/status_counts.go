@@ -1,0 +1,97 @@
+package check
+
+import (
+	"context"
+
+	"github.com/ordergraph/ordergraph/dynamo/counting"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/repair"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+)
+
+// statusCountsVerifier verifies the record that counts the orders of one part by status.
+type statusCountsVerifier struct {
+	baseVerifier
+	part    string
+	counter *counting.OrderCounter
+	// pass is the number of the next pass, counted the result of the last pass.
+	pass       int
+	counted    counting.PartCounts
+	isRepaired bool
+}
+
+// addStatusCountCandidates adds the parts whose counts differ from the scanned orders. With
+// opts.Repair, it adds parts that were never counted.
+func (c *check) addStatusCountCandidates() {
+	for _, part := range c.orderCounter.Candidates(c.opts.Repair) {
+		c.addCandidate(target{targetStatusCounts, part}, candidate{})
+	}
+}
+
+// repOrdersVerifier verifies the order count of an account rep.
+type repOrdersVerifier struct {
+	baseVerifier
+	*counting.RepOrderCounter
+}
+
+// addRepOrderCandidates adds the account reps whose order count differs from the scanned orders.
+func (c *check) addRepOrderCandidates() {
+	for _, k := range c.orderLists.Reps.Candidates(false) {
+		c.addCandidate(target{targetRepOrders, model.KeyValue(model.EntityEmployee.PK, k.PK)}, candidate{})
+	}
+}
+
+func (v *repOrdersVerifier) add(*model.Entity, model.Record) {}
+
+func (v *repOrdersVerifier) key(*table.Table) model.Keys { return v.Key() }
+
+func (v *repOrdersVerifier) read(ctx context.Context, _ *check) error { return v.Read(ctx) }
+
+func (v *repOrdersVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table}
+	v.Verify(diag, c.opts.Repair)
+	return diag
+}
+
+func (v *repOrdersVerifier) uncertainty(*repair.Diagnosis) string { return v.Uncertainty() }
+
+func (v *statusCountsVerifier) add(_ *model.Entity, rec model.Record) { v.counted.Record = rec }
+
+func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
+	return counting.StatusCountsKey(t, v.part)
+}
+
+// maxPasses is the maximum number of passes over a part whose orders change.
+const maxPasses = 20
+
+func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
+	if v.isRepaired {
+		v.counted.Record, err = v.counter.Record(ctx, v.part)
+		return err
+	}
+	for v.counted.Uncertainty = counting.ReasonChanged; v.counted.Uncertainty == counting.ReasonChanged && v.pass < maxPasses; v.pass++ {
+		if v.counted, err = v.counter.Count(ctx, v.part, v.pass); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *statusCountsVerifier) verify(c *check) *repair.Diagnosis {
+	diag := &repair.Diagnosis{Table: c.table, TrustedKey: v.key(c.table), Trusted: v.counted.Record}
+	if v.counted.Uncertainty == "" && !v.isRepaired {
+		counting.VerifyStatusCounts(diag, v.part, v.counted.Record, v.counted.ByStatus)
+	}
+	return diag
+}
+
+func (v *statusCountsVerifier) propagate(*check, *repair.Diagnosis, *repair.Diagnosis) {
+	v.counter.Done(v.part)
+}
+
+// uncertainty requires that no order of the part changed during the count.
+func (v *statusCountsVerifier) uncertainty(*repair.Diagnosis) string { return v.counted.Uncertainty }
+
+// markRepaired ends the counting. The repair required that the record was the same as during the
+// count.
+func (v *statusCountsVerifier) markRepaired() { v.isRepaired = true }

@@ -1,0 +1,359 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+)
+
+// Finding is a drift that may not be confirmed yet.
+type Finding struct {
+	Kind   string
+	Key    model.Keys
+	Detail string
+	Remedy remedy
+}
+
+// remedy is how a finding is repaired.
+type remedy int
+
+// The remedies.
+const (
+	// RemedyRepair restores the expected state.
+	RemedyRepair remedy = iota
+	// RemedyStandIn writes a stand-in that has only an ID.
+	RemedyStandIn
+	// RemedyManual leaves the repair to the operator, because the expected state is unknown.
+	RemedyManual
+)
+
+// FindingKey returns the value by which findings are compared.
+func FindingKey(f Finding) Finding { return f }
+
+// Diagnosis has the findings about a group of related records, and the fixes that repair them.
+type Diagnosis struct {
+	Table    *table.Table
+	Findings []Finding
+	Fixes    []Fix
+	// Trusted is the record that determines the expected state, as it was read; nil if there is none.
+	// TrustedKey is its key. The fixes require that the record is unchanged.
+	TrustedKey model.Keys
+	Trusted    model.Record
+	// Dependencies are other records that must be unchanged for the fixes to be right.
+	Dependencies []Dependency
+	// Source is the key of the record whose values the other records repeat.
+	Source model.Keys
+	// readable has the records without their unreadable attributes. UnreadableAttributes has the
+	// reasons by record and attribute, as Table.Unreadable returns them.
+	readable             map[model.Keys]model.Record
+	UnreadableAttributes map[model.Keys]map[string]string
+	// SingleTransaction requires that all fixes are written in one transaction. A partial repair would
+	// falsify the next diagnosis.
+	SingleTransaction bool
+	// RefusalReason is why the fixes were not written.
+	RefusalReason string
+}
+
+// Dependency is a record that must be unchanged, as it was read; nil if it must not exist.
+type Dependency struct {
+	Key    model.Keys
+	AsRead model.Record
+}
+
+// Fix changes one record from its state as read to its expected state.
+type Fix struct {
+	Key model.Keys
+	// AsRead is the record as it was read, nil if there was none.
+	AsRead model.Record
+	// put is the record to write if there is none.
+	put model.Record
+	// Set and remove are the changes of attributes.
+	Set    model.Record
+	remove []string
+	// isDelete reports whether the record is deleted.
+	isDelete bool
+	// Event is appended to its order's timeline and becomes the last event of Customer. The repair
+	// gives it a new ID that is later than this one.
+	Event    *commerce.Event
+	Customer commerce.CustomerID
+	// SetsUpdatedAt reports whether updatedAt is set to the time of the event in the transaction.
+	SetsUpdatedAt bool
+}
+
+// SetAttribute sets an attribute of the record.
+func (fix *Fix) SetAttribute(name string, v types.AttributeValue) {
+	if fix.put != nil {
+		fix.put[name] = v
+		return
+	}
+	fix.Set[name] = v
+}
+
+// Clean reports whether there are no findings.
+func (diag *Diagnosis) Clean() bool { return len(diag.Findings) == 0 }
+
+// Merge returns a diagnosis with the findings of both; either may be nil.
+func (diag *Diagnosis) Merge(other *Diagnosis) *Diagnosis {
+	if diag == nil {
+		return other
+	}
+	both := *diag
+	if other != nil {
+		for _, f := range other.Findings {
+			if !diag.HasFinding(f.Kind, f.Key) {
+				both.Findings = append(slices.Clip(both.Findings), f)
+			}
+		}
+	}
+	return &both
+}
+
+// HasKind reports whether there is a finding of a kind.
+func (diag *Diagnosis) HasKind(kind string) bool {
+	for _, f := range diag.Findings {
+		if f.Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// HasFinding reports whether there is a finding of a kind about a record.
+func (diag *Diagnosis) HasFinding(kind string, key model.Keys) bool {
+	for _, f := range diag.Findings {
+		if f.Kind == kind && f.Key == (model.Keys{PK: key.PK, SK: key.SK}) {
+			return true
+		}
+	}
+	return false
+}
+
+// AddFinding adds a finding.
+func (diag *Diagnosis) AddFinding(kind string, key model.Keys, detail string, fixedBy remedy) {
+	diag.Findings = append(diag.Findings, Finding{Kind: kind, Key: model.Keys{PK: key.PK, SK: key.SK}, Detail: detail, Remedy: fixedBy})
+}
+
+// Readable returns a record without its unreadable attributes. It adds a finding if there are any.
+func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record {
+	if rec == nil {
+		return nil
+	}
+	k := model.KeyOf(rec)
+	if read, ok := diag.readable[k]; ok {
+		return read
+	}
+	if diag.readable == nil {
+		diag.readable, diag.UnreadableAttributes = map[model.Keys]model.Record{}, map[model.Keys]map[string]string{}
+	}
+	read := rec
+	if problems := diag.Table.Unreadable(e, rec); problems != nil {
+		diag.UnreadableAttributes[k] = problems
+		read = maps.Clone(rec)
+		var details []string
+		for _, name := range slices.Sorted(maps.Keys(problems)) {
+			delete(read, name)
+			details = append(details, fmt.Sprintf("attribute %q %s", name, problems[name]))
+		}
+		diag.AddFinding(DriftUnreadable, k, strings.Join(details, "; "), RemedyManual)
+	}
+	diag.readable[k] = read
+	return read
+}
+
+// LeavesUnchanged reports whether a repair leaves an attribute unchanged, because its value or the
+// expected value is unreadable. That includes index keys that derive from such an attribute.
+func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name string) bool {
+	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
+		for attribute := range unread {
+			if attribute == name || model.IsIndexKey(name) && model.IndexedBy(e, attribute) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unreadableInSource returns the unreadable attributes of the source that other records repeat.
+func (diag *Diagnosis) unreadableInSource() map[string]string {
+	problems := diag.UnreadableAttributes[diag.Source]
+	if problems == nil {
+		return nil
+	}
+	e, repeated := model.EntityOf(diag.Source), maps.Clone(problems)
+	maps.DeleteFunc(repeated, func(attribute, _ string) bool { return attribute == "entity" || model.RepeatsKey(e, attribute) })
+	return repeated
+}
+
+// AddUnreadable adds a finding about a record that cannot be decoded and cannot be repaired.
+func (diag *Diagnosis) AddUnreadable(key model.Keys, err error) {
+	if diag.HasFinding(DriftUnreadable, key) {
+		return // Readable has added a finding
+	}
+	diag.AddFinding(DriftUnreadable, key, strings.TrimPrefix(ReasonOf(err), model.ErrCorrupt.Error()+": "), RemedyManual)
+}
+
+// ReasonOf returns the text of a decoding error without the key of the record.
+func ReasonOf(err error) string {
+	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
+		return strings.Replace(invalid.Error(), "argument", "attribute", 1)
+	}
+	text := err.Error()
+	if i := strings.Index(text, "attribute "); i >= 0 {
+		return text[i:]
+	}
+	return text
+}
+
+// AddMissing adds a finding about a missing record, and the fix that writes want. want derives from
+// the record from, and inherits its unknown attributes. from may be nil.
+func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
+	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
+	diag.AddPut(want, from)
+}
+
+// AddStandIn adds a finding about a missing record, and the fix that writes standIn. Only the ID of
+// the record is known.
+func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail string) {
+	diag.AddFinding(kind, model.KeyOf(standIn), detail, RemedyStandIn)
+	diag.AddPut(standIn, nil)
+}
+
+// AddPut adds a fix that writes want, without a finding. from is as in AddMissing. Unreadable
+// attributes of the source are copied from it, or omitted.
+func (diag *Diagnosis) AddPut(want, from model.Record) {
+	put := maps.Clone(from)
+	if put == nil {
+		put = model.Record{}
+	}
+	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
+		delete(put, name)
+	}
+	for name, value := range want {
+		put[name] = withUnknownMembers(put[name], value)
+	}
+	for name := range diag.unreadableInSource() {
+		if delete(put, name); from[name] != nil {
+			put[name] = from[name]
+		}
+	}
+	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(want), put: put})
+}
+
+// HasOnlyKeys reports whether a record has no attributes but keys, so that deleting it loses
+// nothing.
+func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
+	for name := range rec {
+		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && name != "entity" && !model.RepeatsKey(e, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// AddOrphan adds a finding about a record that should not exist, and the fix that deletes it. A
+// record with unreadable attributes has a finding about those instead, and is not deleted.
+func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) {
+	k := model.KeyOf(have)
+	if diag.Readable(model.EntityOf(k), have); diag.UnreadableAttributes[k] != nil {
+		return
+	}
+	diag.AddFinding(kind, model.KeyOf(have), detail, RemedyRepair)
+	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(have), AsRead: have, isDelete: true})
+}
+
+// Compare adds a finding for each kind of difference between have and want, and the fix. kind is
+// the kind of attributes that have no kind of their own.
+func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind string) {
+	diag.Readable(e, have)
+	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
+	details := map[string][]string{}
+	var kinds []string
+	for _, d := range differences(diag.Table.Currency, e, have, want) {
+		if diag.LeavesUnchanged(e, fix.Key, d.name) {
+			continue
+		}
+		c := kindOf(e, d.name, kind)
+		if details[c] == nil {
+			kinds = append(kinds, c)
+		}
+		details[c] = append(details[c], d.text())
+		if d.want == nil {
+			fix.remove = append(fix.remove, d.name)
+		} else {
+			fix.Set[d.name] = withUnknownMembers(have[d.name], d.want)
+		}
+	}
+	for _, c := range kinds {
+		diag.AddFinding(c, fix.Key, strings.Join(details[c], "; "), RemedyRepair)
+	}
+	if len(kinds) > 0 {
+		diag.Fixes = append(diag.Fixes, fix)
+	}
+}
+
+// kindOf returns the kind of drift of a wrong attribute.
+func kindOf(e *model.Entity, name, otherwise string) string {
+	switch name {
+	case model.AttrIndexPK, model.AttrIndexSK:
+		return DriftIndexKeys
+	case "entity":
+		return driftEntity
+	case "total":
+		return driftOrderTotal
+	case "itemCount":
+		return driftItemCount
+	case "items":
+		return driftEmbeddedItems
+	case "orderCount":
+		return DriftOrderCount
+	case model.AttrSpendingComplete:
+		return DriftSpending
+	case "totalInventory":
+		return DriftStockTotal
+	case "available":
+		return DriftStockAvailable
+	case model.AttrProductCount:
+		return DriftCategoryCount
+	}
+	if model.RepeatsKey(e, name) {
+		return DriftKeyAttribute
+	}
+	return otherwise
+}
+
+// WithKeyAttributes returns a copy of a record whose attributes agree with its key. named are the
+// values in the key, by attribute.
+func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
+	if rec == nil {
+		return nil
+	}
+	out := maps.Clone(rec)
+	for name, v := range named {
+		out[name] = model.Str(v)
+	}
+	return out
+}
+
+// NewReplacement returns the fix that replaces have with want. Both have the same key.
+func NewReplacement(have, want model.Record) Fix {
+	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
+	for name, v := range want {
+		if name != model.AttrPK && name != model.AttrSK && !model.SameValue(v, have[name]) {
+			fix.Set[name] = v
+		}
+	}
+	for _, name := range table.AttributeNames(have) {
+		if want[name] == nil {
+			fix.remove = append(fix.remove, name)
+		}
+	}
+	return fix
+}

@@ -1,0 +1,21 @@
+package repair
+
+// RecentSet holds the strings that were added last, at least 100,000.
+type RecentSet struct{ current, previous map[string]bool }
+
+const maxRecent = 100_000
+
+// Add adds a string and reports whether it was missing.
+func (r *RecentSet) Add(s string) bool {
+	if r.Has(s) {
+		return false
+	}
+	if r.current == nil || len(r.current) >= maxRecent {
+		r.current, r.previous = map[string]bool{}, r.current
+	}
+	r.current[s] = true
+	return true
+}
+
+// Has reports whether a string was added recently.
+func (r *RecentSet) Has(s string) bool { return r.current[s] || r.previous[s] }
