@@ -126,20 +126,20 @@ type Grant uint8
 
 // Grants, from the narrowest to the widest.
 const (
-	// None covers no records.
-	None Grant = iota
-	// Own covers the records of the principal's own customer.
-	Own
-	// All covers all records.
-	All
+	// GrantNone covers no records.
+	GrantNone Grant = iota
+	// GrantOwn covers the records of the principal's own customer.
+	GrantOwn
+	// GrantAll covers all records.
+	GrantAll
 )
 
 // String returns the grant's name in lower case.
 func (g Grant) String() string {
 	switch g {
-	case Own:
+	case GrantOwn:
 		return "own"
-	case All:
+	case GrantAll:
 		return "all"
 	default:
 		return "none"
@@ -157,31 +157,31 @@ func StandardPolicy() Policy {
 	var p Policy
 	for permission, g := range map[Permission][5]Grant{
 		// ANONYMOUS, CUSTOMER, STAFF, ADMIN, SERVICE
-		ReadViewer:       {All, All, All, All, All},
-		ReadCatalog:      {All, All, All, All, All},
-		ReadCustomer:     {None, Own, All, All, All},
-		ListCustomers:    {None, None, All, All, All},
-		ReadOrder:        {None, Own, All, All, All},
-		ListOrders:       {None, None, All, All, All},
-		ReadActor:        {None, None, All, All, All},
-		ReadStock:        {None, None, All, All, All},
-		ReadContact:      {None, Own, All, All, All},
-		ReadStaff:        {None, None, All, All, All},
-		PlaceOrder:       {None, Own, All, All, All},
-		ChangeOrder:      {None, Own, All, All, All},
-		FulfilOrder:      {None, None, All, All, All},
-		CreateCustomer:   {None, None, All, All, All},
-		ChangeCustomer:   {None, Own, All, All, None},
-		ChangeEmail:      {None, None, All, All, None},
-		AssignRep:        {None, None, All, All, None},
-		ChangeStock:      {None, None, All, All, All},
-		ChangeCatalog:    {None, None, All, All, None},
-		ChangeWarehouses: {None, None, None, All, None},
-		ChangeStaff:      {None, None, None, All, None},
-		ResolveEntities:  {All, All, All, All, All},
-		ReadSubgraph:     {None, None, None, All, All},
-		Introspect:       {None, None, All, All, All},
-		Explain:          {None, None, All, All, None},
+		ReadViewer:       {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
+		ReadCatalog:      {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
+		ReadCustomer:     {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		ListCustomers:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		ReadOrder:        {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		ListOrders:       {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		ReadActor:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		ReadStock:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		ReadContact:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		ReadStaff:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PlaceOrder:       {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		ChangeOrder:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		FulfilOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		CreateCustomer:   {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		ChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantNone},
+		ChangeEmail:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
+		AssignRep:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
+		ChangeStock:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		ChangeCatalog:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
+		ChangeWarehouses: {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
+		ChangeStaff:      {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
+		ResolveEntities:  {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
+		ReadSubgraph:     {GrantNone, GrantNone, GrantNone, GrantAll, GrantAll},
+		Introspect:       {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		Explain:          {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
 	} {
 		for i, role := range Roles() {
 			p.grants[role][permission] = g[i]
@@ -194,58 +194,58 @@ func StandardPolicy() Policy {
 // does not exist.
 func (p Policy) Grant(role Role, permission Permission) Grant {
 	if role < 1 || role > RoleService || permission < 1 || permission >= permissions {
-		return None
+		return GrantNone
 	}
 	return p.grants[role][permission]
 }
 
-// With returns a copy of the policy with one grant changed. It panics if the role or the permission
-// does not exist.
-func (p Policy) With(role Role, permission Permission, g Grant) Policy {
+// WithGrant returns a copy of the policy with one grant changed. It panics if the role or the
+// permission does not exist.
+func (p Policy) WithGrant(role Role, permission Permission, g Grant) Policy {
 	p.grants[role][permission] = g
 	return p
 }
 
-// Granted returns the grant of a permission to a principal. It returns None if the grant is Own and
-// the principal has no customer.
-func (p Policy) Granted(principal Principal, permission Permission) Grant {
+// GrantedTo returns the grant of a permission to a principal. It returns None if the grant is Own
+// and the principal has no customer.
+func (p Policy) GrantedTo(principal Principal, permission Permission) Grant {
 	g := p.Grant(principal.Role, permission)
-	if g == Own && principal.Customer == "" {
-		return None
+	if g == GrantOwn && principal.Customer == "" {
+		return GrantNone
 	}
 	return g
 }
 
 // Permissions returns the permissions of a principal whose grant is Own or All.
 func (p Policy) Permissions(principal Principal) []Permission {
-	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.Granted(principal, permission) == None })
+	return slices.DeleteFunc(Permissions(), func(permission Permission) bool { return p.GrantedTo(principal, permission) == GrantNone })
 }
 
-// Sees reports whether a permission gives a principal access to the records of a customer.
-func (p Policy) Sees(principal Principal, permission Permission, owner CustomerID) bool {
-	switch p.Granted(principal, permission) {
-	case All:
+// CanAccess reports whether a permission gives a principal access to the records of a customer.
+func (p Policy) CanAccess(principal Principal, permission Permission, owner CustomerID) bool {
+	switch p.GrantedTo(principal, permission) {
+	case GrantAll:
 		return true
-	case Own:
+	case GrantOwn:
 		return owner == principal.Customer
 	default:
 		return false
 	}
 }
 
-// Sentence describes the grants of a permission: "Access: customers (their own), staff, admins,
+// Describe describes the grants of a permission: "Access: customers (their own), staff, admins,
 // services." The sentence ends the descriptions of the schema's fields.
-func (p Policy) Sentence(permission Permission) string {
+func (p Policy) Describe(permission Permission) string {
 	names := map[Role]string{RoleAnonymous: "anonymous callers", RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
 	var granted []string
 	allRoles := true
 	for _, role := range Roles() {
 		g := p.Grant(role, permission)
-		allRoles = allRoles && g == All
+		allRoles = allRoles && g == GrantAll
 		switch g {
-		case All:
+		case GrantAll:
 			granted = append(granted, names[role])
-		case Own:
+		case GrantOwn:
 			granted = append(granted, names[role]+" (their own)")
 		}
 	}

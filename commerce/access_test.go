@@ -32,40 +32,40 @@ func TestStandardPolicy(t *testing.T) {
 		commerce.ReadCustomer: true, commerce.ReadOrder: true, commerce.ReadContact: true, commerce.PlaceOrder: true, commerce.ChangeOrder: true, commerce.ChangeCustomer: true,
 	}
 	for _, p := range commerce.Permissions() {
-		want := commerce.None
+		want := commerce.GrantNone
 		switch {
 		case own[p]:
-			want = commerce.Own
+			want = commerce.GrantOwn
 		case p == commerce.ReadViewer, p == commerce.ReadCatalog, p == commerce.ResolveEntities:
-			want = commerce.All
+			want = commerce.GrantAll
 		}
 		if got := policy.Grant(commerce.RoleCustomer, p); got != want {
 			t.Errorf("customers are granted %s of %s, want %s", got, p, want)
 		}
-		if got := policy.Grant(commerce.RoleAnonymous, p); (got == commerce.All) != (want == commerce.All) || got == commerce.Own {
+		if got := policy.Grant(commerce.RoleAnonymous, p); (got == commerce.GrantAll) != (want == commerce.GrantAll) || got == commerce.GrantOwn {
 			t.Errorf("callers without a token are granted %s of %s", got, p)
 		}
 		for _, role := range []commerce.Role{commerce.RoleStaff, commerce.RoleService} {
-			if policy.Grant(role, p) == commerce.Own {
+			if policy.Grant(role, p) == commerce.GrantOwn {
 				t.Errorf("%s has no customer, but is granted its own records with %s", role, p)
 			}
 		}
-		if got := policy.Grant(commerce.RoleAdmin, p); got != commerce.All {
+		if got := policy.Grant(commerce.RoleAdmin, p); got != commerce.GrantAll {
 			t.Errorf("admins are granted %s of %s", got, p)
 		}
 		for _, unknown := range []commerce.Role{0, -1, 99} {
-			if got := policy.Grant(unknown, p); got != commerce.None {
+			if got := policy.Grant(unknown, p); got != commerce.GrantNone {
 				t.Errorf("role %d is granted %s of %s", unknown, got, p)
 			}
 		}
 	}
-	everything := policy.With(commerce.RoleAdmin, 0, commerce.All).With(0, commerce.ReadOrder, commerce.All)
+	everything := policy.WithGrant(commerce.RoleAdmin, 0, commerce.GrantAll).WithGrant(0, commerce.ReadOrder, commerce.GrantAll)
 	for _, p := range []commerce.Permission{-1, 0, 999} {
-		if got := everything.Grant(commerce.RoleAdmin, p); got != commerce.None {
+		if got := everything.Grant(commerce.RoleAdmin, p); got != commerce.GrantNone {
 			t.Errorf("permission %d, which does not exist, is granted: %s", p, got)
 		}
 	}
-	if got := everything.Grant(0, commerce.ReadOrder); got != commerce.None {
+	if got := everything.Grant(0, commerce.ReadOrder); got != commerce.GrantNone {
 		t.Errorf("role 0 is granted %s", got)
 	}
 }
@@ -78,11 +78,11 @@ func TestSentences(t *testing.T) {
 		commerce.ChangeCustomer: "Access: customers (their own), staff, admins.",
 		commerce.ChangeStaff:    "Access: admins.",
 	} {
-		if got := policy.Sentence(p); got != want {
+		if got := policy.Describe(p); got != want {
 			t.Errorf("%s: %q, want %q", p, got, want)
 		}
 	}
-	if got := (commerce.Policy{}).Sentence(commerce.ReadOrder); got != "Access: no callers." {
+	if got := (commerce.Policy{}).Describe(commerce.ReadOrder); got != "Access: no callers." {
 		t.Errorf("the empty policy: %q", got)
 	}
 }
@@ -90,13 +90,13 @@ func TestSentences(t *testing.T) {
 // With changes one grant and leaves the others as they are. Sees and Granted agree with the grant.
 func TestPolicies(t *testing.T) {
 	roles := rapid.SampledFrom(commerce.Roles())
-	grants := rapid.SampledFrom([]commerce.Grant{commerce.None, commerce.Own, commerce.All})
+	grants := rapid.SampledFrom([]commerce.Grant{commerce.GrantNone, commerce.GrantOwn, commerce.GrantAll})
 	permissions := rapid.SampledFrom(commerce.Permissions())
 	customers := rapid.SampledFrom([]commerce.CustomerID{"", "ann", "bob"})
 	rapid.Check(t, func(t *rapid.T) {
 		before := commerce.StandardPolicy()
 		role, permission, grant := roles.Draw(t, "role"), permissions.Draw(t, "permission"), grants.Draw(t, "grant")
-		after := before.With(role, permission, grant)
+		after := before.WithGrant(role, permission, grant)
 		for _, r := range append(commerce.Roles(), 0) {
 			for _, p := range commerce.Permissions() {
 				want := before.Grant(r, p)
@@ -110,12 +110,12 @@ func TestPolicies(t *testing.T) {
 		}
 		principal := commerce.Principal{ID: "x", Role: role, Customer: customers.Draw(t, "own")}
 		owner := customers.Draw(t, "owner")
-		want := grant == commerce.All || grant == commerce.Own && principal.Customer != "" && owner == principal.Customer
-		if got := after.Sees(principal, permission, owner); got != want {
+		want := grant == commerce.GrantAll || grant == commerce.GrantOwn && principal.Customer != "" && owner == principal.Customer
+		if got := after.CanAccess(principal, permission, owner); got != want {
 			t.Fatalf("%+v with the grant %s has access to the records of customer %q: %v", principal, grant, owner, got)
 		}
-		if (after.Granted(principal, permission) == commerce.None) == (after.Sees(principal, permission, principal.Customer)) {
-			t.Fatalf("%+v is granted %s, but access to its own records is %v", principal, after.Granted(principal, permission), after.Sees(principal, permission, principal.Customer))
+		if (after.GrantedTo(principal, permission) == commerce.GrantNone) == (after.CanAccess(principal, permission, principal.Customer)) {
+			t.Fatalf("%+v is granted %s, but access to its own records is %v", principal, after.GrantedTo(principal, permission), after.CanAccess(principal, permission, principal.Customer))
 		}
 	})
 }

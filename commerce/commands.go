@@ -25,8 +25,8 @@ type AccountRepChange struct {
 	ExpectedVersion *int
 }
 
-// NewOrder places an order.
-type NewOrder struct {
+// OrderRequest places an order.
+type OrderRequest struct {
 	CustomerID      CustomerID
 	Lines           []OrderLine
 	ShippingAddress *Address `json:",omitempty"`
@@ -40,8 +40,8 @@ type OrderLine struct {
 	Quantity int
 }
 
-// OrderMove changes the status of an order.
-type OrderMove struct {
+// OrderStatusChange changes the status of an order.
+type OrderStatusChange struct {
 	OrderID OrderID
 	To      Status
 	// WarehouseID is the warehouse that ships the order. It is set only if To is Shipped.

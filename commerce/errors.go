@@ -18,8 +18,8 @@ type InvalidError struct {
 	Reason string
 }
 
-// Invalid returns an InvalidError without an argument name. For adds the name.
-func Invalid(format string, args ...any) *InvalidError {
+// NewInvalidError returns an InvalidError without an argument name. For adds the name.
+func NewInvalidError(format string, args ...any) *InvalidError {
 	return &InvalidError{Reason: fmt.Sprintf(format, args...)}
 }
 
@@ -31,8 +31,9 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("argument %q %s", e.Argument, e.Reason)
 }
 
-// For sets the argument name of an unnamed InvalidError. It returns all other errors unchanged.
-func For(argument string, err error) error {
+// WithArgument sets the argument name of an unnamed InvalidError. It returns all other errors
+// unchanged.
+func WithArgument(argument string, err error) error {
 	var invalid *InvalidError
 	if errors.As(err, &invalid) && invalid.Argument == "" {
 		return &InvalidError{Argument: argument, Reason: invalid.Reason}

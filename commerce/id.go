@@ -41,16 +41,16 @@ const ULIDLength = ulid.EncodedSize
 // than A-Z a-z 0-9 _ - and period.
 func ParseID[ID ~string](s string) (ID, error) {
 	if s == "" {
-		return "", Invalid("is empty: use 1 to %d characters", MaxIDLength)
+		return "", NewInvalidError("is empty: use 1 to %d characters", MaxIDLength)
 	}
 	if len(s) > MaxIDLength {
-		return "", Invalid("has %d bytes: use at most %d", len(s), MaxIDLength)
+		return "", NewInvalidError("has %d bytes: use at most %d", len(s), MaxIDLength)
 	}
 	for _, r := range s {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
 		default:
-			return "", Invalid("contains %q: use only A-Z a-z 0-9 _ - and period", r)
+			return "", NewInvalidError("contains %q: use only A-Z a-z 0-9 _ - and period", r)
 		}
 	}
 	return ID(s), nil
@@ -61,11 +61,11 @@ func ParseID[ID ~string](s string) (ID, error) {
 // It returns an InvalidError if s is not a ULID (https://github.com/ulid/spec).
 func ParseOrderID(s string) (OrderID, error) {
 	if len(s) != ULIDLength {
-		return "", Invalid("has %d characters: an order ID is a ULID of %d characters, such as 01HVMK3P2Q0000000000000001", len(s), ULIDLength)
+		return "", NewInvalidError("has %d characters: an order ID is a ULID of %d characters, such as 01HVMK3P2Q0000000000000001", len(s), ULIDLength)
 	}
 	id, err := ulid.ParseStrict(s)
 	if err != nil {
-		return "", Invalid("is not a ULID: a ULID consists of 0-9 and A-Z without I L O U, and begins with 0 to 7")
+		return "", NewInvalidError("is not a ULID: a ULID consists of 0-9 and A-Z without I L O U, and begins with 0 to 7")
 	}
 	return OrderID(id.String()), nil
 }
@@ -85,12 +85,12 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// FirstULID returns the smallest ULID of the first millisecond at or after at. A ULID is greater
+// MinULID returns the smallest ULID of the first millisecond at or after at. A ULID is greater
 // than or equal to the result if and only if its time is at or after at.
 //
 // Times before 1970 return the smallest possible ULID. It returns false for times after the year
 // 10889, which ULIDs cannot represent.
-func FirstULID(at time.Time) (string, bool) {
+func MinULID(at time.Time) (string, bool) {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
 		ms++
@@ -111,13 +111,13 @@ func FirstULID(at time.Time) (string, bool) {
 // characters.
 func ParseText(s string, limit int) (string, error) {
 	if s == "" {
-		return "", Invalid("is empty: use 1 to %d bytes", limit)
+		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
 	}
 	if len(s) > limit {
-		return "", Invalid("has %d bytes: use at most %d", len(s), limit)
+		return "", NewInvalidError("has %d bytes: use at most %d", len(s), limit)
 	}
 	if i := strings.IndexFunc(s, func(r rune) bool { return r == '#' || r < ' ' || r == 0x7f }); i >= 0 {
-		return "", Invalid("contains %q: remove this character", s[i])
+		return "", NewInvalidError("contains %q: remove this character", s[i])
 	}
 	return s, nil
 }
@@ -133,14 +133,14 @@ func ParseEmail(s string) (string, error) {
 		return "", err
 	}
 	local, domain, ok := strings.Cut(text, "@")
-	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(text, invisible) {
-		return "", Invalid("is not an email address: use the form name@example.com")
+	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(text, isInvisible) {
+		return "", NewInvalidError("is not an email address: use the form name@example.com")
 	}
-	return fold(text), nil
+	return foldCase(text), nil
 }
 
-// fold returns text in lower case and Unicode NFC.
-func fold(text string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(text))) }
+// foldCase returns text in lower case and Unicode NFC.
+func foldCase(text string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(text))) }
 
 // MaxFoldedName is the maximum size in bytes of the result of FoldName.
 const MaxFoldedName = 256
@@ -155,11 +155,11 @@ func FoldName(name string) string {
 		switch {
 		case r <= '#' && r >= ' ', unicode.IsSpace(r):
 			return '-'
-		case invisible(r):
+		case isInvisible(r):
 			return -1
 		}
 		return r
-	}, fold(name))
+	}, foldCase(name))
 	if len(folded) > MaxFoldedName {
 		end := MaxFoldedName
 		for !utf8.RuneStart(folded[end]) {
@@ -170,9 +170,9 @@ func FoldName(name string) string {
 	return folded
 }
 
-// invisible reports whether a character is invalid or shows nothing, such as a space or a direction
-// mark.
-func invisible(r rune) bool {
+// isInvisible reports whether a character is invalid or shows nothing, such as a space or a
+// direction mark.
+func isInvisible(r rune) bool {
 	const emptyBraille = '\u2800'
 	// unicode.IsPrint accepts fillers, which are letters, and variation selectors, which are marks.
 	return r == ' ' || r == emptyBraille || r == utf8.RuneError || !unicode.IsPrint(r) ||
@@ -184,14 +184,14 @@ func invisible(r rune) bool {
 // It returns an InvalidError if s has no visible character, is longer than limit bytes, or contains
 // control characters or invalid UTF-8.
 func ParseName(s string, limit int) (string, error) {
-	if !strings.ContainsFunc(s, func(r rune) bool { return !invisible(r) }) {
-		return "", Invalid("is empty: use 1 to %d bytes", limit)
+	if !strings.ContainsFunc(s, func(r rune) bool { return !isInvisible(r) }) {
+		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
 	}
 	if len(s) > limit {
-		return "", Invalid("has %d bytes: use at most %d", len(s), limit)
+		return "", NewInvalidError("has %d bytes: use at most %d", len(s), limit)
 	}
 	if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }); i >= 0 {
-		return "", Invalid("contains a control character or invalid UTF-8 at byte %d: remove it", i)
+		return "", NewInvalidError("contains a control character or invalid UTF-8 at byte %d: remove it", i)
 	}
 	return s, nil
 }
@@ -213,7 +213,7 @@ func ParseListedName(s string, limit int) (string, error) {
 func ParseCountry(s string) (string, error) {
 	region, err := language.ParseRegion(s)
 	if err != nil || len(s) != 2 || region.Canonicalize().String() != s || !region.IsCountry() {
-		return "", Invalid("is not a country code: use two upper-case letters of ISO 3166-1, such as US")
+		return "", NewInvalidError("is not a country code: use two upper-case letters of ISO 3166-1, such as US")
 	}
 	return s, nil
 }

@@ -33,7 +33,7 @@ func TestParseIDRefuses(t *testing.T) {
 		"\xff":                                      "contains",
 	} {
 		id, err := commerce.ParseID[commerce.CustomerID](s)
-		checkRefused(t, err, reason)
+		checkInvalidError(t, err, reason)
 		if id != "" {
 			t.Errorf("ParseID(%.20q) returned %.20q and an error", s, id)
 		}
@@ -69,7 +69,7 @@ func TestParseOrderIDRefuses(t *testing.T) {
 		"8ZZZZZZZZZZZZZZZZZZZZZZZZZ":       "begins with 0 to 7",
 	} {
 		id, err := commerce.ParseOrderID(s)
-		checkRefused(t, err, reason)
+		checkInvalidError(t, err, reason)
 		if id != "" {
 			t.Errorf("ParseOrderID(%.30q) returned %.30q and an error", s, id)
 		}
@@ -83,7 +83,7 @@ func FuzzParseOrderID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		id, err := commerce.ParseOrderID(s)
 		if err != nil {
-			checkRefused(t, err)
+			checkInvalidError(t, err)
 			return
 		}
 		if !strings.EqualFold(s, string(id)) {
@@ -106,7 +106,7 @@ func FuzzParseID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		id, err := commerce.ParseID[commerce.CustomerID](s)
 		if err != nil {
-			checkRefused(t, err)
+			checkInvalidError(t, err)
 			return
 		}
 		if string(id) != s || s == "" || len(s) > commerce.MaxIDLength || strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.") != "" {
@@ -145,7 +145,7 @@ func ulids() *rapid.Generator[string] {
 	})
 }
 
-// A ULID is greater than or equal to FirstULID(at) if and only if its time is at or after at.
+// A ULID is greater than or equal to MinULID(at) if and only if its time is at or after at.
 func TestFirstULIDDividesIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := commerce.OrderID(ulids().Draw(t, "id"))
@@ -155,7 +155,7 @@ func TestFirstULIDDividesIDs(t *testing.T) {
 		if rapid.Bool().Draw(t, "near") {
 			at = placed.Add(time.Duration(rapid.Int64Range(-2_000_001, 2_000_001).Draw(t, "near by")))
 		}
-		first, ok := commerce.FirstULID(at)
+		first, ok := commerce.MinULID(at)
 		if !ok {
 			if !at.After(ulid.Time(ulid.MaxTime())) {
 				t.Fatalf("FirstULID(%v) returned false", at)
@@ -184,12 +184,12 @@ func TestFirstULIDAtTheEnds(t *testing.T) {
 		{time.Date(2024, 4, 17, 1, 15, 41, 783e6, time.FixedZone("", 2*60*60)), "01HVMK3P2Q0000000000000000"},
 		{last, "7ZZZZZZZZZ0000000000000000"},
 	} {
-		if got, ok := commerce.FirstULID(c.at); !ok || got != c.want {
+		if got, ok := commerce.MinULID(c.at); !ok || got != c.want {
 			t.Errorf("FirstULID(%v) = %q, %v, want %q", c.at, got, ok, c.want)
 		}
 	}
 	for _, at := range []time.Time{last.Add(1), last.Add(time.Millisecond), time.Date(10890, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(250_000_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		if got, ok := commerce.FirstULID(at); ok {
+		if got, ok := commerce.MinULID(at); ok {
 			t.Errorf("FirstULID(%v) = %q, want none", at, got)
 		}
 	}
@@ -211,7 +211,7 @@ func TestParseText(t *testing.T) {
 		"a\x7f":                 `'\x7f'`,
 	} {
 		_, err := commerce.ParseText(s, 20)
-		checkRefused(t, err, reason)
+		checkInvalidError(t, err, reason)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestParseEmail(t *testing.T) {
 	}
 	for _, s := range []string{"alice", "@example.com", "alice@", "@", "a@b@c", "a b@c", "a@b c", " a@b"} {
 		_, err := commerce.ParseEmail(s)
-		checkRefused(t, err, "is not an email address", "name@example.com")
+		checkInvalidError(t, err, "is not an email address", "name@example.com")
 	}
 	for s, reason := range map[string]string{
 		"":                              "is empty",
@@ -238,7 +238,7 @@ func TestParseEmail(t *testing.T) {
 		"a@exa\tmple.com":               `'\t'`,
 	} {
 		_, err := commerce.ParseEmail(s)
-		checkRefused(t, err, reason)
+		checkInvalidError(t, err, reason)
 	}
 }
 

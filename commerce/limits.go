@@ -9,11 +9,11 @@ const (
 	MaxLines = 45
 	// MaxQuantity is the maximum quantity of a line.
 	MaxQuantity = 1_000_000
-	// MaxLevel is the maximum quantity of a product in one warehouse.
-	MaxLevel = 1_000_000_000
-	// MaxInventory is the maximum quantity of a product in all warehouses together. Clients read it as
-	// a 32-bit integer.
-	MaxInventory = 2_000_000_000
+	// MaxInventoryLevel is the maximum quantity of a product in one warehouse.
+	MaxInventoryLevel = 1_000_000_000
+	// MaxTotalInventory is the maximum quantity of a product in all warehouses together. Clients read
+	// it as a 32-bit integer.
+	MaxTotalInventory = 2_000_000_000
 	// MaxName is the maximum size in bytes of names, categories, job titles and lines of an address.
 	MaxName = 200
 	// MaxNote is the maximum size in bytes of a note.
@@ -38,27 +38,28 @@ const (
 // It returns an InvalidError if n is not 1 to MaxQuantity.
 func ParseQuantity(n int) (int, error) {
 	if n < 1 || n > MaxQuantity {
-		return 0, Invalid("is %d: use 1 to %d", n, MaxQuantity)
+		return 0, NewInvalidError("is %d: use 1 to %d", n, MaxQuantity)
 	}
 	return n, nil
 }
 
-// ParseLevel returns n as the quantity of a product in a warehouse.
+// ParseInventoryLevel returns n as the quantity of a product in a warehouse.
 //
-// It returns an InvalidError if n is not 0 to MaxLevel.
-func ParseLevel(n int) (int, error) {
-	if n < 0 || n > MaxLevel {
-		return 0, Invalid("is %d: use 0 to %d", n, MaxLevel)
+// It returns an InvalidError if n is not 0 to MaxInventoryLevel.
+func ParseInventoryLevel(n int) (int, error) {
+	if n < 0 || n > MaxInventoryLevel {
+		return 0, NewInvalidError("is %d: use 0 to %d", n, MaxInventoryLevel)
 	}
 	return n, nil
 }
 
 // ParseDelta returns n as a change of the quantity of a product in a warehouse.
 //
-// It returns an InvalidError if n is 0, less than -MaxLevel or more than MaxLevel.
+// It returns an InvalidError if n is 0, less than -MaxInventoryLevel or more than
+// MaxInventoryLevel.
 func ParseDelta(n int) (int, error) {
-	if n == 0 || n < -MaxLevel || n > MaxLevel {
-		return 0, Invalid("is %d: use %d to %d, except 0", n, -MaxLevel, MaxLevel)
+	if n == 0 || n < -MaxInventoryLevel || n > MaxInventoryLevel {
+		return 0, NewInvalidError("is %d: use %d to %d, except 0", n, -MaxInventoryLevel, MaxInventoryLevel)
 	}
 	return n, nil
 }
@@ -73,31 +74,31 @@ func ParsePrice(amount string, c Currency) (Money, error) {
 		return Money{}, err
 	}
 	if m.Amount.IsNeg() {
-		return Money{}, Invalid("is %q: a price must not be negative", shown(amount))
+		return Money{}, NewInvalidError("is %q: a price must not be negative", excerpt(amount))
 	}
 	if m.Amount.Trim(c.Digits()).Scale() > c.Digits() {
-		return Money{}, Invalid("is %q: an amount in %s has at most %d decimal places", shown(amount), c, c.Digits())
+		return Money{}, NewInvalidError("is %q: an amount in %s has at most %d decimal places", excerpt(amount), c, c.Digits())
 	}
-	if !m.writable() {
-		return Money{}, Invalid("is %q: an amount has at most %d digits, including decimal places", shown(amount), MaxPriceDigits)
+	if !m.withinPriceDigits() {
+		return Money{}, NewInvalidError("is %q: an amount has at most %d digits, including decimal places", excerpt(amount), MaxPriceDigits)
 	}
 	return m, nil
 }
 
-// writable reports whether an amount has at most MaxPriceDigits digits.
-func (m Money) writable() bool {
+// withinPriceDigits reports whether an amount has at most MaxPriceDigits digits.
+func (m Money) withinPriceDigits() bool {
 	return m.Amount.Trim(0).Pad(m.Currency.Digits()).Prec() <= MaxPriceDigits
 }
 
-// CheckLines validates the number of lines of an order.
+// CheckLineCount validates the number of lines of an order.
 //
 // It returns TooManyLines if n is more than MaxLines, and InvalidInput if n is 0.
-func CheckLines(n int) error {
+func CheckLineCount(n int) error {
 	if n == 0 {
-		return Refuse(Path("items"), "is empty: an order needs at least one line")
+		return NewInvalidInput(FieldPath("items"), "is empty: an order needs at least one line")
 	}
 	if n > MaxLines {
-		return TooLong(Path("items"), n, MaxLines)
+		return NewTooManyLines(FieldPath("items"), n, MaxLines)
 	}
 	return nil
 }

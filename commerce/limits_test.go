@@ -32,7 +32,7 @@ func TestParsePrice(t *testing.T) {
 		{"1.5", "JPY", "0 decimal places"}, {"10000000000000.00", "USD", "15 digits"}, {"10000000000000", "USD", "15 digits"}, {"1000000000000000", "JPY", "15 digits"},
 	} {
 		_, err := commerce.ParsePrice(c.amount, c.currency)
-		checkRefused(t, err, c.says)
+		checkInvalidError(t, err, c.says)
 	}
 }
 
@@ -43,8 +43,8 @@ func TestBoundsOfNumbers(t *testing.T) {
 		good, bad []int
 	}{
 		{"quantity", commerce.ParseQuantity, []int{1, commerce.MaxQuantity}, []int{0, -1, commerce.MaxQuantity + 1}},
-		{"level", commerce.ParseLevel, []int{0, commerce.MaxLevel}, []int{-1, commerce.MaxLevel + 1}},
-		{"delta", commerce.ParseDelta, []int{1, -1, commerce.MaxLevel, -commerce.MaxLevel}, []int{0, commerce.MaxLevel + 1, -commerce.MaxLevel - 1}},
+		{"level", commerce.ParseInventoryLevel, []int{0, commerce.MaxInventoryLevel}, []int{-1, commerce.MaxInventoryLevel + 1}},
+		{"delta", commerce.ParseDelta, []int{1, -1, commerce.MaxInventoryLevel, -commerce.MaxInventoryLevel}, []int{0, commerce.MaxInventoryLevel + 1, -commerce.MaxInventoryLevel - 1}},
 	} {
 		for _, n := range c.good {
 			if got, err := c.parse(n); err != nil || got != n {
@@ -53,19 +53,19 @@ func TestBoundsOfNumbers(t *testing.T) {
 		}
 		for _, n := range c.bad {
 			_, err := c.parse(n)
-			checkRefused(t, err, "use ")
+			checkInvalidError(t, err, "use ")
 		}
 	}
 }
 
 func TestCheckLines(t *testing.T) {
-	if err := errors.Join(commerce.CheckLines(1), commerce.CheckLines(commerce.MaxLines)); err != nil {
+	if err := errors.Join(commerce.CheckLineCount(1), commerce.CheckLineCount(commerce.MaxLines)); err != nil {
 		t.Error(err)
 	}
-	if r := refusalsOf(t, commerce.CheckLines(0)); r[0].Code() != commerce.CodeInvalid {
+	if r := userErrorsOf(t, commerce.CheckLineCount(0)); r[0].Code() != commerce.CodeInvalid {
 		t.Error(r)
 	}
-	if r, ok := errors.AsType[commerce.TooManyLines](commerce.CheckLines(commerce.MaxLines + 1)); !ok || r.Limit != commerce.MaxLines || !strings.Contains(r.Message, fmt.Sprint(commerce.MaxLines+1)) {
+	if r, ok := errors.AsType[commerce.TooManyLines](commerce.CheckLineCount(commerce.MaxLines + 1)); !ok || r.Limit != commerce.MaxLines || !strings.Contains(r.Message, fmt.Sprint(commerce.MaxLines+1)) {
 		t.Error(r)
 	}
 }
@@ -78,14 +78,14 @@ func TestParseName(t *testing.T) {
 	}
 	for _, s := range []string{"", " ", "\u00a0 ", "a\nb", "a\x00", "\x7f", "\xff", strings.Repeat("x", 21)} {
 		_, err := commerce.ParseName(s, 20)
-		checkRefused(t, err)
+		checkInvalidError(t, err)
 	}
 	if _, err := commerce.ParseListedName("Bob", 20); err != nil {
 		t.Error(err)
 	}
 	for _, s := range []string{"a#b", " ", "a\tb"} {
 		_, err := commerce.ParseListedName(s, 20)
-		checkRefused(t, err)
+		checkInvalidError(t, err)
 	}
 }
 
@@ -97,6 +97,6 @@ func TestParseCountry(t *testing.T) {
 	}
 	for _, s := range []string{"", "us", "USA", "U", "840", "EU", "ZZ", "XX", "UK", "Q1", "001"} {
 		_, err := commerce.ParseCountry(s)
-		checkRefused(t, err, "ISO 3166-1")
+		checkInvalidError(t, err, "ISO 3166-1")
 	}
 }

@@ -19,7 +19,7 @@ type Currency string
 func ParseCurrency(s string) (Currency, error) {
 	unit, err := currency.ParseISO(s)
 	if err != nil || unit.String() != s {
-		return "", Invalid("is %q, which is not a currency code: use three upper-case letters of ISO 4217, such as USD", shown(s))
+		return "", NewInvalidError("is %q, which is not a currency code: use three upper-case letters of ISO 4217, such as USD", excerpt(s))
 	}
 	return Currency(s), nil
 }
@@ -51,26 +51,26 @@ type Money struct {
 //
 // It returns an InvalidError if amount is not a decimal number of at most 19 digits.
 func ParseMoney(amount string, c Currency) (Money, error) {
-	if d, ok := parsePlain(amount, c.Digits()); ok {
+	if d, ok := parseSimple(amount, c.Digits()); ok {
 		return Money{Amount: d, Currency: c}, nil
 	}
 	d, err := decimal.Parse(amount)
-	if err != nil || !exact(d, amount) {
-		return Money{}, Invalid("is %q: use a decimal number of at most 19 digits, such as 29.99", shown(amount))
+	if err != nil || !isExact(d, amount) {
+		return Money{}, NewInvalidError("is %q: use a decimal number of at most 19 digits, such as 29.99", excerpt(amount))
 	}
 	// Equal amounts have the same representation and can be compared with ==.
-	return Money{Amount: trimmed(d, c), Currency: c}, nil
+	return Money{Amount: normalized(d, c), Currency: c}, nil
 }
 
-// trimmed returns an amount with its currency's number of decimal places, or more if digits would
-// be lost.
-func trimmed(d decimal.Decimal, c Currency) decimal.Decimal {
+// normalized returns an amount with its currency's number of decimal places, or more if digits
+// would be lost.
+func normalized(d decimal.Decimal, c Currency) decimal.Decimal {
 	return d.Trim(c.Digits()).Pad(c.Digits())
 }
 
-// parsePlain parses an amount of digits and at most one point, with at most the given number of
+// parseSimple parses an amount of digits and at most one point, with at most the given number of
 // decimal places. It returns false for all other amounts. It is the fast path of ParseMoney.
-func parsePlain(amount string, digits int) (decimal.Decimal, bool) {
+func parseSimple(amount string, digits int) (decimal.Decimal, bool) {
 	const maxLength = 14 // with 4 more decimal places, the number still fits in an int64
 	if len(amount) == 0 || len(amount) > maxLength {
 		return decimal.Decimal{}, false
@@ -99,8 +99,8 @@ func parsePlain(amount string, digits int) (decimal.Decimal, bool) {
 	return d, err == nil
 }
 
-// shown returns the beginning of a value, for messages that repeat client input.
-func shown(s string) string {
+// excerpt returns the beginning of a value, for messages that repeat client input.
+func excerpt(s string) string {
 	const maxLength = 40
 	if len(s) <= maxLength {
 		return s
@@ -112,9 +112,9 @@ func shown(s string) string {
 // number. Amounts of 19 digits with leading and trailing zeros are shorter.
 const maxAmountLength = 64
 
-// exact reports whether d equals the number in s. The decimal library rounds numbers that have more
-// than 19 digits.
-func exact(d decimal.Decimal, s string) bool {
+// isExact reports whether d equals the number in s. The decimal library rounds numbers that have
+// more than 19 digits.
+func isExact(d decimal.Decimal, s string) bool {
 	if len(s) <= decimal.MaxPrec && !strings.ContainsAny(s, "eE") {
 		return true
 	}
@@ -138,12 +138,12 @@ func exact(d decimal.Decimal, s string) bool {
 // Decimal returns the amount as text, with at least its currency's number of decimal places.
 // DynamoDB may return a stored 0.10 as 0.1.
 func (m Money) Decimal() string {
-	return trimmed(m.Amount, m.Currency).String()
+	return normalized(m.Amount, m.Currency).String()
 }
 
 // AppendDecimal appends the result of Decimal to b.
 func (m Money) AppendDecimal(b []byte) []byte {
-	b, _ = trimmed(m.Amount, m.Currency).AppendText(b) // the error is always nil
+	b, _ = normalized(m.Amount, m.Currency).AppendText(b) // the error is always nil
 	return b
 }
 

@@ -79,7 +79,7 @@ func ParseEventType(s string) (EventType, error) {
 		EventShippingAddressChanged, EventImported:
 		return t, nil
 	}
-	return "", Invalid("is %q, which is not an event type", s)
+	return "", NewInvalidError("is %q, which is not an event type", s)
 }
 
 // Event is an entry in the timeline of an order.

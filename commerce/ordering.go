@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Merged combines lines of the same product. Products keep the order of their first lines.
+// MergeLines combines lines of the same product. Products keep the order of their first lines.
 //
 // It returns InvalidInput if a combined quantity is more than MaxQuantity. It also returns the
-// errors of CheckLines.
-func Merged(lines []OrderLine) ([]OrderLine, error) {
+// errors of CheckLineCount.
+func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 	indexes := make(map[SKU]int, len(lines))
 	var merged []OrderLine
 	for i, line := range lines {
@@ -23,21 +23,21 @@ func Merged(lines []OrderLine) ([]OrderLine, error) {
 			continue
 		}
 		if merged[j].Quantity += line.Quantity; merged[j].Quantity > MaxQuantity {
-			return nil, Refuse(Path("items", strconv.Itoa(i), "quantity"), "raises the quantity of product %s to %d: use at most %d in total", line.SKU, merged[j].Quantity, MaxQuantity)
+			return nil, NewInvalidInput(FieldPath("items", strconv.Itoa(i), "quantity"), "raises the quantity of product %s to %d: use at most %d in total", line.SKU, merged[j].Quantity, MaxQuantity)
 		}
 	}
-	return merged, CheckLines(len(merged))
+	return merged, CheckLineCount(len(merged))
 }
 
 // Place returns a new pending order. products maps SKUs to existing products, in stock or not. The
 // path of a user error names the first line of the product.
 //
 // It returns Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines and PriceChanged.
-func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
+func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
 	q := NewQuote(c.Lines, products)
-	userErrors := Refusals(q.UserErrors)
+	userErrors := UserErrors(q.UserErrors)
 	if c.ExpectedTotal != nil && q.Total != nil && !q.Total.Equal(*c.ExpectedTotal) {
-		userErrors = append(userErrors, NoSuchTotal(*c.ExpectedTotal, *q.Total, q.Lines))
+		userErrors = append(userErrors, NewPriceChanged(*c.ExpectedTotal, *q.Total, q.Lines))
 	}
 	if len(userErrors) > 0 {
 		return Order{}, userErrors
@@ -47,7 +47,7 @@ func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products ma
 		items[i].OrderID, items[i].CustomerID = id, customer.ID
 	}
 	return Order{ID: id, CustomerID: customer.ID, Status: Pending, AccountRepID: customer.AccountRepID, ShippingAddress: c.ShippingAddress,
-		PlacedAt: at, UpdatedAt: at, Version: 1}.holding(items, *q.Total), nil
+		PlacedAt: at, UpdatedAt: at, Version: 1}.withItemsAndTotal(items, *q.Total), nil
 }
 
 // withItems returns the order with new line items, total and item count. Items holds all line
@@ -55,53 +55,53 @@ func (c NewOrder) Place(id OrderID, at time.Time, customer Customer, products ma
 //
 // It returns InvalidInput for path if the total has too many digits or the currencies differ.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
-	total, err := totalOf(slices.Values(items), path)
+	total, err := sumOf(slices.Values(items), path)
 	if err != nil {
 		return Order{}, err
 	}
-	return o.holding(items, total), nil
+	return o.withItemsAndTotal(items, total), nil
 }
 
-// holding returns the order with new line items and their total.
-func (o Order) holding(items []LineItem, total Money) Order {
+// withItemsAndTotal returns the order with new line items and their total.
+func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
 	n := len(items)
 	o.Items, o.ItemCount, o.Total, o.EmbedsItems = items, &n, total, n <= MaxEmbeddedItems
 	return o
 }
 
-// totalOf returns the sum of the subtotals of at least one line item.
+// sumOf returns the sum of the subtotals of at least one line item.
 //
 // It returns InvalidInput for path if the total has too many digits or the currencies differ.
-func totalOf(items iter.Seq[LineItem], path []string) (total Money, err error) {
+func sumOf(items iter.Seq[LineItem], path []string) (total Money, err error) {
 	for item := range items {
 		if total.Currency == "" {
 			total.Currency = item.UnitPrice.Currency
 		}
 		if item.UnitPrice.Currency != total.Currency {
-			return Money{}, Refuse(path, "combines items in %s and %s: use one currency per order", total.Currency, item.UnitPrice.Currency)
+			return Money{}, NewInvalidInput(path, "combines items in %s and %s: use one currency per order", total.Currency, item.UnitPrice.Currency)
 		}
 		subtotal, err := item.Subtotal()
 		if err == nil {
 			total, err = total.Plus(subtotal)
 		}
-		if err != nil || !total.writable() {
-			return Money{}, Refuse(path, "leads to a total of more than %d digits: split the order", MaxPriceDigits)
+		if err != nil || !total.withinPriceDigits() {
+			return Money{}, NewInvalidInput(path, "leads to a total of more than %d digits: split the order", MaxPriceDigits)
 		}
 	}
 	return total, nil
 }
 
-// Moved returns the order in another status.
+// WithStatus returns the order in another status.
 //
 // It returns InvalidTransition if the order's status cannot change to that status, and
 // AddressMissing if an order to be shipped has no shipping address.
-func (o Order) Moved(c OrderMove) (Order, error) {
+func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
-		return Order{}, NoTransition(o.Status, c.To)
+		return Order{}, NewInvalidTransition(o.Status, c.To)
 	}
 	if c.To == Shipped && o.ShippingAddress == nil && !c.WithoutAddress {
-		return Order{}, NoAddress()
+		return Order{}, NewAddressMissing()
 	}
 	o.Status, o.TrackingNumber, o.Carrier = c.To, cmp.Or(c.TrackingNumber, o.TrackingNumber), cmp.Or(c.Carrier, o.Carrier)
 	return o, nil
@@ -116,15 +116,15 @@ func (o Order) Moved(c OrderMove) (Order, error) {
 // It returns InvalidInput, NotFound, TooManyLines or InsufficientStock.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
-		return Order{}, 0, Refuse(Path("orderId"), "names an order that is %s: only the items of a pending order can change", o.Status)
+		return Order{}, 0, NewInvalidInput(FieldPath("orderId"), "names an order that is %s: only the items of a pending order can change", o.Status)
 	}
 	items := slices.Clone(o.Items)
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
 	switch {
 	case i < 0 && c.Quantity == 0:
-		return Order{}, 0, NotFound{because(CodeNotFound, Path("sku"), "Product %s is not in the order.", c.SKU)}
+		return Order{}, 0, NotFound{newReason(CodeNotFound, FieldPath("sku"), "Product %s is not in the order.", c.SKU)}
 	case c.Quantity == 0 && len(items) == 1:
-		return Order{}, 0, Refuse(Path("sku"), "names the only product of the order: cancel the order instead of removing the product")
+		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "names the only product of the order: cancel the order instead of removing the product")
 	case c.Quantity == 0:
 		reserved = -items[i].Quantity
 		items = slices.Delete(items, i, i+1)
@@ -132,11 +132,11 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 		reserved = c.Quantity - items[i].Quantity
 		items[i].Quantity = c.Quantity
 	case product == nil:
-		return Order{}, 0, Unknown("product", c.SKU, "sku")
+		return Order{}, 0, NewNotFound("product", c.SKU, "sku")
 	case len(items) >= MaxLines:
-		return Order{}, 0, TooLong(Path("sku"), len(items)+1, MaxLines)
+		return Order{}, 0, NewTooManyLines(FieldPath("sku"), len(items)+1, MaxLines)
 	case product.UnitPrice.Currency != o.Total.Currency:
-		return Order{}, 0, Refuse(Path("sku"), "is sold in %s, but the order is in %s: use one currency per order", product.UnitPrice.Currency, o.Total.Currency)
+		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "is sold in %s, but the order is in %s: use one currency per order", product.UnitPrice.Currency, o.Total.Currency)
 	default:
 		reserved = c.Quantity
 		items = append(items, LineItem{OrderID: o.ID, CustomerID: o.CustomerID, SKU: c.SKU, Name: product.Name, Quantity: c.Quantity, UnitPrice: product.UnitPrice})
@@ -146,19 +146,19 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 		if product != nil {
 			available = product.Available
 		}
-		return Order{}, 0, TooFew(Path("quantity"), c.SKU, reserved, available, " in addition to the quantity in the order")
+		return Order{}, 0, NewInsufficientStock(FieldPath("quantity"), c.SKU, reserved, available, " in addition to the quantity in the order")
 	}
-	changed, err = o.withItems(items, Path("quantity"))
+	changed, err = o.withItems(items, FieldPath("quantity"))
 	return changed, reserved, err
 }
 
-// CanGoElsewhere returns an error if the shipping address of the order cannot change. The address
-// can change until the order is shipped.
+// CheckAddressChange returns an error if the shipping address of the order cannot change. The
+// address can change until the order is shipped.
 //
 // It returns InvalidInput.
-func (o Order) CanGoElsewhere() error {
-	if !o.Status.Reserves() {
-		return Refuse(Path("orderId"), "names an order that is %s: the shipping address can change only before the order is shipped", o.Status)
+func (o Order) CheckAddressChange() error {
+	if !o.Status.ReservesStock() {
+		return NewInvalidInput(FieldPath("orderId"), "names an order that is %s: the shipping address can change only before the order is shipped", o.Status)
 	}
 	return nil
 }

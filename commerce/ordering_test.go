@@ -12,21 +12,21 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// refusalsOf returns the user errors of an error.
-func refusalsOf(t testing.TB, err error) commerce.Refusals {
+// userErrorsOf returns the user errors of an error.
+func userErrorsOf(t testing.TB, err error) commerce.UserErrors {
 	t.Helper()
-	if !commerce.IsRefusal(err) {
+	if !commerce.IsUserError(err) {
 		t.Fatalf("error %v, want a refusal", err)
 	}
-	if several, ok := errors.AsType[commerce.Refusals](err); ok {
+	if several, ok := errors.AsType[commerce.UserErrors](err); ok {
 		return several
 	}
-	one, _ := errors.AsType[commerce.Refusal](err)
-	return commerce.Refusals{one}
+	one, _ := errors.AsType[commerce.UserError](err)
+	return commerce.UserErrors{one}
 }
 
 // fieldOf returns the path in a user error, joined with periods.
-func fieldOf(r commerce.Refusal) string {
+func fieldOf(r commerce.UserError) string {
 	switch r := r.(type) {
 	case commerce.NotFound:
 		return strings.Join(r.Field, ".")
@@ -40,8 +40,8 @@ func fieldOf(r commerce.Refusal) string {
 	return ""
 }
 
-// shelf returns the products that the tests order.
-func shelf(t testing.TB) map[commerce.SKU]*commerce.Product {
+// catalog returns the products that the tests order.
+func catalog(t testing.TB) map[commerce.SKU]*commerce.Product {
 	return map[commerce.SKU]*commerce.Product{
 		"mug":  {SKU: "mug", Name: "Mug", UnitPrice: money(t, "4.50", "USD"), Available: 10},
 		"lamp": {SKU: "lamp", Name: "Lamp", UnitPrice: money(t, "20.05", "USD"), Available: 1},
@@ -53,8 +53,8 @@ func shelf(t testing.TB) map[commerce.SKU]*commerce.Product {
 var placedAt = time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC)
 
 func TestPlace(t *testing.T) {
-	cmd := commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}, {"mug", 3}}}
-	o, err := cmd.Place("o1", placedAt, commerce.Customer{ID: "c1", AccountRepID: "rep"}, shelf(t))
+	cmd := commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}, {"mug", 3}}}
+	o, err := cmd.Place("o1", placedAt, commerce.Customer{ID: "c1", AccountRepID: "rep"}, catalog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,9 +83,9 @@ func TestPlaceRejects(t *testing.T) {
 		{"too high a quantity in two lines", []commerce.OrderLine{{"mug", commerce.MaxQuantity}, {"mug", 1}}, []string{"INVALID input.items.1.quantity"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := commerce.NewOrder{Lines: c.lines}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, shelf(t))
+			_, err := commerce.OrderRequest{Lines: c.lines}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, catalog(t))
 			var got []string
-			for _, r := range refusalsOf(t, err) {
+			for _, r := range userErrorsOf(t, err) {
 				got = append(got, string(r.Code())+" "+fieldOf(r))
 			}
 			if !slices.Equal(got, c.want) {
@@ -98,7 +98,7 @@ func TestPlaceRejects(t *testing.T) {
 func TestMoved(t *testing.T) {
 	for _, from := range commerce.Statuses() {
 		for _, to := range commerce.Statuses() {
-			moved, err := commerce.Order{Status: from, ShippingAddress: &commerce.Address{City: "Leeds"}}.Moved(commerce.OrderMove{To: to})
+			moved, err := commerce.Order{Status: from, ShippingAddress: &commerce.Address{City: "Leeds"}}.WithStatus(commerce.OrderStatusChange{To: to})
 			if slices.Contains(from.Transitions(), to) {
 				if err != nil || moved.Status != to {
 					t.Errorf("%s to %s: %v, %v", from, to, moved.Status, err)
@@ -116,7 +116,7 @@ func TestMoved(t *testing.T) {
 // pendingOrder returns an order of 2 mugs and 1 lamp.
 func pendingOrder(t testing.TB) commerce.Order {
 	t.Helper()
-	o, err := commerce.NewOrder{Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}}}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, shelf(t))
+	o, err := commerce.OrderRequest{Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}}}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, catalog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +178,8 @@ func TestWithItemRejects(t *testing.T) {
 		{"too large a total", pendingOrder(t), "gold", 2, "INVALID input.quantity"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := c.order.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, shelf(t)[c.sku])
-			r := refusalsOf(t, err)
+			_, _, err := c.order.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, catalog(t)[c.sku])
+			r := userErrorsOf(t, err)
 			if got := string(r[0].Code()) + " " + fieldOf(r[0]); got != c.want {
 				t.Errorf("user error %s, want %s: %v", got, c.want, err)
 			}
@@ -189,7 +189,7 @@ func TestWithItemRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err = one.WithItem(commerce.OrderItemChange{SKU: "lamp"}, nil); refusalsOf(t, err)[0].Code() != commerce.CodeInvalid {
+	if _, _, err = one.WithItem(commerce.OrderItemChange{SKU: "lamp"}, nil); userErrorsOf(t, err)[0].Code() != commerce.CodeInvalid {
 		t.Errorf("removing the last item: %v", err)
 	}
 }
@@ -207,7 +207,7 @@ func TestChangesOfItemsAddUp(t *testing.T) {
 			}
 			products[sku] = &commerce.Product{SKU: sku, UnitPrice: price, Available: 1_000_000}
 		}
-		o, err := commerce.NewOrder{Lines: []commerce.OrderLine{{"a", 1}}}.Place("o", placedAt, commerce.Customer{}, products)
+		o, err := commerce.OrderRequest{Lines: []commerce.OrderLine{{"a", 1}}}.Place("o", placedAt, commerce.Customer{}, products)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestChangesOfItemsAddUp(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(t, "changes") {
 			change := commerce.OrderItemChange{SKU: rapid.SampledFrom(skus).Draw(t, "sku"), Quantity: rapid.IntRange(0, 5).Draw(t, "quantity")}
 			after, increase, err := o.WithItem(change, products[change.SKU])
-			if commerce.IsRefusal(err) {
+			if commerce.IsUserError(err) {
 				continue
 			}
 			if err != nil {
@@ -237,7 +237,7 @@ func TestChangesOfItemsAddUp(t *testing.T) {
 
 func TestCanGoElsewhere(t *testing.T) {
 	for _, s := range commerce.Statuses() {
-		err := commerce.Order{Status: s}.CanGoElsewhere()
+		err := commerce.Order{Status: s}.CheckAddressChange()
 		if (err == nil) != (s == commerce.Pending || s == commerce.Confirmed) {
 			t.Errorf("%s: %v", s, err)
 		}

@@ -60,6 +60,8 @@ type Principal struct {
 	Customer CustomerID
 }
 
-// Everybody returns the principal of all requests to a server without authentication. It has the
-// role of an administrator.
-func Everybody() Principal { return Principal{ID: "anonymous", Name: "anonymous", Role: RoleAdmin} }
+// AnonymousAdmin returns the principal of all requests to a server without authentication. It has
+// the role of an administrator.
+func AnonymousAdmin() Principal {
+	return Principal{ID: "anonymous", Name: "anonymous", Role: RoleAdmin}
+}

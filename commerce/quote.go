@@ -24,7 +24,7 @@ type Quote struct {
 	// Total is nil if a product does not exist or the currencies differ.
 	Total *Money
 	// UserErrors are the reasons why the order cannot be placed.
-	UserErrors []Refusal
+	UserErrors []UserError
 }
 
 // NewQuote returns the current price of lines. products maps SKUs to existing products, in stock or
@@ -32,44 +32,44 @@ type Quote struct {
 //
 // The user errors are NotFound, InsufficientStock, InvalidInput and TooManyLines.
 func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
-	merged, err := Merged(lines)
+	merged, err := MergeLines(lines)
 	if err != nil {
-		return RefusedQuote(RefusalsOf(err))
+		return InvalidQuote(UserErrorsOf(err))
 	}
-	q := Quote{Lines: []QuotedLine{}, UserErrors: []Refusal{}}
+	q := Quote{Lines: []QuotedLine{}, UserErrors: []UserError{}}
 	summable := true
 	for _, line := range merged {
 		index := strconv.Itoa(slices.IndexFunc(lines, func(l OrderLine) bool { return l.SKU == line.SKU }))
 		product := products[line.SKU]
 		if product == nil {
-			q.UserErrors = append(q.UserErrors, Unknown("product", line.SKU, "items", index, "sku"))
+			q.UserErrors = append(q.UserErrors, NewNotFound("product", line.SKU, "items", index, "sku"))
 			summable = false
 			continue
 		}
 		item := LineItem{SKU: line.SKU, Name: product.Name, Quantity: line.Quantity, UnitPrice: product.UnitPrice}
 		q.Lines = append(q.Lines, QuotedLine{item, max(0, product.Available)})
 		if product.Available < line.Quantity {
-			q.UserErrors = append(q.UserErrors, TooFew(Path("items", index, "quantity"), line.SKU, line.Quantity, product.Available, ""))
+			q.UserErrors = append(q.UserErrors, NewInsufficientStock(FieldPath("items", index, "quantity"), line.SKU, line.Quantity, product.Available, ""))
 		}
 		if first := q.Lines[0]; product.UnitPrice.Currency != first.UnitPrice.Currency {
-			q.UserErrors = append(q.UserErrors, Refuse(Path("items", index, "sku"), "is sold in %s, but product %s in %s: use one currency per order", product.UnitPrice.Currency, first.SKU, first.UnitPrice.Currency))
+			q.UserErrors = append(q.UserErrors, NewInvalidInput(FieldPath("items", index, "sku"), "is sold in %s, but product %s in %s: use one currency per order", product.UnitPrice.Currency, first.SKU, first.UnitPrice.Currency))
 			summable = false
 		}
 	}
 	if !summable {
 		return q
 	}
-	total, err := totalOf(q.items(), Path("items"))
+	total, err := sumOf(q.items(), FieldPath("items"))
 	if err != nil {
-		q.UserErrors = append(q.UserErrors, RefusalsOf(err)...)
+		q.UserErrors = append(q.UserErrors, UserErrorsOf(err)...)
 		return q
 	}
 	q.Total = &total
 	return q
 }
 
-// RefusedQuote returns the quote of an invalid input.
-func RefusedQuote(userErrors Refusals) Quote {
+// InvalidQuote returns the quote of an invalid input.
+func InvalidQuote(userErrors UserErrors) Quote {
 	return Quote{Lines: []QuotedLine{}, UserErrors: userErrors}
 }
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// MaxSpending is the maximum number of entries, one for each month and currency, in a list of a
-// customer's spending.
-const MaxSpending = 120
+// MaxSpendingEntries is the maximum number of entries, one for each month and currency, in a list
+// of a customer's spending.
+const MaxSpendingEntries = 120
 
 // Spending is the total of a customer's orders placed in one month in one currency. Cancelled
 // orders do not count.
@@ -27,9 +27,9 @@ type SpendingKey struct {
 	Currency Currency
 }
 
-// Spent returns the order's contribution to its customer's spending. A cancelled order contributes
-// 0.
-func (o Order) Spent() Spending {
+// Spending returns the order's contribution to its customer's spending. A cancelled order
+// contributes 0.
+func (o Order) Spending() Spending {
 	s := Spending{CustomerID: o.CustomerID, Month: MonthOf(o.PlacedAt), Total: Money{Currency: o.Total.Currency}}
 	if o.Status != Cancelled {
 		s.Total, s.Orders = o.Total, 1
@@ -58,7 +58,7 @@ type Spendings map[SpendingKey]Spending
 //
 // It returns an error if an amount has more than 19 digits.
 func (all Spendings) Add(o Order) error {
-	s := o.Spent()
+	s := o.Spending()
 	key := SpendingKey{s.Month, s.Total.Currency}
 	if before, ok := all[key]; ok {
 		var err error

@@ -29,7 +29,7 @@ func ParseStatus(s string) (Status, error) {
 	if i := slices.Index(statusNames[1:], s); i >= 0 {
 		return Status(i + 1), nil
 	}
-	return 0, Invalid("is %q, which is not a status: use a lower-case status such as pending", s)
+	return 0, NewInvalidError("is %q, which is not a status: use a lower-case status such as pending", s)
 }
 
 // String returns the stored form of the status, in lower case.
@@ -110,14 +110,14 @@ func SumRepOrders(parts []*RepOrders) (sum int, complete bool) {
 	return sum, complete
 }
 
-// Levels groups statuses by lifecycle order. If an order can change from one status to another,
-// directly or through other statuses, the later status is in a later group.
-func Levels(statuses []Status) [][]Status {
+// StatusLevels groups statuses by lifecycle order. If an order can change from one status to
+// another, directly or through other statuses, the later status is in a later group.
+func StatusLevels(statuses []Status) [][]Status {
 	var levels [][]Status
 	for len(statuses) > 0 {
 		var level, later []Status
 		for _, s := range statuses {
-			if slices.ContainsFunc(statuses, func(from Status) bool { return from.leadsTo(s) }) {
+			if slices.ContainsFunc(statuses, func(from Status) bool { return from.canReach(s) }) {
 				later = append(later, s)
 			} else {
 				level = append(level, s)
@@ -128,14 +128,15 @@ func Levels(statuses []Status) [][]Status {
 	return levels
 }
 
-// leadsTo reports whether an order can change from s to other, directly or through other statuses.
+// canReach reports whether an order can change from s to other, directly or through other statuses.
 // An order never returns to an earlier status.
-func (s Status) leadsTo(other Status) bool {
-	return slices.ContainsFunc(s.Transitions(), func(next Status) bool { return next == other || next.leadsTo(other) })
+func (s Status) canReach(other Status) bool {
+	return slices.ContainsFunc(s.Transitions(), func(next Status) bool { return next == other || next.canReach(other) })
 }
 
-// Reserves reports whether an order in this status reserves stock that has not left a warehouse.
-func (s Status) Reserves() bool { return s == Pending || s == Confirmed }
+// ReservesStock reports whether an order in this status reserves stock that has not left a
+// warehouse.
+func (s Status) ReservesStock() bool { return s == Pending || s == Confirmed }
 
 // MarshalText returns the stored form of the status.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

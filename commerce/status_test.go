@@ -26,7 +26,7 @@ func TestStatusNames(t *testing.T) {
 func TestParseStatusRejects(t *testing.T) {
 	for _, s := range []string{"", "PENDING", "Pending", "pending ", "canceled", "status(0)"} {
 		status, err := commerce.ParseStatus(s)
-		checkRefused(t, err, "not a status")
+		checkInvalidError(t, err, "not a status")
 		if status != 0 {
 			t.Errorf("ParseStatus(%q) = %v and an error", s, status)
 		}
@@ -75,7 +75,7 @@ func TestLevels(t *testing.T) {
 		{[]commerce.Status{delivered, cancelled}, [][]commerce.Status{{delivered, cancelled}}},
 		{[]commerce.Status{delivered, pending, cancelled}, [][]commerce.Status{{pending}, {delivered, cancelled}}},
 	} {
-		if got := commerce.Levels(c.statuses); !slices.EqualFunc(got, c.want, slices.Equal) {
+		if got := commerce.StatusLevels(c.statuses); !slices.EqualFunc(got, c.want, slices.Equal) {
 			t.Errorf("Levels(%v) = %v, want %v", c.statuses, got, c.want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestLevels(t *testing.T) {
 
 func TestReserves(t *testing.T) {
 	for _, status := range commerce.Statuses() {
-		if got, want := status.Reserves(), status == commerce.Pending || status == commerce.Confirmed; got != want {
+		if got, want := status.ReservesStock(), status == commerce.Pending || status == commerce.Confirmed; got != want {
 			t.Errorf("%v reserves stock: %v, want %v", status, got, want)
 		}
 	}

@@ -6,10 +6,10 @@ import "time"
 // that end open. Equal ranges in UTC can be compared with ==.
 type TimeRange struct{ From, To time.Time }
 
-// Check returns an InvalidError if From is after To.
-func (r TimeRange) Check() error {
+// Validate returns an InvalidError if From is after To.
+func (r TimeRange) Validate() error {
 	if !r.From.IsZero() && !r.To.IsZero() && r.From.After(r.To) {
-		return Invalid("is an invalid range: \"from\" must not be after \"to\"")
+		return NewInvalidError("is an invalid range: \"from\" must not be after \"to\"")
 	}
 	return nil
 }
@@ -23,7 +23,7 @@ type Date string
 // It returns an InvalidError if s is not a calendar day in the form 2026-02-01.
 func ParseDate(s string) (Date, error) {
 	if _, err := time.Parse(time.DateOnly, s); err != nil {
-		return "", Invalid("is %q: use a date of the form 2026-02-01", s)
+		return "", NewInvalidError("is %q: use a date of the form 2026-02-01", s)
 	}
 	return Date(s), nil
 }
@@ -41,10 +41,10 @@ func (d Date) DayBefore() Date {
 // leaves that end open.
 type DateRange struct{ From, To Date }
 
-// Check returns an InvalidError if From is after To.
-func (r DateRange) Check() error {
+// Validate returns an InvalidError if From is after To.
+func (r DateRange) Validate() error {
 	if r.From != "" && r.To != "" && r.From > r.To {
-		return Invalid("is an invalid range: \"from\" must not be after \"to\"")
+		return NewInvalidError("is an invalid range: \"from\" must not be after \"to\"")
 	}
 	return nil
 }

@@ -11,20 +11,20 @@ func TestTimeRangeCheck(t *testing.T) {
 	early := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	late := early.Add(1)
 	for _, r := range []commerce.TimeRange{{}, {From: early}, {To: early}, {From: early, To: late}, {From: early, To: early}} {
-		if err := r.Check(); err != nil {
+		if err := r.Validate(); err != nil {
 			t.Errorf("%v: %v", r, err)
 		}
 	}
-	checkRefused(t, commerce.TimeRange{From: late, To: early}.Check(), `"from" must not be after "to"`)
+	checkInvalidError(t, commerce.TimeRange{From: late, To: early}.Validate(), `"from" must not be after "to"`)
 }
 
 func TestDateRangeCheck(t *testing.T) {
 	for _, r := range []commerce.DateRange{{}, {From: "2026-02-01"}, {To: "2026-02-01"}, {From: "2025-12-31", To: "2026-01-01"}, {From: "2026-02-01", To: "2026-02-01"}} {
-		if err := r.Check(); err != nil {
+		if err := r.Validate(); err != nil {
 			t.Errorf("%v: %v", r, err)
 		}
 	}
-	checkRefused(t, commerce.DateRange{From: "2026-02-02", To: "2026-02-01"}.Check(), `"from" must not be after "to"`)
+	checkInvalidError(t, commerce.DateRange{From: "2026-02-02", To: "2026-02-01"}.Validate(), `"from" must not be after "to"`)
 }
 
 func TestParseDate(t *testing.T) {
@@ -35,6 +35,6 @@ func TestParseDate(t *testing.T) {
 	}
 	for _, s := range []string{"", "2025-02-29", "2026-2-1", "2026-02-01T00:00:00Z", "01.02.2026", "2026-13-01", " 2026-02-01"} {
 		_, err := commerce.ParseDate(s)
-		checkRefused(t, err, "2026-02-01")
+		checkInvalidError(t, err, "2026-02-01")
 	}
 }

@@ -25,7 +25,9 @@ type Bounds struct {
 }
 
 // NewBounds returns the bounds for a table with this number of shards.
-func NewBounds(shards int) Bounds { return Bounds{shards: max(1, shards), sizes: model.LargestSizes()} }
+func NewBounds(shards int) Bounds {
+	return Bounds{shards: max(1, shards), sizes: model.MaxRecordSizes()}
+}
 
 // ReadBound is the maximum cost of a read: requests, sequential round trips, and read units.
 type ReadBound struct {
@@ -49,12 +51,12 @@ const KeysPerRequest = table.BatchSize
 
 // KeyUnits returns the read units of one key in a lookup.
 func (b Bounds) KeyUnits(p model.AccessPattern, consistent bool) float64 {
-	return p.Consistently(consistent) * units.Read(b.largest(p.Records()))
+	return p.ConsistencyFactor(consistent) * units.Read(b.largestRecord(p.Records()))
 }
 
 // List bounds the read of a page of a list. statuses are the statuses that a list of orders merges;
 // other lists merge no statuses.
-func (b Bounds) Page(p model.AccessPattern, page Page, statuses []commerce.Status, consistent bool) ReadBound {
+func (b Bounds) List(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
 		shards = b.shards
@@ -62,14 +64,14 @@ func (b Bounds) Page(p model.AccessPattern, page Page, statuses []commerce.Statu
 	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
 		most = mergeCost{}
-		for _, level := range commerce.Levels(statuses) {
-			most = most.then(maxMergeCost(len(level)*shards, page))
+		for _, level := range commerce.StatusLevels(statuses) {
+			most = most.plus(maxMergeCost(len(level)*shards, page))
 		}
 	}
-	if p.Most > 0 {
-		most.rows = min(most.rows, p.Most)
+	if p.MaxLength > 0 {
+		most.rows = min(most.rows, p.MaxLength)
 	}
-	return b.queries(p, most, b.largest(p.Records()), consistent)
+	return b.queriesBound(p, most, b.largestRecord(p.Records()), consistent)
 }
 
 // Collection bounds the read of an item collection by one Query.
@@ -85,17 +87,17 @@ func (b Bounds) Collection(p model.AccessPattern, consistent bool) ReadBound {
 			bytes += b.sizes[e.Name]
 		}
 	}
-	bytes += (collectionLimit - 1) * b.largest(rest)
-	return ReadBound{1, 1, p.Consistently(consistent) * units.Read(min(bytes, table.PageBytes))}
+	bytes += (collectionLimit - 1) * b.largestRecord(rest)
+	return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(min(bytes, table.MaxQueryBytes))}
 }
 
 // Count bounds counting the records of a list. A list with a maximum length takes one Query. Other
-// lists take up to table.MaxCountedPages queries.
+// lists take up to table.MaxCountPages queries.
 func (b Bounds) Count(p model.AccessPattern, consistent bool) ReadBound {
-	if p.Most > 0 {
-		return ReadBound{1, 1, p.Consistently(consistent) * units.Read(p.Most*b.largest(p.Records()))}
+	if p.MaxLength > 0 {
+		return ReadBound{1, 1, p.ConsistencyFactor(consistent) * units.Read(p.MaxLength*b.largestRecord(p.Records()))}
 	}
-	return ReadBound{table.MaxCountedPages, table.MaxCountedPages, table.MaxCountedPages * p.Consistently(consistent) * units.Read(table.PageBytes)}
+	return ReadBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * units.Read(table.MaxQueryBytes)}
 }
 
 // Change bounds a mutation without its payload, if no other mutation conflicts. The bound includes
@@ -109,17 +111,17 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 			bound.ReadUnits += float64(each) * 2 * units.Read(b.sizes[e.Name])
 		}
 	}
-	if len(p.Reads)+len(p.ReadsEach) > 0 {
+	if len(p.Reads)+len(p.ReadsPerLine) > 0 {
 		bound.Requests++
 		read(1, p.Reads...)
-		read(commerce.MaxLines, p.ReadsEach...)
+		read(commerce.MaxLines, p.ReadsPerLine...)
 	}
-	if p.Items && len(p.ReadsEach) > 0 {
+	if p.ReadsItems && len(p.ReadsPerLine) > 0 {
 		bound.Requests++ // the items determine the keys
 	}
-	if p.Items {
+	if p.ReadsItems {
 		// Each attempt reads the items.
-		items := b.Page(model.OrderItems.AccessPattern, Page{Limit: table.MaxActions, More: true}, nil, true)
+		items := b.List(model.OrderItems.AccessPattern, PageRequest{Limit: table.MaxTransactionActions, DetectMore: true}, nil, true)
 		bound.Items = ReadBound{2 * items.Requests, 2 * items.RoundTrips, 2 * items.ReadUnits}
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
@@ -128,16 +130,16 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 	// reason.
 	bound.Requests += 2
 	read(1, p.Writes...)
-	read(commerce.MaxLines, p.Each...)
-	read(1, p.Maybe...)
-	if len(p.Late) > 0 {
+	read(commerce.MaxLines, p.WritesPerLine...)
+	read(1, p.OptionalWrites...)
+	if len(p.ReadsOnFailure) > 0 {
 		bound.Requests++
-		read(1, p.Late...)
+		read(1, p.ReadsOnFailure...)
 	}
 	// The last request is the second attempt, or a read of the idempotency record. That read is a
 	// transaction, which costs twice as much.
 	bound.Requests++
-	if slices.ContainsFunc(p.Maybe, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
+	if slices.ContainsFunc(p.OptionalWrites, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
 		bound.ReadUnits += 4 * units.Read(b.sizes[model.EntityIdempotency.Name])
 	}
 	bound.RoundTrips = bound.Requests
@@ -149,21 +151,21 @@ func (b Bounds) Change(p model.WritePattern) ChangeBound {
 func (b Bounds) WriteUnits(mutation string, lines int) (most float64) {
 	write := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
-			most += float64(each) * units.MostWrite(b.sizes[e.Name], e.IndexPK != "")
+			most += float64(each) * units.MaxWrite(b.sizes[e.Name], e.IndexPK != "")
 		}
 	}
 	for _, p := range model.WritePatterns() {
 		if p.Mutation == mutation {
 			write(1, p.Writes...)
-			write(1, p.Maybe...)
-			write(lines, p.Each...)
-			write(lines, p.MaybeEach...)
+			write(1, p.OptionalWrites...)
+			write(lines, p.WritesPerLine...)
+			write(lines, p.OptionalWritesPerLine...)
 		}
 	}
 	return most
 }
 
-func (b Bounds) largest(entities []model.Entity) int {
+func (b Bounds) largestRecord(entities []model.Entity) int {
 	size := 0
 	for _, e := range entities {
 		size = max(size, b.sizes[e.Name])
@@ -171,14 +173,15 @@ func (b Bounds) largest(entities []model.Entity) int {
 	return size
 }
 
-// queries bounds the queries that read most.rows rows of size bytes. A Query that ends at the limit
-// of a megabyte has read at least a megabyte less one row, which bounds the number of such queries.
-// If a page fits into a megabyte, as with all records of this program, no Query ends there.
-func (b Bounds) queries(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
+// queriesBound bounds the queries that read most.rows rows of size bytes. A Query that ends at the
+// limit of a megabyte has read at least a megabyte less one row, which bounds the number of such
+// queries. If a page fits into a megabyte, as with all records of this program, no Query ends
+// there.
+func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
-	if most.longest*size > table.PageBytes {
-		ends = max(0, ceilDiv(bytes, table.PageBytes-size)-1)
+	if most.maxQueryRows*size > table.MaxQueryBytes {
+		ends = max(0, ceilDiv(bytes, table.MaxQueryBytes-size)-1)
 	}
 	bound := ReadBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
 	bound.ReadUnits = units.Read(bytes)
@@ -186,7 +189,7 @@ func (b Bounds) queries(p model.AccessPattern, most mergeCost, size int, consist
 		// Each Query rounds up its own units.
 		bound.ReadUnits = (float64(bytes)/units.ReadSize + float64(bound.Requests)) / 2
 	}
-	bound.ReadUnits *= p.Consistently(consistent)
+	bound.ReadUnits *= p.ConsistencyFactor(consistent)
 	return bound
 }
 
@@ -194,11 +197,11 @@ func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 // mergeCost is the cost of reading a page from several partitions if no Query reaches the limit of
 // a megabyte. longest is the maximum number of rows of one Query.
-type mergeCost struct{ rounds, requests, rows, longest int }
+type mergeCost struct{ rounds, requests, rows, maxQueryRows int }
 
-// then returns the cost of two merges, one after the other.
-func (m mergeCost) then(next mergeCost) mergeCost {
-	return mergeCost{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.longest, next.longest)}
+// plus returns the cost of two merges, one after the other.
+func (m mergeCost) plus(next mergeCost) mergeCost {
+	return mergeCost{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.maxQueryRows, next.maxQueryRows)}
 }
 
 // maxMergeCost returns the maximum cost of reading one level of a page from this number of
@@ -224,13 +227,13 @@ func (m mergeCost) then(next mergeCost) mergeCost {
 // Requests. The first round makes P requests. A partition that a later round reads has only rows
 // before the known end of the page. There are less than W such rows, and at least k of each such
 // partition. In addition, every request returns a row or reaches the end of its partition.
-func maxMergeCost(partitions int, page Page) mergeCost {
-	want := page.want()
+func maxMergeCost(partitions int, page PageRequest) mergeCost {
+	want := page.fetchLimit()
 	if partitions == 1 {
 		return mergeCost{1, 1, want, want}
 	}
 	rows := 3*page.Limit + partitions
-	first := min(firstShare(want, partitions), readAheadLimit(page.Limit)/partitions+1)
+	first := min(firstReadSize(want, partitions), readAheadLimit(page.Limit)/partitions+1)
 	// steps[n] is the maximum number of rounds of partitions that have given n rows together.
 	steps := make([]int, want)
 	for given, rounds := first, 1; given < want; given, rounds = given+minGrowth(given), rounds+1 {
@@ -240,9 +243,9 @@ func maxMergeCost(partitions int, page Page) mergeCost {
 	}
 	later := steps[want-1]
 	return mergeCost{
-		rounds:   1 + later,
-		requests: min(partitions+later*min(partitions, (want-1)/first), rows+partitions),
-		rows:     rows,
-		longest:  want,
+		rounds:       1 + later,
+		requests:     min(partitions+later*min(partitions, (want-1)/first), rows+partitions),
+		rows:         rows,
+		maxQueryRows: want,
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Mutations write no record that exceeds its bound, and this test writes a record of every entity.
-func TestTheLargestRecordsAreKnown(t *testing.T) {
+func TestRecordSizesStayWithinBounds(t *testing.T) {
 	ctx, db := context.Background(), storetest.Engines()[0].Client(t)
 	table := storetest.TableName()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: model.MaxShards})
@@ -50,7 +50,7 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 	price, err := commerce.ParsePrice("12345.67", "USD")
 	must(err)
 	address := commerce.Address{Recipient: name, Line1: name, Line2: name, City: name, Region: name, PostalCode: name, CountryCode: "US"}
-	order := commerce.NewOrder{CustomerID: customer, ShippingAddress: &address}
+	order := commerce.OrderRequest{CustomerID: customer, ShippingAddress: &address}
 	for n := range commerce.MaxEmbeddedItems {
 		sku := commerce.SKU(id(n))
 		_, err = store.CreateProduct(ctx, caller(), commerce.Product{SKU: sku, Name: name, Category: name, UnitPrice: price})
@@ -61,7 +61,7 @@ func TestTheLargestRecordsAreKnown(t *testing.T) {
 	}
 	placed, err := store.PlaceOrder(ctx, caller(), order)
 	must(err)
-	for _, move := range []commerce.OrderMove{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: house}, {To: commerce.Delivered}} {
+	for _, move := range []commerce.OrderStatusChange{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: house}, {To: commerce.Delivered}} {
 		move.OrderID, move.Note = placed.ID, strings.Repeat("n", commerce.MaxNote)
 		move.TrackingNumber, move.Carrier = strings.Repeat("t", commerce.MaxName), strings.Repeat("c", commerce.MaxName)
 		_, err = store.MoveOrder(ctx, caller(), move)

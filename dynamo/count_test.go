@@ -13,13 +13,13 @@ import (
 
 // OrderCount counts all orders of a customer, in one or more queries. The trace
 // shows each Query.
-func TestOrdersAreCountedToTheLast(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+func TestOrderCountCountsAllOrders(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
-		store := storetest.Through(t, r.Store, storetest.SmallCounts(db, 2), dynamo.Options{})
+		store := storetest.WithClient(t, r.Store, storetest.WithCountLimit(db, 2), dynamo.Options{})
 		trace := &table.Trace{}
-		n, err := store.OrderCount(trace.Begin(t.Context()), "c1")
+		n, err := store.OrderCount(trace.NewContext(t.Context()), "c1")
 		if err != nil || n != 3 {
 			t.Errorf("%d orders, %v, want 3", n, err)
 		}

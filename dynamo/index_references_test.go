@@ -20,12 +20,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// referencesInKeys returns a table with external records. They store account reps, an employee's
-// warehouse and a product's category only in index keys. Order 0 and customer c1 have account rep
-// e1. Employee e1 works in warehouse w1. Product p02 has the category Things.
-func referencesInKeys(t *testing.T, db *dynamodb.Client) storetest.RawTable {
+// tableWithReferencesInKeys returns a table with external records. They store account reps, an
+// employee's warehouse and a product's category only in index keys. Order 0 and customer c1 have
+// account rep e1. Employee e1 works in warehouse w1. Product p02 has the category Things.
+func tableWithReferencesInKeys(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
-	order := "ORDER#" + storetest.SmallOrder(0)
+	order := "ORDER#" + storetest.SmallOrderID(0)
 	for k, name := range map[string]string{
 		order + " #METADATA":    "accountRepId",
 		"CUSTOMER#c1 " + order:  "accountRepId",
@@ -43,18 +43,18 @@ func referencesInKeys(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	return r
 }
 
-// listings returns the records that lists by reference contain, each with its reference.
-func listings(t *testing.T, s *dynamo.Store) []string {
+// listedReferences returns the records that lists by reference contain, each with its reference.
+func listedReferences(t *testing.T, s *dynamo.Store) []string {
 	t.Helper()
-	ctx, page := t.Context(), dynamo.Page{Limit: 100}
+	ctx, page := t.Context(), dynamo.PageRequest{Limit: 100}
 	var lines []string
 	add := func(list string, id any, reference any) {
 		lines = append(lines, fmt.Sprintf("%s: %v %v", list, id, reference))
 	}
-	orders, err := dynamo.ReadPage(ctx, s, model.EmployeeOrders, dynamo.ListRequest{Of: "e1", Page: page})
-	customers, err2 := dynamo.ReadPage(ctx, s, model.EmployeeCustomers, dynamo.ListRequest{Of: "e1", Page: page})
-	employees, err3 := dynamo.ReadPage(ctx, s, model.WarehouseEmployees, dynamo.ListRequest{Of: "w1", Page: page})
-	products, err4 := dynamo.ReadPage(ctx, s, model.Products, dynamo.ListRequest{Of: "Things", Page: page})
+	orders, err := dynamo.ReadPage(ctx, s, model.EmployeeOrders, dynamo.ListRequest{PartitionValue: "e1", Page: page})
+	customers, err2 := dynamo.ReadPage(ctx, s, model.EmployeeCustomers, dynamo.ListRequest{PartitionValue: "e1", Page: page})
+	employees, err3 := dynamo.ReadPage(ctx, s, model.WarehouseEmployees, dynamo.ListRequest{PartitionValue: "w1", Page: page})
+	products, err4 := dynamo.ReadPage(ctx, s, model.Products, dynamo.ListRequest{PartitionValue: "Things", Page: page})
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
@@ -75,19 +75,19 @@ func listings(t *testing.T, s *dynamo.Store) []string {
 
 // Some external records name an account rep, a warehouse or a category only in an index key. Reads,
 // mutations, exports, imports and repairs preserve the reference.
-func TestReferencesInIndexKeysAlone(t *testing.T) {
+func TestReferencesOnlyInIndexKeys(t *testing.T) {
 	caller := change.Caller{Name: "c"}
-	order, name := commerce.OrderID(storetest.SmallOrder(0)), "New"
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	order, name := commerce.OrderID(storetest.SmallOrderID(0)), "New"
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		healthy := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
-		want := listings(t, healthy.Store)
+		want := listedReferences(t, healthy.Store)
 		compare := func(what string, s *dynamo.Store) {
 			t.Helper()
-			if got := listings(t, s); !slices.Equal(got, want) {
+			if got := listedReferences(t, s); !slices.Equal(got, want) {
 				t.Errorf("%s the lists are\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
-		r := referencesInKeys(t, db)
+		r := tableWithReferencesInKeys(t, db)
 		compare("at first", r.Store)
 
 		lines := storetest.Export(t, r.Store, 1)
@@ -120,7 +120,7 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 			compare(fmt.Sprintf("after mutation %d", i), r.Store)
 		}
 		transactions := 0
-		r.Store = r.Among(func(operation string, _ int, _ string) *http.Response {
+		r.Store = r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				transactions++
 			}
@@ -131,7 +131,7 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 				return r.Store.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: order, SKU: "p00", Quantity: 2})
 			},
 			func(ctx context.Context) (*commerce.Order, error) {
-				return r.Store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: order, To: commerce.Confirmed})
+				return r.Store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Confirmed})
 			},
 			func(ctx context.Context) (*commerce.Order, error) {
 				return r.Store.UpdateShippingAddress(ctx, caller, commerce.ShippingAddressChange{OrderID: order, ShippingAddress: commerce.Address{Recipient: "Bob"}})
@@ -153,7 +153,7 @@ func TestReferencesInIndexKeysAlone(t *testing.T) {
 			}
 			for _, k := range [][2]string{{pk, "#METADATA"}, {"CUSTOMER#c1", pk}} {
 				if rec := r.Get(k[0], k[1]); !storetest.Equal(rec["accountRepId"], storetest.Str("e1")) {
-					t.Errorf("mutation %d of the order leaves %s", i, storetest.ShowItem(rec))
+					t.Errorf("mutation %d of the order leaves %s", i, storetest.FormatItem(rec))
 				}
 				if i == 0 {
 					r.Set(k[0], k[1], storetest.Item{"accountRepId": nil, "entity": nil})

@@ -96,15 +96,15 @@ func (m *movingOrders) query(partition string, b model.Range, limit int, forward
 // read reads a page in the same way as Store.read.
 func (m *movingOrders) read(l listing) ([]row, error) {
 	m.rounds, m.queries, m.rows = 0, 0, 0
-	return l.read(func(readers []*stream) error {
+	return l.read(func(readers []*partitionReader) error {
 		m.rounds++
 		for _, pr := range rapid.Permutation(readers).Draw(m.T, "order of the Queries") {
 			for pr.need > 0 && !pr.done {
 				m.interfere()
-				rows, more := m.query(pr.partition, pr.bounds, pr.need, l.forward())
+				rows, more := m.query(pr.key, pr.bounds, pr.need, l.forward())
 				m.queries, m.rows = m.queries+1, m.rows+len(rows)
 				pr.rows = append(pr.rows, rows...)
-				pr.took(len(rows), more, l.forward())
+				pr.recordQuery(len(rows), more, l.forward())
 			}
 		}
 		return nil
@@ -114,7 +114,7 @@ func (m *movingOrders) read(l listing) ([]row, error) {
 // Orders change their status between any two queries while a client pages through the list. The
 // pages contain each order that stays in the list exactly once. A page is sorted and stays within
 // its bound. It shows no version older than the start of the page.
-func TestWalksFindOrdersThatMove(t *testing.T) {
+func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &movingOrders{T: rt, shards: rapid.SampledFrom([]int{1, 1, 2, 3}).Draw(rt, "shards"), truncate: rapid.IntRange(0, 3).Draw(rt, "ends") == 0}
 		m.chosen = commerce.Statuses()
@@ -135,7 +135,7 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 		for _, o := range m.orders {
 			o.listed = slices.Contains(m.chosen, o.status) && o.id >= in.From && (in.To == "" || o.id < in.To)
 		}
-		page := Page{Limit: rapid.IntRange(1, 12).Draw(rt, "limit"), FromEnd: rapid.Bool().Draw(rt, "fromEnd"), More: rapid.Bool().Draw(rt, "more")}
+		page := PageRequest{Limit: rapid.IntRange(1, 12).Draw(rt, "limit"), FromEnd: rapid.Bool().Draw(rt, "fromEnd"), DetectMore: rapid.Bool().Draw(rt, "more")}
 
 		found := map[string]bool{}
 		for more := true; more; {
@@ -154,7 +154,7 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 			}
 			var most mergeCost
 			for _, partitions := range l.levels {
-				most = most.then(maxMergeCost(len(partitions), page))
+				most = most.plus(maxMergeCost(len(partitions), page))
 			}
 			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.truncate {
 				rt.Fatalf("a page of %d took %d rounds, %d Queries and %d rows, more than %+v", page.Limit, m.rounds, m.queries, m.rows, most)
@@ -166,10 +166,10 @@ func TestWalksFindOrdersThatMove(t *testing.T) {
 				}
 				return c
 			}
-			if !slices.IsSortedFunc(rows, ahead) || len(rows) > page.want() {
+			if !slices.IsSortedFunc(rows, ahead) || len(rows) > page.fetchLimit() {
 				rt.Fatalf("a page of %d is %v", page.Limit, rows)
 			}
-			more = len(rows) == page.want()
+			more = len(rows) == page.fetchLimit()
 			for _, r := range rows[:min(len(rows), page.Limit)] {
 				if found[r.position] {
 					rt.Fatalf("order %s is found twice", r.position)

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // statusRead returns the status whose partition a Query reads, or 0 for another partition.
@@ -28,7 +28,7 @@ func statusRead(body string) commerce.Status {
 
 // Orders change their status while a client pages through the list. The pages contain each order
 // once, and all but the last page are full.
-func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
+func TestPagesContainOrdersThatChangeStatus(t *testing.T) {
 	t.Parallel()
 	const orders, limit = 12, 5
 	all, open := commerce.Statuses(), []commerce.Status{commerce.Pending, commerce.Confirmed, commerce.Shipped}
@@ -48,14 +48,14 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 		{"into what is read next, open orders", open, true, intoNext},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-				if !storetest.Every(t, 3, i) {
+			storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+				if !storetest.RunsCase(t, 3, i) {
 					return
 				}
-				r := storetest.NewRawTable(t, db, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t), dynamo.Options{})
+				r := storetest.NewRawTable(t, db, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Dataset(t), dynamo.Options{})
 				ids, now := make([]commerce.OrderID, orders), make([]commerce.Status, orders)
 				for i := range ids {
-					placed, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
+					placed, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "tester"}, commerce.OrderRequest{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -63,7 +63,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 				}
 				read := map[commerce.Status]bool{}
 				moved := 0
-				walked := r.Among(func(operation string, _ int, body string) *http.Response {
+				walked := r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 					next := statusRead(body)
 					if operation != "Query" || next == 0 {
 						return nil
@@ -75,7 +75,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 							if cancelled != (to == commerce.Cancelled) || !slices.Contains(c.statuses, to) || !c.moves(now[i], to, next, read) {
 								continue
 							}
-							if _, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "tester"}, commerce.OrderMove{OrderID: id, To: to, WarehouseID: warehouseFor(to), WithoutAddress: true}); err != nil {
+							if _, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: warehouseFor(to), WithoutAddress: true}); err != nil {
 								t.Error(err)
 							}
 							now[i] = to
@@ -93,7 +93,7 @@ func TestAWalkFindsOrdersThatMoveBetweenItsReads(t *testing.T) {
 
 				var got []commerce.OrderID
 				var sizes []int
-				page := dynamo.Page{Limit: limit, FromEnd: c.fromEnd, More: true}
+				page := dynamo.PageRequest{Limit: limit, FromEnd: c.fromEnd, DetectMore: true}
 				for more := true; more; {
 					slice, err := dynamo.ReadPage(t.Context(), walked, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Page: page})
 					if err != nil {

@@ -12,9 +12,9 @@ import (
 
 // ListRequest describes a page of a list. It is comparable.
 type ListRequest struct {
-	// Of is the value in the list's partition key, such as a customer's ID. It is empty if the key
-	// is constant.
-	Of string
+	// PartitionValue is the value in the list's partition key, such as a customer's ID. It is empty if
+	// the key is constant.
+	PartitionValue string
 	// Statuses filter a list of orders by status. The empty set means all statuses.
 	Statuses StatusSet
 	// Range limits the list. The zero value includes the whole list.
@@ -22,51 +22,52 @@ type ListRequest struct {
 	// Pattern is another access pattern for records of the same kind, such as the one for ranges.
 	// nil means the list's own pattern.
 	Pattern *model.AccessPattern
-	Page    Page
+	Page    PageRequest
 }
 
 // Range is a part of a list: the positions from From, inclusive, to To, exclusive. An empty value
 // means the start or the end of the list.
 type Range struct {
 	From, To string
-	// None reports that the range contains no position.
-	None bool
+	// Empty reports that the range contains no position.
+	Empty bool
 }
 
-// PlacedIn returns the range of orders placed in a time range. Order IDs are ULIDs, which sort by
-// time.
-func PlacedIn(r commerce.TimeRange) Range {
+// PlacedRange returns the range of orders placed in a time range. Order IDs are ULIDs, which sort
+// by time.
+func PlacedRange(r commerce.TimeRange) Range {
 	var part Range
 	var ok bool
 	if !r.From.IsZero() {
-		if part.From, ok = commerce.FirstULID(r.From); !ok {
-			return Range{None: true}
+		if part.From, ok = commerce.MinULID(r.From); !ok {
+			return Range{Empty: true}
 		}
 	}
 	if !r.To.IsZero() {
 		// Times after the last ULID have no upper bound.
-		part.To, _ = commerce.FirstULID(r.To)
+		part.To, _ = commerce.MinULID(r.To)
 	}
 	return part
 }
 
-// NamedLike returns the range of names with a prefix, ignoring case.
-func NamedLike(prefix string) Range {
+// NamePrefixRange returns the range of names with a prefix, ignoring case.
+func NamePrefixRange(prefix string) Range {
 	if prefix = commerce.FoldName(prefix); prefix == "" {
-		return Range{None: true}
+		return Range{Empty: true}
 	}
-	part := model.BeginningWith(prefix)
+	part := model.PrefixRange(prefix)
 	return Range{From: part.From, To: part.To}
 }
 
-// HiredOn returns the range of employees hired on the days of r.
-func HiredOn(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
+// HireDateRange returns the range of employees hired on the days of r.
+func HireDateRange(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
 
-// MonthsOf returns the range of a customer's spending records whose months overlap the days of r.
-func MonthsOf(r commerce.DateRange) Range {
+// SpendingMonthsRange returns the range of a customer's spending records whose months overlap the
+// days of r.
+func SpendingMonthsRange(r commerce.DateRange) Range {
 	var part Range
 	if r.From != "" && r.From == r.To {
-		return Range{None: true}
+		return Range{Empty: true}
 	}
 	if r.From != "" {
 		part.From = r.From.Month()
@@ -98,30 +99,30 @@ func (s StatusSet) list() []commerce.Status {
 //
 // Errors: commerce.InvalidError for a value that no key can contain, ErrCorrupt, ErrUnavailable,
 // ErrNoTable, ErrAccessDenied. An empty list is not an error.
-func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequest) (Slice[V], error) {
+func ReadPage[V any](ctx context.Context, s *Store, p *model.List[V], r ListRequest) (Page[V], error) {
 	if r.Page.Limit < 1 {
-		return Slice[V]{}, fmt.Errorf("read %s: page limit %d is less than 1", p.ID, r.Page.Limit)
+		return Page[V]{}, fmt.Errorf("read %s: page limit %d is less than 1", p.ID, r.Page.Limit)
 	}
-	if r.Range.None {
-		return Slice[V]{}, nil
+	if r.Range.Empty {
+		return Page[V]{}, nil
 	}
 	l, err := s.listing(&p.AccessPattern, r)
 	if err != nil {
-		return Slice[V]{}, err
+		return Page[V]{}, err
 	}
 	rows, err := s.read(ctx, l)
 	if err != nil {
-		return Slice[V]{}, err
+		return Page[V]{}, err
 	}
 	items := make([]V, len(rows))
 	positions := make([]string, len(rows))
 	for i, row := range rows {
 		if items[i], err = p.Decode(&s.table.Codec, row.record); err != nil {
-			return Slice[V]{}, err
+			return Page[V]{}, err
 		}
 		positions[i] = row.position
 	}
-	return slice(r.Page, items, positions), nil
+	return newPage(r.Page, items, positions), nil
 }
 
 // listing returns the partitions of a list. Orders by status are read in lifecycle order, so that
@@ -136,9 +137,9 @@ func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) 
 	}
 	var values []string
 	if strings.Contains(string(p.PK), "{") {
-		values = []string{r.Of}
+		values = []string{r.PartitionValue}
 	}
-	key, err := p.PK.Key(values...)
+	key, err := p.PK.Build(values...)
 	if err != nil {
 		return listing{}, err
 	}
@@ -152,10 +153,10 @@ func (s *Store) listing(p *model.AccessPattern, r ListRequest) (listing, error) 
 
 // addStatuses adds the partitions of orders with these statuses, in lifecycle order.
 func (s *Store) addStatuses(l *listing, statuses StatusSet) error {
-	for _, level := range commerce.Levels(statuses.list()) {
+	for _, level := range commerce.StatusLevels(statuses.list()) {
 		var partitions []string
 		for _, status := range level {
-			key, err := l.pattern.PK.Key(status.String())
+			key, err := l.pattern.PK.Build(status.String())
 			if err != nil {
 				return err
 			}
@@ -178,8 +179,8 @@ func (s *Store) appendShards(partitions []string, key string) []string {
 // fits an order with commerce.MaxLines items and many events, or a product in a hundred warehouses.
 const collectionLimit = 200
 
-// WholeOrder is an order's item collection.
-type WholeOrder struct {
+// OrderItemCollection is an order's item collection.
+type OrderItemCollection struct {
 	Order *commerce.Order
 	// Items and Events are complete if Complete is true, sorted by SKU and by time. Otherwise the
 	// collection is too large for one read, or a record cannot be read. Then callers must list items
@@ -189,19 +190,19 @@ type WholeOrder struct {
 	Complete bool
 }
 
-// WholeOrder reads an order with its items and events in one Query (AP25).
+// OrderItemCollection reads an order with its items and events in one Query (AP25).
 //
 // Errors: commerce.ErrNotFound, and the errors of ReadPage.
-func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrder, error) {
-	collection := &WholeOrder{}
+func (s *Store) OrderItemCollection(ctx context.Context, id commerce.OrderID) (*OrderItemCollection, error) {
+	collection := &OrderItemCollection{}
 	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), model.Range{}, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityOrder.SK):
 			collection.Order, err = s.table.DecodeOrder(r)
 			return true, err
-		case strings.HasPrefix(sk, model.EntityOrderItem.SK.Literal()):
+		case strings.HasPrefix(sk, model.EntityOrderItem.SK.Prefix()):
 			collection.Items, err = appendDecoded(collection.Items, r, s.table.DecodeOrderItem)
-		case strings.HasPrefix(sk, model.EntityOrderEvent.SK.Literal()):
+		case strings.HasPrefix(sk, model.EntityOrderEvent.SK.Prefix()):
 			collection.Events, err = appendDecoded(collection.Events, r, model.DecodeEvent)
 		}
 		return err == nil, nil
@@ -215,8 +216,8 @@ func (s *Store) WholeOrder(ctx context.Context, id commerce.OrderID) (*WholeOrde
 	return collection, nil
 }
 
-// WholeProduct is a product's item collection.
-type WholeProduct struct {
+// ProductItemCollection is a product's item collection.
+type ProductItemCollection struct {
 	Product *commerce.Product
 	// Levels are complete if Complete is true, sorted by warehouse ID. Otherwise the collection is too
 	// large for one read, or a level cannot be read. Then callers must list the levels.
@@ -224,18 +225,18 @@ type WholeProduct struct {
 	Complete bool
 }
 
-// WholeProduct reads a product with its inventory levels in one Query (AP13).
+// ProductItemCollection reads a product with its inventory levels in one Query (AP13).
 //
 // Errors: commerce.ErrNotFound, and the errors of ReadPage.
-func (s *Store) WholeProduct(ctx context.Context, sku commerce.SKU) (*WholeProduct, error) {
-	collection := &WholeProduct{}
+func (s *Store) ProductItemCollection(ctx context.Context, sku commerce.SKU) (*ProductItemCollection, error) {
+	collection := &ProductItemCollection{}
 	beforeEdges := model.Range{To: string(model.EntityProductCategoryName.SK)}
 	complete, err := s.readCollection(ctx, &model.ProductInventory.AccessPattern, string(sku), beforeEdges, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityProduct.SK):
 			collection.Product, err = s.table.DecodeProduct(r)
 			return true, err
-		case strings.HasPrefix(sk, model.EntityInventoryLevel.SK.Literal()):
+		case strings.HasPrefix(sk, model.EntityInventoryLevel.SK.Prefix()):
 			collection.Levels, err = appendDecoded(collection.Levels, r, model.DecodeInventoryLevel)
 		}
 		return err == nil, nil
@@ -257,7 +258,7 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 // readCollection calls visit for each record of a part of an item collection, up to
 // collectionLimit. It reports whether it read the collection part and visit could read each record.
 func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, visit func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
-	pk, err := p.PK.Key(id)
+	pk, err := p.PK.Build(id)
 	if err != nil {
 		return false, err
 	}
@@ -281,7 +282,7 @@ func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id s
 // Errors: ErrTooManyToCount, and the errors of ReadPage.
 func (s *Store) OrderCount(ctx context.Context, id commerce.CustomerID) (int, error) {
 	p := &model.CustomerOrders.AccessPattern
-	partition, err := p.PK.Key(string(id))
+	partition, err := p.PK.Build(string(id))
 	if err != nil {
 		return 0, err
 	}

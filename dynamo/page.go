@@ -6,10 +6,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Page requests a part of a list. A position is the sort key of a record without its constant
-// prefix, as in Slice.Positions. Positions contain no shard, so they stay valid if the number of
-// shards changes.
-type Page struct {
+// PageRequest requests a part of a list. A position is the sort key of a record without its
+// constant prefix, as in Slice.Positions. Positions contain no shard, so they stay valid if the
+// number of shards changes.
+type PageRequest struct {
 	// Limit is the maximum number of records, at least 1.
 	Limit int
 	// FromEnd requests the last records of the list, or the last ones before Before. The result is
@@ -18,35 +18,35 @@ type Page struct {
 	// After and Before are exclusive positions that limit the page. Empty means the start or the end
 	// of the list.
 	After, Before string
-	// More requests HasNext, or HasPrevious if FromEnd is set. It reads one more record.
-	More bool
+	// DetectMore requests HasNext, or HasPrevious if FromEnd is set. It reads one more record.
+	DetectMore bool
 }
 
-// want returns how many records to read: the limit, and one more if Page.More is set.
-func (p Page) want() int {
-	if p.More {
+// fetchLimit returns how many records to read: the limit, and one more if Page.DetectMore is set.
+func (p PageRequest) fetchLimit() int {
+	if p.DetectMore {
 		return p.Limit + 1
 	}
 	return p.Limit
 }
 
-// Slice is one page of a list.
-type Slice[T any] struct {
+// Page is one page of a list.
+type Page[T any] struct {
 	Items []T
 	// Positions are the positions of Items, if reading the list returned them. Use Places to get them
 	// in all cases.
 	Positions []string
 	// HasNext and HasPrevious report whether records follow and precede the page. In reading
-	// direction, the answer is known only if Page.More was set. In the other direction, it is true if
-	// the page starts at a given position.
+	// direction, the answer is known only if Page.DetectMore was set. In the other direction, it is
+	// true if the page starts at a given position.
 	HasNext, HasPrevious bool
 	// position returns an item's position if Positions are not set.
 	position func(T) string
 }
 
-// Places returns the positions of Items. For a list in memory, it computes them on demand, because
-// few callers need them.
-func (s Slice[T]) Places() []string {
+// ItemPositions returns the positions of Items. For a list in memory, it computes them on demand,
+// because few callers need them.
+func (s Page[T]) ItemPositions() []string {
 	if s.position == nil {
 		return s.Positions
 	}
@@ -57,13 +57,13 @@ func (s Slice[T]) Places() []string {
 	return places
 }
 
-// slice makes a page of items in reading order.
-func slice[T any](page Page, items []T, positions []string) Slice[T] {
+// newPage makes a page of items in reading order.
+func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	more := len(items) > page.Limit
 	if more {
 		items, positions = items[:page.Limit], positions[:page.Limit]
 	}
-	s := Slice[T]{Items: items, Positions: positions, HasNext: more, HasPrevious: page.After != ""}
+	s := Page[T]{Items: items, Positions: positions, HasNext: more, HasPrevious: page.After != ""}
 	if page.FromEnd {
 		slices.Reverse(s.Items)
 		slices.Reverse(s.Positions)
@@ -74,15 +74,15 @@ func slice[T any](page Page, items []T, positions []string) Slice[T] {
 
 // PageOf returns a page of a complete list in memory, sorted by position. The result is what a
 // Query for that page would return. The page's items are a part of all, not a copy.
-func PageOf[T any](all []T, position func(T) string, page Page) Slice[T] {
-	part, s := cut[T](all, func(item *T) string { return position(*item) }, page)
+func PageOf[T any](all []T, position func(T) string, page PageRequest) Page[T] {
+	part, s := cutPage[T](all, func(item *T) string { return position(*item) }, page)
 	s.Items, s.position = part, position
 	return s
 }
 
 // PageOfValues is PageOf for a list of values. The page's items are pointers into all.
-func PageOfValues[T any](all []T, position func(*T) string, page Page) Slice[*T] {
-	part, s := cut[*T](all, position, page)
+func PageOfValues[T any](all []T, position func(*T) string, page PageRequest) Page[*T] {
+	part, s := cutPage[*T](all, position, page)
 	s.Items, s.position = make([]*T, len(part)), position
 	for i := range part {
 		s.Items[i] = &part[i]
@@ -90,9 +90,9 @@ func PageOfValues[T any](all []T, position func(*T) string, page Page) Slice[*T]
 	return s
 }
 
-// cut returns the part of a list that belongs to a page. It also sets HasNext and HasPrevious in
-// the returned Slice.
-func cut[I, T any](all []T, position func(*T) string, page Page) ([]T, Slice[I]) {
+// cutPage returns the part of a list that belongs to a page. It also sets HasNext and HasPrevious
+// in the returned Slice.
+func cutPage[I, T any](all []T, position func(*T) string, page PageRequest) ([]T, Page[I]) {
 	if page.After != "" {
 		for len(all) > 0 && position(&all[0]) <= page.After {
 			all = all[1:]
@@ -103,16 +103,16 @@ func cut[I, T any](all []T, position func(*T) string, page Page) ([]T, Slice[I])
 			all = all[:len(all)-1]
 		}
 	}
-	more := page.More && len(all) > page.Limit
+	more := page.DetectMore && len(all) > page.Limit
 	size := min(len(all), page.Limit)
 	if page.FromEnd {
-		return all[len(all)-size:], Slice[I]{HasNext: page.Before != "", HasPrevious: more}
+		return all[len(all)-size:], Page[I]{HasNext: page.Before != "", HasPrevious: more}
 	}
-	return all[:size:size], Slice[I]{HasNext: more, HasPrevious: page.After != ""}
+	return all[:size:size], Page[I]{HasNext: more, HasPrevious: page.After != ""}
 }
 
 // narrow limits b to the positions between After and Before in a list of that direction.
-func (p Page) narrow(b model.Range, direction string) model.Range {
+func (p PageRequest) narrow(b model.Range, direction string) model.Range {
 	low, high := p.After, p.Before
 	if direction == model.Descending {
 		low, high = high, low

@@ -20,7 +20,7 @@ func keyText() *rapid.Generator[string] {
 	return rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', '!', '-', '.', '0', '9', 'A', 'Z', 'a', 'z', '~', 'é', '\uD7FF', '\uE000', '\U0010FFFE'}), 1, 4, -1)
 }
 
-func TestNoKeyLiesBetweenAKeyAndItsNeighbours(t *testing.T) {
+func TestJustBeforeAndJustAfter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key, other := keyText().Draw(t, "key"), keyText().Draw(t, "other")
 		if before := model.JustBefore(key); !(before < key) || other < key && other > before {
@@ -32,14 +32,14 @@ func TestNoKeyLiesBetweenAKeyAndItsNeighbours(t *testing.T) {
 	})
 }
 
-// TestRangesThatAreRead checks that a page with arbitrary positions is read with a range that
+// TestPageRangesAreValid checks that a page with arbitrary positions is read with a range that
 // DynamoDB accepts, unless the range is empty.
-func TestRangesThatAreRead(t *testing.T) {
+func TestPageRangesAreValid(t *testing.T) {
 	position := rapid.OneOf(rapid.Just(""), keyText(), rapid.StringOfN(rapid.SampledFrom([]rune{'\x00', 'a', '\U0010FFFE', '\U0010FFFF'}), 1, 3, -1))
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix")
 		pattern := rapid.SampledFrom([]model.AccessPattern{model.Customers.AccessPattern, model.Orders.AccessPattern}).Draw(t, "pattern")
-		page := Page{After: position.Draw(t, "after"), Before: position.Draw(t, "before")}
+		page := PageRequest{After: position.Draw(t, "after"), Before: position.Draw(t, "before")}
 		b := page.narrow(model.Range{From: position.Draw(t, "from"), To: position.Draw(t, "to")}, pattern.Direction)
 		if b.Empty() {
 			for range 20 {
@@ -49,7 +49,7 @@ func TestRangesThatAreRead(t *testing.T) {
 			}
 			return
 		}
-		c := model.KeyRangeOf(&pattern, "p", prefix, b)
+		c := model.NewKeyCondition(&pattern, "p", prefix, b)
 		between := strings.Contains(c.Text, "BETWEEN")
 		if between && c.From > c.To || (c.From != "") != strings.Contains(c.Text, ":from") || (c.To != "") != strings.Contains(c.Text, ":to") {
 			t.Fatalf("%+v below %q is read with %+v", b, prefix, c)
@@ -74,16 +74,16 @@ func TestShardsNeverChange(t *testing.T) {
 }
 
 // PageOf returns the same page as a Query.
-func TestPageOfReadsLikeAQuery(t *testing.T) {
+func TestPageOfMatchesQuery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(keyText(), 0, 12).Draw(t, "all"))))
 		maybe := rapid.OneOf(rapid.Just(""), keyText())
-		page := Page{
-			Limit:   rapid.IntRange(1, 5).Draw(t, "limit"),
-			FromEnd: rapid.Bool().Draw(t, "fromEnd"),
-			More:    rapid.Bool().Draw(t, "more"),
-			After:   maybe.Draw(t, "after"),
-			Before:  maybe.Draw(t, "before"),
+		page := PageRequest{
+			Limit:      rapid.IntRange(1, 5).Draw(t, "limit"),
+			FromEnd:    rapid.Bool().Draw(t, "fromEnd"),
+			DetectMore: rapid.Bool().Draw(t, "more"),
+			After:      maybe.Draw(t, "after"),
+			Before:     maybe.Draw(t, "before"),
 		}
 		var within []string
 		for _, s := range all {
@@ -96,14 +96,14 @@ func TestPageOfReadsLikeAQuery(t *testing.T) {
 			want = within[max(0, len(within)-page.Limit):]
 		}
 		got := PageOf(all, func(s string) string { return s }, page)
-		if !slices.Equal(got.Items, want) || !slices.Equal(got.Places(), want) {
-			t.Fatalf("PageOf(%q, %+v) = %q at %q, want %q", all, page, got.Items, got.Places(), want)
+		if !slices.Equal(got.Items, want) || !slices.Equal(got.ItemPositions(), want) {
+			t.Fatalf("PageOf(%q, %+v) = %q at %q, want %q", all, page, got.Items, got.ItemPositions(), want)
 		}
 		values := PageOfValues(all, func(s *string) string { return *s }, page)
-		if !slices.Equal(values.Places(), want) || values.HasNext != got.HasNext || values.HasPrevious != got.HasPrevious {
-			t.Fatalf("PageOfValues(%q, %+v) = %q, want %q", all, page, values.Places(), want)
+		if !slices.Equal(values.ItemPositions(), want) || values.HasNext != got.HasNext || values.HasPrevious != got.HasPrevious {
+			t.Fatalf("PageOfValues(%q, %+v) = %q, want %q", all, page, values.ItemPositions(), want)
 		}
-		if more := len(within) > page.Limit; page.More && more != map[bool]bool{false: got.HasNext, true: got.HasPrevious}[page.FromEnd] {
+		if more := len(within) > page.Limit; page.DetectMore && more != map[bool]bool{false: got.HasNext, true: got.HasPrevious}[page.FromEnd] {
 			t.Fatalf("PageOf(%q, %+v) says next %v, previous %v", all, page, got.HasNext, got.HasPrevious)
 		}
 	})
@@ -124,7 +124,7 @@ func TestReadUnits(t *testing.T) {
 
 // A record that moved between partitions can be read from both. The page contains it once, in its
 // newer version.
-func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
+func TestRecordReadTwiceAppearsOnce(t *testing.T) {
 	moving := func(version int, key string) row {
 		return row{position: "1", record: model.Reader{Record: model.Record{model.AttrPK: model.Str(key), model.AttrSK: model.Str("s"), model.AttrVersion: model.Num(version)}}}
 	}
@@ -152,7 +152,7 @@ func TestARecordSeenTwiceIsGivenOutOnce(t *testing.T) {
 }
 
 // Parallel returns a panic of a call as an error, for any number of calls.
-func TestParallelTurnsAPanicIntoAnError(t *testing.T) {
+func TestParallelReturnsPanicAsError(t *testing.T) {
 	for _, n := range []int{1, 2, 50} {
 		err := table.Parallel(t.Context(), n, 4, func(_ context.Context, i int) error {
 			if i == n/2 {
@@ -168,14 +168,14 @@ func TestParallelTurnsAPanicIntoAnError(t *testing.T) {
 
 // Wait never lowers the wave of a span.
 func TestWavesOnlyRise(t *testing.T) {
-	ctx := (&table.Trace{}).Begin(t.Context())
-	span := table.SpanOf(ctx)
-	span.Wait(3)
-	span.Wait(1)
+	ctx := (&table.Trace{}).NewContext(t.Context())
+	span := table.SpanFromContext(ctx)
+	span.WaitForWave(3)
+	span.WaitForWave(1)
 	if got := span.Wave(); got != 3 {
 		t.Errorf("wave is %d, want 3", got)
 	}
-	if got := table.SpanOf(span.Fork(ctx)).Wave(); got != 3 {
+	if got := table.SpanFromContext(span.Fork(ctx)).Wave(); got != 3 {
 		t.Errorf("a fork's wave is %d, want 3", got)
 	}
 }

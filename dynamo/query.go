@@ -18,7 +18,7 @@ type listing struct {
 	// prefix is the constant prefix of the sort keys. bounds limit the positions of the list.
 	prefix string
 	bounds model.Range
-	page   Page
+	page   PageRequest
 }
 
 // forward reports whether rows are read in ascending order of their positions.
@@ -30,26 +30,26 @@ type row struct {
 	record   model.Reader
 }
 
-// stream is the part of a list in one partition, while the partitions are merged.
-type stream struct {
-	partition string
-	bounds    model.Range
+// partitionReader is the part of a list in one partition, while the partitions are merged.
+type partitionReader struct {
+	key    string
+	bounds model.Range
 	// rows have been read and not yet moved to the page.
 	rows []row
-	// given is the number of rows moved to the page.
-	given int
+	// emitted is the number of rows moved to the page.
+	emitted int
 	// done reports whether the partition has no more rows to read.
 	done bool
 	// need is the number of rows to read in the next round.
 	need int
 }
 
-// read returns the rows of the page in reading order. If Page.More is set, it returns one row more
-// than the limit if that row exists.
+// read returns the rows of the page in reading order. If Page.DetectMore is set, it returns one row
+// more than the limit if that row exists.
 //
-// It returns the errors of table.Failed.
+// It returns the errors of table.WrapError.
 func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
-	return l.read(func(readers []*stream) error { return s.readRound(ctx, l, readers) })
+	return l.read(func(readers []*partitionReader) error { return s.readRound(ctx, l, readers) })
 }
 
 // read reads one level after another. readRound reads the rows that planRound requested.
@@ -57,7 +57,7 @@ func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
 // A record that moves to a later level during the read is not missed, as far as the index is up to
 // date. Either its old level finds the record, or the record had moved before that level was read,
 // and a later level finds it. Therefore no level is read again after a later level has begun.
-func (l listing) read(readRound func([]*stream) error) ([]row, error) {
+func (l listing) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
 		var err error
@@ -76,8 +76,8 @@ func (l listing) read(readRound func([]*stream) error) ([]row, error) {
 // a partition has no rows in memory. The next round reads the partitions whose rows in memory end
 // before the page is full. All rounds together read at most three pages and one row per partition.
 // The function maxMergeCost bounds the requests and rounds.
-func (l listing) readLevel(found []row, partitions []string, readRound func([]*stream) error) ([]row, error) {
-	want, page, forward := l.page.want(), l.page, l.forward()
+func (l listing) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
+	want, page, forward := l.page.fetchLimit(), l.page, l.forward()
 	if len(found) == want {
 		end := found[want-1].position
 		if page.FromEnd {
@@ -90,10 +90,10 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*s
 	if b.Empty() {
 		return found, nil
 	}
-	earlier := &stream{rows: found, done: true}
-	all := append(make([]*stream, 0, 1+len(partitions)), earlier)
+	earlier := &partitionReader{rows: found, done: true}
+	all := append(make([]*partitionReader, 0, 1+len(partitions)), earlier)
 	for _, p := range partitions {
-		all = append(all, &stream{partition: p, bounds: b})
+		all = append(all, &partitionReader{key: p, bounds: b})
 	}
 	readers := all[1:]
 	rows := make([]row, 0, want)
@@ -101,7 +101,7 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*s
 		if err := readRound(readers); err != nil {
 			return nil, err
 		}
-		rows = giveOut(rows, all, want, forward)
+		rows = emitRows(rows, all, want, forward)
 	}
 	return rows, nil
 }
@@ -109,25 +109,25 @@ func (l listing) readLevel(found []row, partitions []string, readRound func([]*s
 // planRound sets how many rows to read from each partition, if the page still needs left rows. It
 // reports false if nothing is to be read. earlier are rows of earlier levels that have not been
 // moved to the page.
-func planRound(readers []*stream, earlier []row, left, limit int, forward bool) bool {
+func planRound(readers []*partitionReader, earlier []row, left, limit int, forward bool) bool {
 	if len(readers) == 1 {
 		readers[0].need = left
 		return !readers[0].done
 	}
-	toRead, extra := runningOut(readers, earlier, left, forward)
+	toRead, extra := partitionsToRead(readers, earlier, left, forward)
 	if len(toRead) == 0 {
 		return false
 	}
 	// Rows beyond the first row of a partition may turn out not to be needed.
 	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
-	share := firstShare(left, len(toRead))
+	share := firstReadSize(left, len(toRead))
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
 			// The merge cannot continue without a row of this partition. A partition that has given many
 			// rows to the page reads more than one. Otherwise a partition that holds the whole page would
 			// read each row in a separate round while rows of other partitions use up the readAheadLimit.
-			pr.need = max(min(share, spare+1), min(left, minGrowth(pr.given)))
+			pr.need = max(min(share, spare+1), min(left, minGrowth(pr.emitted)))
 		}
 	}
 	return true
@@ -137,18 +137,18 @@ func planRound(readers []*stream, earlier []row, left, limit int, forward bool) 
 // the maximum, nothing more is read ahead.
 func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
-// firstShare is the number of rows to read from each partition if the page still needs left rows.
-// It is half more than an even share.
-func firstShare(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
+// firstReadSize is the number of rows to read from each partition if the page still needs left
+// rows. It is half more than an even share.
+func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
 // minGrowth is the minimum number of rows to read from a partition without rows in memory that has
 // given this many rows to the page.
 func minGrowth(given int) int { return given/4 + 1 }
 
-// runningOut returns the partitions that have more to read, and no row in memory that lies beyond
-// the known end of the page. It also returns how many rows are in memory beyond the first row of
-// each partition. It resets the need of all partitions.
-func runningOut(readers []*stream, earlier []row, left int, forward bool) (toRead []*stream, extra int) {
+// partitionsToRead returns the partitions that have more to read, and no row in memory that lies
+// beyond the known end of the page. It also returns how many rows are in memory beyond the first
+// row of each partition. It resets the need of all partitions.
+func partitionsToRead(readers []*partitionReader, earlier []row, left int, forward bool) (toRead []*partitionReader, extra int) {
 	var inHand []string
 	for _, r := range earlier {
 		inHand = append(inHand, r.position)
@@ -179,22 +179,22 @@ func runningOut(readers []*stream, earlier []row, left int, forward bool) (toRea
 }
 
 // readRound reads the rows that planRound requested, from all partitions concurrently.
-func (s *Store) readRound(ctx context.Context, l listing, readers []*stream) error {
-	var pending []*stream
+func (s *Store) readRound(ctx context.Context, l listing, readers []*partitionReader) error {
+	var pending []*partitionReader
 	for _, pr := range readers {
 		if pr.need > 0 {
 			pending = append(pending, pr)
 		}
 	}
 	return table.Parallel(ctx, len(pending), table.MaxParallel, func(ctx context.Context, i int) error {
-		return s.readStream(ctx, l, pending[i])
+		return s.readPartition(ctx, l, pending[i])
 	})
 }
 
-// readStream reads the rows that a partition needs.
-func (s *Store) readStream(ctx context.Context, l listing, pr *stream) error {
+// readPartition reads the rows that a partition needs.
+func (s *Store) readPartition(ctx context.Context, l listing, pr *partitionReader) error {
 	forward := l.forward()
-	records, more, err := s.table.QueryUpTo(ctx, l.pattern, pr.partition, l.prefix, pr.bounds, pr.need, forward)
+	records, more, err := s.table.QueryUpTo(ctx, l.pattern, pr.key, l.prefix, pr.bounds, pr.need, forward)
 	if err != nil {
 		return err
 	}
@@ -203,25 +203,25 @@ func (s *Store) readStream(ctx context.Context, l listing, pr *stream) error {
 	for _, r := range records {
 		pr.rows = append(pr.rows, row{position: strings.TrimPrefix(r.Text(sk), l.prefix), record: r})
 	}
-	pr.took(len(records), more, forward)
+	pr.recordQuery(len(records), more, forward)
 	return nil
 }
 
-// took records that a Query added rows, and whether the partition has more.
-func (pr *stream) took(rows int, more, forward bool) {
+// recordQuery records that a Query added rows, and whether the partition has more.
+func (pr *partitionReader) recordQuery(rows int, more, forward bool) {
 	pr.need -= rows
 	pr.done = !more
 	if rows == 0 {
 		return
 	}
-	pr.bounds = pr.bounds.Behind(pr.rows[len(pr.rows)-1].position, forward)
+	pr.bounds = pr.bounds.Remaining(pr.rows[len(pr.rows)-1].position, forward)
 	pr.done = pr.done || pr.bounds.Empty()
 }
 
-// giveOut moves rows from the partitions to the page as long as the next row is certain.
-func giveOut(rows []row, readers []*stream, want int, forward bool) []row {
+// emitRows moves rows from the partitions to the page as long as the next row is certain.
+func emitRows(rows []row, readers []*partitionReader, want int, forward bool) []row {
 	for len(rows) < want {
-		var next *stream
+		var next *partitionReader
 		for _, pr := range readers {
 			if len(pr.rows) == 0 {
 				if pr.done {
@@ -237,7 +237,7 @@ func giveOut(rows []row, readers []*stream, want int, forward bool) []row {
 			return rows
 		}
 		rows = appendRow(rows, next.rows[0])
-		next.rows, next.given = next.rows[1:], next.given+1
+		next.rows, next.emitted = next.rows[1:], next.emitted+1
 	}
 	return rows
 }

@@ -14,7 +14,7 @@ import (
 // long runs in one partition. It reads at most three pages and one row per partition. It stays
 // within its bound of rounds and requests. The test simulates queries and runs the real rounds of
 // Store.read. So it runs often enough to find rare worst-case distributions.
-func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
+func TestMergesStayWithinBounds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range longtest.Size(4_000, 40_000) {
 		partitions := make([]string, 2+random.IntN(14))
@@ -30,12 +30,12 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 			left[at] = append(left[at], r)
 			want = append(want, r.position)
 		}
-		page := Page{Limit: limit, More: random.IntN(2) == 0}
-		want = want[:min(len(want), page.want())]
+		page := PageRequest{Limit: limit, DetectMore: random.IntN(2) == 0}
+		want = want[:min(len(want), page.fetchLimit())]
 
 		read, rounds, requests := 0, 0, 0
 		l := listing{pattern: &model.Timeline.AccessPattern, page: page}
-		rows, err := l.readLevel(nil, partitions, func(readers []*stream) error {
+		rows, err := l.readLevel(nil, partitions, func(readers []*partitionReader) error {
 			rounds++
 			for i, pr := range readers {
 				if pr.need == 0 {
@@ -43,7 +43,7 @@ func TestMergesReadNoMoreThanTheyMay(t *testing.T) {
 				}
 				n := min(pr.need, len(left[i]))
 				pr.rows, left[i] = append(pr.rows, left[i][:n]...), left[i][n:]
-				pr.took(n, n == pr.need, true)
+				pr.recordQuery(n, n == pr.need, true)
 				requests, read = requests+1, read+n
 			}
 			return nil

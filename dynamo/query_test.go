@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(10, 100)
+	longtest.SetRapidChecks(10, 100)
 	os.Exit(dynamolocal.Main(m))
 }
 
@@ -52,16 +52,16 @@ func money(amount string) commerce.Money {
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// bookOf returns a dataset with one customer's orders in these statuses, in placing order.
-func bookOf(t interface{ Fatal(...any) }, statuses ...commerce.Status) commerce.Book {
-	book := commerce.Book{
+// datasetOf returns a dataset with one customer's orders in these statuses, in placing order.
+func datasetOf(t interface{ Fatal(...any) }, statuses ...commerce.Status) commerce.Dataset {
+	book := commerce.Dataset{
 		Customers: []commerce.Customer{{ID: "c", Name: "C", Email: "c@example.com", CreatedAt: start, UpdatedAt: start}},
 		Products:  []commerce.Product{{SKU: "sku", Name: "Thing", Category: "Things", UnitPrice: money("2.50")}},
 	}
 	for i, status := range statuses {
 		book.Orders = append(book.Orders, orderAt(start, i, "c", status))
 	}
-	if err := book.Settle(); err != nil {
+	if err := book.Derive(); err != nil {
 		t.Fatal(err)
 	}
 	return book
@@ -88,7 +88,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 			status := rapid.SampledFrom(commerce.Statuses()).Draw(rt, "status")
 			statuses = append(statuses, slices.Repeat([]commerce.Status{status}, rapid.IntRange(1, 12).Draw(rt, "length"))...)
 		}
-		book := bookOf(rt, statuses...)
+		book := datasetOf(rt, statuses...)
 		store := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
 		storetest.Load(t, store, book)
 
@@ -111,7 +111,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		if len(chosen) == 0 {
 			listed = commerce.Statuses()
 		}
-		for _, level := range commerce.Levels(listed) {
+		for _, level := range commerce.StatusLevels(listed) {
 			if partitions := len(level) * shards; partitions > 1 {
 				most += 3*limit + partitions
 			} else {
@@ -121,10 +121,10 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 		fromEnd := rapid.Bool().Draw(rt, "fromEnd")
 
 		var got []commerce.OrderID
-		page := dynamo.Page{Limit: limit, FromEnd: fromEnd, More: true}
+		page := dynamo.PageRequest{Limit: limit, FromEnd: fromEnd, DetectMore: true}
 		for {
 			trace := &table.Trace{}
-			slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedIn(placed), Page: page})
+			slice, err := dynamo.ReadPage(trace.NewContext(context.Background()), store, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(chosen...), Range: dynamo.PlacedRange(placed), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -166,13 +166,13 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	statuses := slices.Repeat(commerce.Statuses(), 4)
-	book := bookOf(t, statuses...)
+	book := datasetOf(t, statuses...)
 	one, many := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{Shards: 5})
 	storetest.Load(t, one, book)
 	storetest.Load(t, many, book)
 
 	var got []commerce.OrderID
-	page := dynamo.Page{Limit: 3, More: true}
+	page := dynamo.PageRequest{Limit: 3, DetectMore: true}
 	for turn := 0; ; turn++ {
 		store := []*dynamo.Store{one, many}[turn%2]
 		slice, err := dynamo.ReadPage(context.Background(), store, model.Orders, dynamo.ListRequest{Page: page})
@@ -186,7 +186,7 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 		page.After = slice.Positions[len(slice.Positions)-1]
 		newer := orderAt(start, 1000+turn, "c", commerce.Pending)
 		for _, s := range []*dynamo.Store{one, many} {
-			storetest.Load(t, s, commerce.Book{Orders: []commerce.OrderWithItems{newer}})
+			storetest.Load(t, s, commerce.Dataset{Orders: []commerce.OrderWithItems{newer}})
 		}
 	}
 	var want []commerce.OrderID
@@ -207,7 +207,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 	for n := range longtest.Size(150, 400) {
 		statuses = append(statuses, commerce.Statuses()[n*7%5])
 	}
-	book := bookOf(t, statuses...)
+	book := datasetOf(t, statuses...)
 	stores := map[int]*dynamo.Store{} // by number of shards
 	for _, c := range []struct{ shards, limit, roundTrips int }{
 		{1, 1, 4}, {1, 50, 4}, {1, 100, 4}, {2, 5, 4}, {4, 10, 7}, {4, 20, 6}, {4, 50, 5}, {16, 20, 8}, {16, 50, 6},
@@ -219,7 +219,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 			stores[c.shards] = store
 		}
 		trace := &table.Trace{}
-		slice, err := dynamo.ReadPage(trace.Begin(context.Background()), store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: c.limit}})
+		slice, err := dynamo.ReadPage(trace.NewContext(context.Background()), store, model.Orders, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: c.limit}})
 		if err != nil || len(slice.Items) != c.limit {
 			t.Fatalf("%d orders, %v", len(slice.Items), err)
 		}

@@ -44,13 +44,13 @@ type Options struct {
 type Store struct {
 	table *table.Table
 	change.Mutations
-	check.Checks
+	check.Checker
 	bulk.Transfers
 }
 
-// over returns the order book in a table.
-func over(t *table.Table) *Store {
-	return &Store{t, change.NewMutations(t), check.NewChecks(t), bulk.NewTransfers(t)}
+// newStore returns the order book in a table.
+func newStore(t *table.Table) *Store {
+	return &Store{t, change.NewMutations(t), check.NewChecker(t), bulk.NewTransfers(t)}
 }
 
 // New returns the order book in the table opts.Table, read through db. It makes no request.
@@ -73,20 +73,20 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		opts.Entropy = rand.Reader
 	}
 	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
-	return over(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
+	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log)), nil
 }
 
 // Consistent returns the same order book with strongly consistent reads. Reads of the table cost
 // twice as much. Lists that are read from the index remain eventually consistent, because DynamoDB
 // has no consistent reads of an index.
-func (s *Store) Consistent() *Store { return over(s.table.Strong()) }
+func (s *Store) Consistent() *Store { return newStore(s.table.Consistent()) }
 
 // Currency is the currency of records that name none.
 func (s *Store) Currency() commerce.Currency { return s.table.Currency }
 
-// LongWay returns the client setting that disables the fast path, so that the AWS SDK makes all
-// requests. It returns an empty string if the fast path is used.
-func (s *Store) LongWay() string { return s.table.Fallback }
+// FastPathDisabledBy returns the client setting that disables the fast path, so that the AWS SDK
+// makes all requests. It returns an empty string if the fast path is used.
+func (s *Store) FastPathDisabledBy() string { return s.table.FallbackReason }
 
 // OpenFeed returns the change feed of the table. The feed reads nothing before the first
 // subscription.
@@ -100,7 +100,7 @@ func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
 	if err != nil {
-		return table.Failed("GetItem", "of no record", err)
+		return table.WrapError("GetItem", "of no record", err)
 	}
 	return s.table.ClockErr()
 }

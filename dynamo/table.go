@@ -29,7 +29,7 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		AttributeDefinitions: attributes,
 		KeySchema:            tableKeySchema(),
 		BillingMode:          types.BillingModePayPerRequest,
-		StreamSpecification:  wantedStream(),
+		StreamSpecification:  requiredStream(),
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
 			IndexName:  aws.String(model.IndexName),
 			KeySchema:  indexKeySchema(),
@@ -37,13 +37,13 @@ func (s *Store) CreateTable(ctx context.Context) error {
 		}},
 	})
 	if err != nil {
-		return table.Failed("CreateTable", s.table.Name, err)
+		return table.WrapError("CreateTable", s.table.Name, err)
 	}
 	// Only Amazon DynamoDB creates tables in the background; local engines respond when the table is
 	// ready.
 	if out.TableDescription.TableStatus == types.TableStatusCreating {
 		if err := s.waitForTable(ctx); err != nil {
-			return table.Failed("CreateTable", s.table.Name, err)
+			return table.WrapError("CreateTable", s.table.Name, err)
 		}
 	}
 	return s.EnableExpiry(ctx)
@@ -54,9 +54,9 @@ func (s *Store) waitForTable(ctx context.Context) error {
 	return dynamodb.NewTableExistsWaiter(s.table.Client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name}, 5*time.Minute)
 }
 
-// wantedStream returns the stream settings that the change feed needs.
-func wantedStream() *types.StreamSpecification {
-	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(table.WantedView)}
+// requiredStream returns the stream settings that the change feed needs.
+func requiredStream() *types.StreamSpecification {
+	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewType(table.RequiredStreamView)}
 }
 
 // EnableStream enables a stream with the old and new images of changed records. It does nothing if
@@ -66,19 +66,19 @@ func wantedStream() *types.StreamSpecification {
 // ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableStream(ctx context.Context) error {
 	stream, err := s.table.Stream(ctx)
-	if err != nil || stream.View == table.WantedView {
+	if err != nil || stream.View == table.RequiredStreamView {
 		return err
 	}
 	if stream.View != "" {
-		return fmt.Errorf("%w: the stream has the view type %s, subscriptions need %s", table.ErrOtherStream, stream.View, table.WantedView)
+		return fmt.Errorf("%w: the stream has the view type %s, subscriptions need %s", table.ErrStreamViewType, stream.View, table.RequiredStreamView)
 	}
-	out, err := s.table.Client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.table.Name, StreamSpecification: wantedStream()})
+	out, err := s.table.Client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &s.table.Name, StreamSpecification: requiredStream()})
 	if err != nil {
-		return table.Failed("UpdateTable", s.table.Name, err)
+		return table.WrapError("UpdateTable", s.table.Name, err)
 	}
 	if d := out.TableDescription; d != nil && d.TableStatus == types.TableStatusUpdating {
 		if err := s.waitForTable(ctx); err != nil {
-			return table.Failed("UpdateTable", s.table.Name, err)
+			return table.WrapError("UpdateTable", s.table.Name, err)
 		}
 	}
 	return nil
@@ -89,7 +89,7 @@ func (s *Store) EnableStream(ctx context.Context) error {
 //
 // Errors: ErrNoTable, ErrUnavailable, ErrAccessDenied.
 func (s *Store) EnableExpiry(ctx context.Context) error {
-	on, err := s.expires(ctx)
+	on, err := s.expiryEnabled(ctx)
 	if err != nil || on {
 		return err
 	}
@@ -98,16 +98,16 @@ func (s *Store) EnableExpiry(ctx context.Context) error {
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(model.AttrExpiresAt), Enabled: aws.Bool(true)},
 	})
 	if err != nil {
-		return table.Failed("UpdateTimeToLive", s.table.Name, err)
+		return table.WrapError("UpdateTimeToLive", s.table.Name, err)
 	}
 	return nil
 }
 
-// expires reports whether DynamoDB deletes expired records.
-func (s *Store) expires(ctx context.Context) (bool, error) {
+// expiryEnabled reports whether DynamoDB deletes expired records.
+func (s *Store) expiryEnabled(ctx context.Context) (bool, error) {
 	out, err := s.table.Client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.table.Name})
 	if err != nil {
-		return false, table.Failed("DescribeTimeToLive", s.table.Name, err)
+		return false, table.WrapError("DescribeTimeToLive", s.table.Name, err)
 	}
 	d := out.TimeToLiveDescription
 	if d == nil || aws.ToString(d.AttributeName) != model.AttrExpiresAt {
@@ -125,15 +125,15 @@ type TableDescription struct {
 	// Differences describe how the keys and the index differ from the model. They are empty if both
 	// match.
 	Differences []string
-	// Misplaced is set if records were written with another number of shards. It is nil if Differences
-	// are not empty, because then the records were not examined.
-	Misplaced *table.ShardsError
+	// ShardsMismatch is set if records were written with another number of shards. It is nil if
+	// Differences are not empty, because then the records were not examined.
+	ShardsMismatch *table.ShardsError
 	// Expires reports whether DynamoDB deletes expired idempotency records. The table can be used
 	// either way.
 	Expires bool
-	// Followable is nil if the table has the required stream. Otherwise it is an ErrNoStream that says
+	// StreamErr is nil if the table has the required stream. Otherwise it is an ErrNoStream that says
 	// what is missing. Only subscriptions need the stream.
-	Followable error
+	StreamErr error
 }
 
 // Mismatch returns nil if the table can be used.
@@ -143,8 +143,8 @@ func (d TableDescription) Mismatch() error {
 	if len(d.Differences) > 0 {
 		return fmt.Errorf("%w: %s", table.ErrTableMismatch, strings.Join(d.Differences, "; "))
 	}
-	if d.Misplaced != nil {
-		return d.Misplaced
+	if d.ShardsMismatch != nil {
+		return d.ShardsMismatch
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	if err != nil {
 		return d, err
 	}
-	d.Expires, err = s.expires(ctx)
+	d.Expires, err = s.expiryEnabled(ctx)
 	return d, err
 }
 
@@ -166,10 +166,10 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 	out, err := s.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name})
 	if err != nil {
-		return TableDescription{}, table.Failed("DescribeTable", s.table.Name, err)
+		return TableDescription{}, table.WrapError("DescribeTable", s.table.Name, err)
 	}
 	t := out.Table
-	d := TableDescription{Name: s.table.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), Followable: table.StreamOf(t).Missing()}
+	d := TableDescription{Name: s.table.Name, Status: string(t.TableStatus), Records: aws.ToInt64(t.ItemCount), Bytes: aws.ToInt64(t.TableSizeBytes), StreamErr: table.StreamOf(t).CheckView()}
 	differ := func(property, want, have string) {
 		if want != have {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: expected %s, the table has %s", property, want, have))
@@ -197,21 +197,21 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 		}
 	}
 	if len(d.Differences) == 0 {
-		keys, err := s.misplaced(ctx)
+		keys, err := s.keysOfOtherShards(ctx)
 		if err != nil {
 			return TableDescription{}, err
 		}
 		if len(keys) > 0 {
-			d.Misplaced = &table.ShardsError{Shards: s.table.Shards, Keys: keys}
+			d.ShardsMismatch = &table.ShardsError{Shards: s.table.Shards, Keys: keys}
 		}
 	}
 	return d, nil
 }
 
-// misplaced returns index keys with records that no list finds, because they were written for
-// another number of shards. Such records have the bare key of a table with one shard, or the key
-// after the last shard. It reads one record of each such key.
-func (s *Store) misplaced(ctx context.Context) ([]string, error) {
+// keysOfOtherShards returns index keys with records that no list finds, because they were written
+// for another number of shards. Such records have the bare key of a table with one shard, or the
+// key after the last shard. It reads one record of each such key.
+func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	var otherKeys []string
 	add := func(base string) {
 		if s.table.Shards > 1 {
@@ -223,7 +223,7 @@ func (s *Store) misplaced(ctx context.Context) ([]string, error) {
 	add(string(model.EntityCustomer.IndexPK))
 	add(string(model.EntityEmployee.IndexPK))
 	for _, status := range commerce.Statuses() {
-		key, err := model.EntityOrder.IndexPK.Key(status.String())
+		key, err := model.EntityOrder.IndexPK.Build(status.String())
 		if err != nil {
 			return nil, err
 		}
@@ -266,7 +266,7 @@ func (s *Store) CheckStream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return stream.Missing()
+	return stream.CheckView()
 }
 
 func schemaText(schema []types.KeySchemaElement) string {

@@ -21,10 +21,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// unreadableShop returns a table that contains every attribute that the model writes.
-func unreadableShop(t *testing.T, db *dynamodb.Client) storetest.RawTable {
+// tableWithAllAttributes returns a table that contains every attribute that the model writes.
+func tableWithAllAttributes(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
-	_, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "c"}, commerce.OrderMove{OrderID: commerce.OrderID(storetest.SmallOrder(2)), To: commerce.Delivered, Note: "by phone"})
+	_, err := r.Store.MoveOrder(t.Context(), change.Caller{Name: "c"}, commerce.OrderStatusChange{OrderID: commerce.OrderID(storetest.SmallOrderID(2)), To: commerce.Delivered, Note: "by phone"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +32,9 @@ func unreadableShop(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	return r
 }
 
-// repeated returns groups of records that repeat one another's attributes.
-func repeated() [][]string {
-	order := storetest.SmallOrder(0)
+// recordsWithCopies returns groups of records that repeat one another's attributes.
+func recordsWithCopies() [][]string {
+	order := storetest.SmallOrderID(0)
 	return [][]string{
 		{"ORDER#" + order + " #METADATA", "CUSTOMER#c1 ORDER#" + order},
 		{"CUSTOMER#c1 #METADATA", "CUSTOMER#c1 REP"},
@@ -42,8 +42,9 @@ func repeated() [][]string {
 	}
 }
 
-// ofEveryEntity returns the key of one record of each entity, the record with the most attributes.
-func ofEveryEntity(records map[string]storetest.Item) []string {
+// oneKeyPerEntity returns the key of one record of each entity, the record with the most
+// attributes.
+func oneKeyPerEntity(records map[string]storetest.Item) []string {
 	best := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(records)) {
 		kind := records[k]["entity"].(*types.AttributeValueMemberS).Value
@@ -80,16 +81,17 @@ func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 	panic(fmt.Sprintf("the model writes no %T", v))
 }
 
-// damaged replaces one attribute with an unreadable value, calls test, and restores the table. It
-// does so for attributes of every entity: in one record alone, and in all records that repeat the
-// attribute. By default it selects a sixth of the attributes and one value for each.
-func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, keys []string, name string, value types.AttributeValue)) {
+// forEachUnreadableAttribute replaces one attribute with an unreadable value, calls test, and
+// restores the table. It does so for attributes of every entity: in one record alone, and in all
+// records that repeat the attribute. By default it selects a sixth of the attributes and one value
+// for each.
+func forEachUnreadableAttribute(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, keys []string, name string, value types.AttributeValue)) {
 	t.Helper()
-	r := unreadableShop(t, db)
+	r := tableWithAllAttributes(t, db)
 	healthy := r.All()
 	attributes := 0
-	groups := repeated()
-	for _, k := range ofEveryEntity(healthy) {
+	groups := recordsWithCopies()
+	for _, k := range oneKeyPerEntity(healthy) {
 		groups = append(groups, []string{k})
 	}
 	for _, group := range groups {
@@ -101,7 +103,7 @@ func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, 
 				continue
 			}
 			values := unreadableValues(healthy[group[0]][name])
-			if !storetest.Embedded(t) || !longtest.Enabled() {
+			if !storetest.IsEmbedded(t) || !longtest.Enabled() {
 				values = values[:1]
 			}
 			for _, value := range values {
@@ -116,7 +118,7 @@ func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, 
 				}
 				test(r, keys, name, value)
 				now := r.All()
-				for _, k := range storetest.Differing(healthy, now) {
+				for _, k := range storetest.DifferingKeys(healthy, now) {
 					pk, sk, _ := strings.Cut(k, " ")
 					if now[k] != nil {
 						r.Delete(pk, sk)
@@ -134,19 +136,19 @@ func damaged(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, 
 }
 
 // A repair leaves every unreadable value in the record and its copies, and reports the attribute.
-func TestARepairLeavesWhatItCannotRead(t *testing.T) {
+func TestRepairKeepsUnreadableAttributes(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		damaged(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		forEachUnreadableAttribute(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
 			before := r.All()
 			drifts, summary := r.Check(check.Options{Repair: true})
-			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, storetest.NumberText(value), drifts)
-			if changed := storetest.Differing(before, r.All()); len(changed) > 0 {
+			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, storetest.CanonicalNumber(value), drifts)
+			if changed := storetest.DifferingKeys(before, r.All()); len(changed) > 0 {
 				t.Errorf("%s, and changed %q", what, changed)
 			}
 			var named []string
 			for _, d := range drifts {
-				if d.Class == "unreadable" && d.ByHand && strings.Contains(d.Detail, fmt.Sprintf("attribute %q ", name)) {
+				if d.Kind == "unreadable" && d.ByHand && strings.Contains(d.Detail, fmt.Sprintf("attribute %q ", name)) {
 					named = append(named, d.PK+" "+d.SK)
 				}
 			}
@@ -161,10 +163,10 @@ func TestARepairLeavesWhatItCannotRead(t *testing.T) {
 // A mutation keeps every unreadable value that it does not replace, in the record and in its
 // copies. Otherwise it fails and changes nothing. A copy gets the value of its record, and so does
 // a changed item. Lists still contain the record.
-func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
+func TestMutationsKeepUnreadableAttributes(t *testing.T) {
 	t.Parallel()
 	caller := change.Caller{Name: "c"}
-	order, name, nowhere := commerce.OrderID(storetest.SmallOrder(0)), "New", commerce.WarehouseID("")
+	order, name, nowhere := commerce.OrderID(storetest.SmallOrderID(0)), "New", commerce.WarehouseID("")
 	mutations := []struct {
 		of string
 		// sets is the attribute that the mutation replaces.
@@ -172,11 +174,11 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 		do   func(ctx context.Context, s *dynamo.Store) error
 	}{
 		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {
-			_, err := s.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: order, To: commerce.Confirmed})
+			_, err := s.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Confirmed})
 			return err
 		}},
 		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {
-			_, err := s.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: order, To: commerce.Cancelled})
+			_, err := s.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Cancelled})
 			return err
 		}},
 		{"ORDER#" + string(order), "", func(ctx context.Context, s *dynamo.Store) error {
@@ -196,7 +198,7 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 			return err
 		}},
 		{"CUSTOMER#c1", "", func(ctx context.Context, s *dynamo.Store) error {
-			_, err := s.PlaceOrder(ctx, caller, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p00", Quantity: 1}}})
+			_, err := s.PlaceOrder(ctx, caller, commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p00", Quantity: 1}}})
 			return err
 		}},
 		{"EMPLOYEE#e1", "", func(ctx context.Context, s *dynamo.Store) error {
@@ -216,9 +218,9 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 			return err
 		}},
 	}
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		made, failed := 0, 0
-		damaged(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
+		forEachUnreadableAttribute(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
 			pk, sk, _ := strings.Cut(keys[0], " ")
 			e := model.EntityOf(model.Keys{PK: pk, SK: sk})
 			copies := []string{model.EntityCustomerOrder.Name, model.EntityOrderItem.Name, model.EntityLastEvent.Name}
@@ -232,8 +234,8 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 				}
 				err := m.do(t.Context(), r.Store)
 				after := r.All()
-				changed := storetest.Differing(before, after)
-				what := fmt.Sprintf("%s of %q is %#v, mutation %d of %s, %v", name, keys, storetest.NumberText(value), i, m.of, err)
+				changed := storetest.DifferingKeys(before, after)
+				what := fmt.Sprintf("%s of %q is %#v, mutation %d of %s, %v", name, keys, storetest.CanonicalNumber(value), i, m.of, err)
 				switch {
 				case errors.Is(err, model.ErrCorrupt):
 					failed++
@@ -248,7 +250,7 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 				made++
 				for _, k := range keys {
 					if got := after[k][name]; after[k] != nil && !storetest.Equal(got, value) {
-						t.Errorf("%s: %s has %#v", what, k, storetest.NumberText(got))
+						t.Errorf("%s: %s has %#v", what, k, storetest.CanonicalNumber(got))
 					}
 					if listed := before[k]["gsi1pk"]; listed != nil && after[k] != nil && (name == "accountRepId" || name == "category") && !strings.HasPrefix(k, "ORDER#") && !storetest.Equal(after[k]["gsi1pk"], listed) {
 						t.Errorf("%s: %s has the index key %#v", what, k, after[k]["gsi1pk"])
@@ -274,10 +276,10 @@ func TestAMutationKeepsWhatItCannotRead(t *testing.T) {
 
 // check verifies and repairs a record that also has an unreadable value. A recreated copy contains
 // that value.
-func TestTheRestOfARecordIsChecked(t *testing.T) {
+func TestReadableAttributesAreChecked(t *testing.T) {
 	t.Parallel()
 	const own = "#METADATA"
-	order := "ORDER#" + storetest.SmallOrder(0)
+	order := "ORDER#" + storetest.SmallOrderID(0)
 	address := storetest.Str("Ann, 1 Road, Town")
 	for i, c := range []struct {
 		name   string
@@ -361,14 +363,14 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 			}},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-				if !storetest.Every(t, 4, i) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+				if !storetest.RunsCase(t, 4, i) {
 					return
 				}
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 				c.damage(r)
-				if drifts, _ := r.Check(check.Options{}); storetest.Found(drifts) != c.found {
-					t.Errorf("found %s, want %s\n%+v", storetest.Found(drifts), c.found, drifts)
+				if drifts, _ := r.Check(check.Options{}); storetest.FormatKinds(drifts) != c.found {
+					t.Errorf("found %s, want %s\n%+v", storetest.FormatKinds(drifts), c.found, drifts)
 				}
 				if drifts, summary := r.Check(check.Options{Repair: true}); summary.Left() != len(c.keeps) || summary.ByHand != len(c.keeps) {
 					t.Errorf("the repair left %d, want %d\n%+v", summary.Left(), len(c.keeps), drifts)
@@ -376,16 +378,16 @@ func TestTheRestOfARecordIsChecked(t *testing.T) {
 				for k, name := range c.keeps {
 					pk, sk, _ := strings.Cut(k, " ")
 					if got := r.Get(pk, sk)[name]; !storetest.Equal(got, c.value) {
-						t.Errorf("%s of %s is %#v", name, k, storetest.NumberText(got))
+						t.Errorf("%s of %s is %#v", name, k, storetest.CanonicalNumber(got))
 					}
 				}
 				for k, name := range c.lacks {
 					pk, sk, _ := strings.Cut(k, " ")
 					if rec := r.Get(pk, sk); rec == nil || rec[name] != nil {
-						t.Errorf("%s is %s", k, storetest.ShowItem(rec))
+						t.Errorf("%s is %s", k, storetest.FormatItem(rec))
 					}
 				}
-				if drifts, _ := r.Check(check.Options{}); storetest.Found(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
+				if drifts, _ := r.Check(check.Options{}); storetest.FormatKinds(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
 					t.Errorf("after the repair found %+v", drifts)
 				}
 			})

@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// unauthenticated returns the error for a request without a valid token.
-func unauthenticated() *gqlerror.Error {
+// newUnauthenticatedError returns the error for a request without a valid token.
+func newUnauthenticatedError() *gqlerror.Error {
 	return errcode.New(nil, errcode.Unauthenticated, "the request has no principal: send a token")
 }
 
@@ -27,58 +27,58 @@ func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
 
 // granted returns the caller's grant of a permission.
 func (r *Resolver) granted(ctx context.Context, permission commerce.Permission) commerce.Grant {
-	return r.access.Policy.Granted(r.principal(ctx), permission)
+	return r.access.Policy.GrantedTo(r.principal(ctx), permission)
 }
 
-// grantedHere returns the caller's grant of the permission that the current field requires.
-func (r *Resolver) grantedHere(ctx context.Context) commerce.Grant {
-	return r.granted(ctx, resolving(ctx).Permission)
+// fieldGrant returns the caller's grant of the permission that the current field requires.
+func (r *Resolver) fieldGrant(ctx context.Context) commerce.Grant {
+	return r.granted(ctx, currentField(ctx).Permission)
 }
 
-// caller returns the caller of a change. The Customer of a caller with commerce.Own restricts
-// changes to the caller's own records. It returns the errors of operation.Refusal if the caller has
-// no grant, like the check before the execution.
+// caller returns the caller of a change. The Customer of a caller with commerce.GrantOwn restricts
+// changes to the caller's own records. It returns the errors of operation.PermissionError if the
+// caller has no grant, like the check before the execution.
 func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	principal := r.principal(ctx)
-	switch r.grantedHere(ctx) {
-	case commerce.All:
+	switch r.fieldGrant(ctx) {
+	case commerce.GrantAll:
 		return change.Caller{ID: principal.ID, Name: principal.Name}, nil
-	case commerce.Own:
+	case commerce.GrantOwn:
 		return change.Caller{ID: principal.ID, Name: principal.Name, Customer: principal.Customer}, nil
 	default:
-		return change.Caller{}, operation.Refusal(nil, principal, "use this mutation")
+		return change.Caller{}, operation.PermissionError(nil, principal, "use this mutation")
 	}
 }
 
-// mayUseType returns an error of operation.Refusal if the caller may not use a type of entity. The
-// result does not depend on whether the record exists.
-func (r *Resolver) mayUseType(ctx context.Context, typ string) error {
-	if r.granted(ctx, r.access.Types[typ]) == commerce.None {
-		return operation.Refusal(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
+// checkTypePermission returns an error of operation.PermissionError if the caller may not use a
+// type of entity. The result does not depend on whether the record exists.
+func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
+	if r.granted(ctx, r.access.TypePermissions[typ]) == commerce.GrantNone {
+		return operation.PermissionError(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
 	}
 	return nil
 }
 
-// mayFollowOrder returns an error unless the order exists and the principal may see it. It makes
-// the same reads for another customer's order as for an order that does not exist. The errors are
-// NOT_FOUND and the errors of loaders.Loaders.Order.
-func (r *Resolver) mayFollowOrder(ctx context.Context, id commerce.OrderID) error {
-	_, err := of(ctx).Order(ctx, id)
-	return orUnknown(err, "there is no such order")
+// checkOrderSubscription returns an error unless the order exists and the principal may see it. It
+// makes the same reads for another customer's order as for an order that does not exist. The errors
+// are NOT_FOUND and the errors of loaders.Loaders.Order.
+func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.OrderID) error {
+	_, err := loadersOf(ctx).Order(ctx, id)
+	return orNotFoundError(err, "there is no such order")
 }
 
-// mayFollowCustomer returns an error unless the customer exists and the principal may see the
-// customer's orders. If the principal sees only their own orders, it reads nothing for other IDs.
-// The errors are NOT_FOUND and the errors of dynamo.ReadRecords.
-func (r *Resolver) mayFollowCustomer(ctx context.Context, id commerce.CustomerID) error {
+// checkCustomerSubscription returns an error unless the customer exists and the principal may see
+// the customer's orders. If the principal sees only their own orders, it reads nothing for other
+// IDs. The errors are NOT_FOUND and the errors of dynamo.ReadRecords.
+func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
-	if r.access.Policy.Sees(r.principal(ctx), commerce.ReadOrder, id) {
-		_, err = loaders.Records(of(ctx), model.CustomerByID).Load(ctx, id)
+	if r.access.Policy.CanAccess(r.principal(ctx), commerce.ReadOrder, id) {
+		_, err = loaders.Records(loadersOf(ctx), model.CustomerByID).Load(ctx, id)
 	}
-	return orUnknown(err, "there is no such customer")
+	return orNotFoundError(err, "there is no such customer")
 }
 
-func orUnknown(err error, message string) error {
+func orNotFoundError(err error, message string) error {
 	if errors.Is(err, commerce.ErrNotFound) {
 		return errcode.New(nil, errcode.NotFound, "%s", message)
 	}

@@ -110,7 +110,7 @@ func TestDescriptionsEndWithRoles(t *testing.T) {
 		if !ok {
 			return ""
 		}
-		return policy.Sentence(p)
+		return policy.Describe(p)
 	}
 	check := func(what, description, want string) {
 		text, line, _ := strings.Cut(description, "\n\n")

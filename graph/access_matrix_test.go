@@ -73,9 +73,9 @@ func documentedRules(t testing.TB) map[string]rule {
 	return rules
 }
 
-// people returns one principal of each role. The customer's own records are cust_001 and the order
-// in ownSubject.
-func people() []commerce.Principal {
+// principals returns one principal of each role. The customer's own records are cust_001 and the
+// order in ownSubject.
+func principals() []commerce.Principal {
 	var all []commerce.Principal
 	for _, role := range commerce.Roles() {
 		p := commerce.Principal{ID: strings.ToLower(role.String()), Role: role}
@@ -87,36 +87,36 @@ func people() []commerce.Principal {
 	return all
 }
 
-// subject contains the records that a document refers to. Its values replace $C, $E, $O and $P in
+// recordSet contains the records that a document refers to. Its values replace $C, $E, $O and $P in
 // the ways.
-type subject struct{ customer, email, order, product string }
+type recordSet struct{ customer, email, order, product string }
 
 var (
-	ownSubject     = subject{"cust_001", "contact@acme.com", "01KCXT31G00000000000000002", "prod_101"}
-	otherSubject   = subject{"cust_002", "info@techstart.com", "01KE70EHG00000000000000003", "prod_100"}
-	unknownSubject = subject{"cust_999", "nobody@example.com", "01KE70EHG00000000000000009", "prod_100"}
+	ownSubject     = recordSet{"cust_001", "contact@acme.com", "01KCXT31G00000000000000002", "prod_101"}
+	otherSubject   = recordSet{"cust_002", "info@techstart.com", "01KE70EHG00000000000000003", "prod_100"}
+	unknownSubject = recordSet{"cust_999", "nobody@example.com", "01KE70EHG00000000000000009", "prod_100"}
 )
 
-// guesses are pairs of subjects. The first contains some records of another customer. The second
-// has missing records in their place.
-var guesses = [][2]subject{
+// otherCustomerPairs are pairs of subjects. The first contains some records of another customer.
+// The second has missing records in their place.
+var otherCustomerPairs = [][2]recordSet{
 	{otherSubject, unknownSubject},
 	{{ownSubject.customer, ownSubject.email, otherSubject.order, otherSubject.product}, {ownSubject.customer, ownSubject.email, unknownSubject.order, unknownSubject.product}},
 	{{otherSubject.customer, otherSubject.email, ownSubject.order, ownSubject.product}, {unknownSubject.customer, unknownSubject.email, ownSubject.order, ownSubject.product}},
 }
 
-func (s subject) in(way string) string {
+func (s recordSet) in(way string) string {
 	return strings.NewReplacer("$C", s.customer, "$E", s.email, "$O", s.order, "$P", s.product).Replace(way)
 }
 
 // out replaces the subject's values in a text by $C, $E, $O and $P.
-func (s subject) out(text string) string {
+func (s recordSet) out(text string) string {
 	return strings.NewReplacer(s.customer, "$C", s.email, "$E", s.order, "$O", s.product, "$P").Replace(text)
 }
 
-// ways are documents that return a type. %s is replaced by the selection of the type. Mutations
-// among them change nothing: their result already exists, or they fail.
-var ways = map[string][]string{
+// documentsByType are documents that return a type. %s is replaced by the selection of the type.
+// Mutations among them change nothing: their result already exists, or they fail.
+var documentsByType = map[string][]string{
 	"Query":    {`query{%s}`, `{...F} fragment F on Query{%s}`, `{...on Query @include(if:true){%s}}`},
 	"Mutation": {`mutation{%s}`},
 	"Subscription": {
@@ -189,8 +189,8 @@ var ways = map[string][]string{
 	},
 }
 
-// askedWith has the arguments of fields with required arguments.
-var askedWith = map[string]string{
+// requiredArguments has the arguments of fields with required arguments.
+var requiredArguments = map[string]string{
 	"Query.customer": `(id:"$C")`, "Query.customerByEmail": `(email:"$E")`, "Query.order": `(id:"$O")`, "Query.orderItem": `(orderId:"$O",productId:"$P")`,
 	"Query.ordersByStatus": `(status:PENDING)`, "Query.product": `(sku:"$P")`, "Query.productsBySku": `(skus:["$P"])`, "Query.ordersById": `(ids:["$O"])`, "Query.products": `(category:"Hardware")`,
 	"Query.quote":          `(input:{items:[{sku:"$P",quantity:1}]})`,
@@ -216,8 +216,8 @@ var askedWith = map[string]string{
 	"Mutation.hireEmployee":          `(input:{id:"rep_001",name:"N",jobTitle:"J",hireDate:"2026-01-01"})`,
 }
 
-// inputWays are documents that set the input fields with access rules.
-var inputWays = map[string][]string{
+// inputDocuments are documents that set the input fields with access rules.
+var inputDocuments = map[string][]string{
 	"UpdateCustomerInput.email": {
 		`mutation{updateCustomer(input:{id:"$C",email:"n@example.com",expectedVersion:999}){userErrors{code}}}`,
 		`mutation($i:UpdateCustomerInput!={id:"$C",email:"n@example.com",expectedVersion:999}){updateCustomer(input:$i){userErrors{code}}}`,
@@ -225,9 +225,9 @@ var inputWays = map[string][]string{
 	},
 }
 
-// refusedInput returns the input of a mutation that changes nothing, because no record has this
-// version. If the input has no expectedVersion, the mutation needs arguments in askedWith.
-func refusedInput(d *ast.Definition) string {
+// conflictingInput returns the input of a mutation that changes nothing, because no record has this
+// version. If the input has no expectedVersion, the mutation needs arguments in requiredArguments.
+func conflictingInput(d *ast.Definition) string {
 	values := map[string]string{"ID": `"nobody"`, "String": `"x"`, "Int": `1`, "Boolean": `true`, "Date": `"2026-01-01"`, "Decimal": `"1"`}
 	var fields []string
 	for _, f := range d.Fields {
@@ -235,7 +235,7 @@ func refusedInput(d *ast.Definition) string {
 		case f.Name == "expectedVersion":
 			fields = append(fields, f.Name+":999")
 		case f.Type.NonNull && of.Kind == ast.InputObject:
-			fields = append(fields, f.Name+":"+refusedInput(of))
+			fields = append(fields, f.Name+":"+conflictingInput(of))
 		case f.Type.NonNull:
 			fields = append(fields, f.Name+":"+values[of.Name])
 		}
@@ -245,13 +245,13 @@ func refusedInput(d *ast.Definition) string {
 
 // matrixField returns the selection of a field.
 func matrixField(d *ast.Definition, f *ast.FieldDefinition) string {
-	text := f.Name + askedWith[d.Name+"."+f.Name]
+	text := f.Name + requiredArguments[d.Name+"."+f.Name]
 	if text == f.Name {
 		var needed []string
 		for _, a := range f.Arguments {
 			switch {
 			case d == parsedSchema.Mutation:
-				needed = append(needed, a.Name+":"+refusedInput(parsedSchema.Types[a.Type.Name()]))
+				needed = append(needed, a.Name+":"+conflictingInput(parsedSchema.Types[a.Type.Name()]))
 			case a.Type.NonNull && a.Type.Elem == nil:
 				needed = append(needed, a.Name+":"+anyValue(a.Type))
 			}
@@ -273,26 +273,26 @@ func matrixField(d *ast.Definition, f *ast.FieldDefinition) string {
 	}
 }
 
-// matrix compares the behavior of an executor with the documented rules.
-type matrix struct {
+// accessMatrix compares the behavior of an executor with the documented rules.
+type accessMatrix struct {
 	rules map[string]rule
 	e     *Executor
 	// cells are the selected parts of the matrix.
 	cells []cell
-	// gateOnly skips the comparison of records.
-	gateOnly bool
+	// permissionsOnly skips the comparison of records.
+	permissionsOnly bool
 }
 
-func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, dataset sampled) *matrix {
+func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, dataset sampleStore) *accessMatrix {
 	t.Helper()
-	return &matrix{rules: rules, cells: cells, e: newExecutor(Options{
+	return &accessMatrix{rules: rules, cells: cells, e: newExecutor(Options{
 		Store: dataset.store, Feed: dataset.feed, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true, Policy: policy,
 		Report: func(_ context.Context, err error) { t.Error(err) },
 	}, schema)}
 }
 
 // grant returns the documented grant of a role for a permission, type or field.
-func (m *matrix) grant(role commerce.Role, of string) string {
+func (m *accessMatrix) grant(role commerce.Role, of string) string {
 	r, ok := m.rules[of]
 	if !ok {
 		return "?"
@@ -300,10 +300,10 @@ func (m *matrix) grant(role commerce.Role, of string) string {
 	return r.grants[role]
 }
 
-// asked returns the fields with access rules that a document selects, as Type.field, with their
-// columns. It includes the input fields that the document sets. For a variable, it includes all
-// input fields of the variable's type.
-func asked(documents *document.Store, rules map[string]rule, document string) (fields map[string][]int, err error) {
+// selectedRuleFields returns the fields with access rules that a document selects, as Type.field,
+// with their columns. It includes the input fields that the document sets. For a variable, it
+// includes all input fields of the variable's type.
+func selectedRuleFields(documents *document.Store, rules map[string]rule, document string) (fields map[string][]int, err error) {
 	parsed, _, missing := documents.Find(context.Background(), "", document, nil, false)
 	if missing != nil {
 		return nil, fmt.Errorf("%s: %w", document, missing)
@@ -321,7 +321,7 @@ func asked(documents *document.Store, rules map[string]rule, document string) (f
 					fields[name] = append(fields[name], s.Position.Column)
 				}
 				for _, a := range s.Arguments {
-					for name, column := range givenFields(a) {
+					for name, column := range inputFieldsOf(a) {
 						if rules[name].permission != "" {
 							fields[name] = append(fields[name], column)
 						}
@@ -339,8 +339,8 @@ func asked(documents *document.Store, rules map[string]rule, document string) (f
 	return fields, nil
 }
 
-// givenFields returns the input fields of an argument, one level deep.
-func givenFields(a *ast.Argument) map[string]int {
+// inputFieldsOf returns the input fields of an argument, one level deep.
+func inputFieldsOf(a *ast.Argument) map[string]int {
 	fields := map[string]int{}
 	switch {
 	case a.Value.Kind == ast.ObjectValue && a.Value.Definition != nil:
@@ -355,8 +355,8 @@ func givenFields(a *ast.Argument) map[string]int {
 	return fields
 }
 
-// gate returns a difference between the permission check and the docs, or "".
-func (m *matrix) gate(principal commerce.Principal, c cell) string {
+// checkPermissions returns a difference between the permission check and the docs, or "".
+func (m *accessMatrix) checkPermissions(principal commerce.Principal, c cell) string {
 	document := ownSubject.in(c.document)
 	var want, got []string
 	for field, columns := range c.fields {
@@ -385,31 +385,31 @@ func (m *matrix) gate(principal commerce.Principal, c cell) string {
 	return ""
 }
 
-// heard is the response to a caller and the requests that were made for it.
-type heard struct{ answer, requests string }
+// observation is the response to a caller and the requests that were made for it.
+type observation struct{ answer, requests string }
 
-// ask executes a document that refers to a subject's records. For a subscription, it returns the
-// error at the start, or the response to an event of the subject's order. The event does not
-// contain the order, so the order is read.
-func (m *matrix) ask(principal commerce.Principal, about subject, document string) heard {
+// executeRequest executes a document that refers to a subject's records. For a subscription, it
+// returns the error at the start, or the response to an event of the subject's order. The event
+// does not contain the order, so the order is read.
+func (m *accessMatrix) executeRequest(principal commerce.Principal, about recordSet, document string) observation {
 	trace := &table.Trace{}
-	ctx := trace.Begin(WithPrincipal(context.Background(), principal))
+	ctx := trace.NewContext(WithPrincipal(context.Background(), principal))
 	stream, result := m.e.Start(ctx, Request{Query: about.in(document)})
 	if stream != nil {
 		defer stream.Close()
 		order := commerce.OrderID(about.order)
-		result = stream.deliver(withReported(ctx), nil, &feed.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody"}})
+		result = stream.deliver(withReportedErrors(ctx), nil, &feed.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody"}})
 	}
 	var requests strings.Builder
 	for _, r := range trace.Requests() {
 		fmt.Fprintf(&requests, "%d %s %s %s %d\n", r.Wave, r.AccessPattern, r.Operation, r.Key, r.Items)
 	}
-	return heard{fmt.Sprintf("%s %v", result.Data, result.Errors), requests.String()}
+	return observation{fmt.Sprintf("%s %v", result.Data, result.Errors), requests.String()}
 }
 
 // records returns a difference between the records that a role can read and the docs, or "". way is
 // a document that returns the type. The selection has all fields that the role may use.
-func (m *matrix) records(principal commerce.Principal, typ, way string) string {
+func (m *accessMatrix) records(principal commerce.Principal, typ, way string) string {
 	if isRoot(typ) {
 		return "" // differences checks root fields one by one
 	}
@@ -423,16 +423,16 @@ func (m *matrix) records(principal commerce.Principal, typ, way string) string {
 	if len(selection) == 0 {
 		selection = []string{"__typename"}
 	}
-	return m.guessed(principal, way, fmt.Sprintf(way, strings.Join(selection, " ")))
+	return m.compareOwners(principal, way, fmt.Sprintf(way, strings.Join(selection, " ")))
 }
 
-// guessed compares the responses for another customer's records and for missing records. If the
-// docs grant only own records, both responses must be the same. Otherwise they must differ.
-func (m *matrix) guessed(principal commerce.Principal, way, document string) string {
-	if m.gateOnly {
+// compareOwners compares the responses for another customer's records and for missing records. If
+// the docs grant only own records, both responses must be the same. Otherwise they must differ.
+func (m *accessMatrix) compareOwners(principal commerce.Principal, way, document string) string {
+	if m.permissionsOnly {
 		return ""
 	}
-	fields, err := asked(m.e.documents, m.rules, ownSubject.in(document))
+	fields, err := selectedRuleFields(m.e.documents, m.rules, ownSubject.in(document))
 	if err != nil {
 		return err.Error()
 	}
@@ -442,18 +442,18 @@ func (m *matrix) guessed(principal commerce.Principal, way, document string) str
 		case "own":
 			own = true
 		case "–":
-			if got := m.ask(principal, ownSubject, document); got.requests != "" || !strings.HasPrefix(got.answer, " ") && !strings.HasPrefix(got.answer, "null") {
+			if got := m.executeRequest(principal, ownSubject, document); got.requests != "" || !strings.HasPrefix(got.answer, " ") && !strings.HasPrefix(got.answer, "null") {
 				return fmt.Sprintf("%s, %s: refused, and %+v", principal.Role, document, got)
 			}
 			return ""
 		}
 	}
-	for _, g := range guesses {
+	for _, g := range otherCustomerPairs {
 		guess, nobody := g[0], g[1]
 		if guess.in(document) == nobody.in(document) {
 			continue
 		}
-		of, ofNobody := m.ask(principal, guess, document), m.ask(principal, nobody, document)
+		of, ofNobody := m.executeRequest(principal, guess, document), m.executeRequest(principal, nobody, document)
 		of.answer, of.requests = guess.out(of.answer), guess.out(of.requests)
 		ofNobody.answer, ofNobody.requests = nobody.out(ofNobody.answer), nobody.out(ofNobody.requests)
 		switch {
@@ -466,7 +466,7 @@ func (m *matrix) guessed(principal commerce.Principal, way, document string) str
 		}
 	}
 	if own && strings.Contains(way, "$") {
-		mine, nobodys := m.ask(principal, ownSubject, document), m.ask(principal, unknownSubject, document)
+		mine, nobodys := m.executeRequest(principal, ownSubject, document), m.executeRequest(principal, unknownSubject, document)
 		if ownSubject.out(mine.answer) == unknownSubject.out(nobodys.answer) {
 			return fmt.Sprintf("%s, %s: the own record looks like a missing record: %+v", principal.Role, document, mine)
 		}
@@ -475,9 +475,9 @@ func (m *matrix) guessed(principal commerce.Principal, way, document string) str
 }
 
 // entity returns a difference between the response to a representation and the docs, or "".
-func (m *matrix) entity(principal commerce.Principal, typ string) string {
+func (m *accessMatrix) entity(principal commerce.Principal, typ string) string {
 	keys := map[string]string{"Customer": `id:"cust_001"`, "Order": `id:"` + ownSubject.order + `"`, "Product": `sku:"prod_100"`, "Employee": `id:"rep_001"`, "Warehouse": `id:"wh_sea"`}
-	got := m.ask(principal, ownSubject, fmt.Sprintf(`{_entities(representations:[{__typename:%q,%s}]){__typename}}`, typ, keys[typ]))
+	got := m.executeRequest(principal, ownSubject, fmt.Sprintf(`{_entities(representations:[{__typename:%q,%s}]){__typename}}`, typ, keys[typ]))
 	refused := strings.Contains(got.answer, "not use the type")
 	if want := m.grant(principal.Role, typ) == "–"; refused != want || refused && got.requests != "" || !refused && got.answer != fmt.Sprintf(`{"_entities":[{"__typename":%q}]} `, typ) && m.grant(principal.Role, "Query._entities") != "–" {
 		return fmt.Sprintf("%s, entity %s: %+v", principal.Role, typ, got)
@@ -485,14 +485,14 @@ func (m *matrix) entity(principal commerce.Principal, typ string) string {
 	return ""
 }
 
-// talk returns a difference between the docs and the caller's access to explain output and
+// checkHints returns a difference between the docs and the caller's access to explain output and
 // suggestions, or "".
-func (m *matrix) talk(principal commerce.Principal) string {
+func (m *accessMatrix) checkHints(principal commerce.Principal) string {
 	result := m.e.Execute(WithExplain(WithPrincipal(context.Background(), principal)), Request{Query: `{__typename}`})
 	if _, explained := result.Extensions["explain"]; explained == (m.grant(principal.Role, "EXPLAIN") == "–") {
 		return fmt.Sprintf("%s gets explain output: %v", principal.Role, explained)
 	}
-	if got := m.ask(principal, ownSubject, `{product(sku:"prod_100"){nam}}`); strings.Contains(got.answer, "Product") == (m.grant(principal.Role, "INTROSPECT") == "–") {
+	if got := m.executeRequest(principal, ownSubject, `{product(sku:"prod_100"){nam}}`); strings.Contains(got.answer, "Product") == (m.grant(principal.Role, "INTROSPECT") == "–") {
 		return fmt.Sprintf("%s gets this message for an unknown name: %s", principal.Role, got.answer)
 	}
 	return ""
@@ -510,12 +510,12 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 	t.Helper()
 	documents := document.NewStore(Schema(), document.Options{})
 	var all []cell
-	for _, typ := range slices.Sorted(maps.Keys(ways)) {
+	for _, typ := range slices.Sorted(maps.Keys(documentsByType)) {
 		d := parsedSchema.Types[typ]
-		for _, way := range ways[typ] {
+		for _, way := range documentsByType[typ] {
 			for _, f := range d.Fields {
 				document := fmt.Sprintf(way, "probe:"+matrixField(d, f))
-				fields, err := asked(documents, rules, ownSubject.in(document))
+				fields, err := selectedRuleFields(documents, rules, ownSubject.in(document))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -523,9 +523,9 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(inputWays)) {
-		for _, document := range inputWays[name] {
-			fields, err := asked(documents, rules, ownSubject.in(document))
+	for _, name := range slices.Sorted(maps.Keys(inputDocuments)) {
+		for _, document := range inputDocuments[name] {
+			fields, err := selectedRuleFields(documents, rules, ownSubject.in(document))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -540,7 +540,7 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 
 // differences returns differences between the executor and the docs for some principals, at most
 // most of them. It checks the cells with a field that satisfies passes.
-func (m *matrix) differences(roles []commerce.Principal, most int, passes func(field string) bool) []string {
+func (m *accessMatrix) differences(roles []commerce.Principal, most int, passes func(field string) bool) []string {
 	var found []string
 	add := func(difference string) {
 		if difference != "" {
@@ -556,9 +556,9 @@ func (m *matrix) differences(roles []commerce.Principal, most int, passes func(f
 			continue
 		}
 		for _, principal := range roles {
-			add(m.gate(principal, c))
+			add(m.checkPermissions(principal, c))
 			if isRoot(c.typ) {
-				add(m.guessed(principal, c.document, c.document))
+				add(m.compareOwners(principal, c.document, c.document))
 			}
 			if way := fmt.Sprint(principal.Role, c.way); !done[way] {
 				done[way] = true
@@ -567,7 +567,7 @@ func (m *matrix) differences(roles []commerce.Principal, most int, passes func(f
 		}
 	}
 	for _, principal := range roles {
-		add(m.talk(principal))
+		add(m.checkHints(principal))
 		for _, typ := range []string{"Customer", "Order", "Product", "Employee", "Warehouse"} {
 			if passes(typ) {
 				add(m.entity(principal, typ))
@@ -580,32 +580,32 @@ func (m *matrix) differences(roles []commerce.Principal, most int, passes func(f
 // isRoot reports whether a type is a root type.
 func isRoot(typ string) bool { return typ == "Query" || typ == "Mutation" || typ == "Subscription" }
 
-// sampled is the sample dataset and its change feed.
-type sampled struct {
+// sampleStore is the sample dataset and its change feed.
+type sampleStore struct {
 	store *dynamo.Store
 	feed  *feed.Feed
 }
 
-func sampleBook(t testing.TB) sampled {
+func newSampleStore(t testing.TB) sampleStore {
 	t.Helper()
 	db := storetest.Engines()[0].Client(t)
-	store := storetest.Sample(t, db)
-	return sampled{store, storetest.Feed(t, db, store, feed.Options{})}
+	store := storetest.SampleStore(t, db)
+	return sampleStore{store, storetest.OpenFeed(t, db, store, feed.Options{})}
 }
 
 // The matrix and the docs contain every type and field with an access rule.
-func TestTheMatrixIsWhole(t *testing.T) {
+func TestMatrixIsComplete(t *testing.T) {
 	rules, withoutRule := documentedRules(t), unruled(t)
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
-			if name := d.Name + "." + f.Name; d.Kind == ast.InputObject && written(f.Directives) != "" && (len(inputWays[name]) == 0 || rules[name].permission == "") {
+			if name := d.Name + "." + f.Name; d.Kind == ast.InputObject && written(f.Directives) != "" && (len(inputDocuments[name]) == 0 || rules[name].permission == "") {
 				t.Errorf("no document sets %s, or %s has no rule for it", name, accessDocs)
 			}
 		}
 		if d.Kind != ast.Object || slices.Contains(withoutRule, d.Name) {
 			continue
 		}
-		if len(ways[d.Name]) == 0 {
+		if len(documentsByType[d.Name]) == 0 {
 			t.Errorf("no document returns %s", d.Name)
 		}
 		for _, f := range d.Fields {
@@ -624,14 +624,14 @@ func TestTheMatrixIsWhole(t *testing.T) {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	rules := documentedRules(t)
-	m := newMatrix(t, rules, allCells(t, rules), nil, Schema(), sampleBook(t))
-	for _, d := range m.differences(people(), 20, func(string) bool { return true }) {
+	m := newMatrix(t, rules, allCells(t, rules), nil, Schema(), newSampleStore(t))
+	for _, d := range m.differences(principals(), 20, func(string) bool { return true }) {
 		t.Error(d)
 	}
 }
 
-// withdrawn returns the rules without a permission's grant to admins.
-func withdrawn(rules map[string]rule, permission string) map[string]rule {
+// withoutGrant returns the rules without a permission's grant to admins.
+func withoutGrant(rules map[string]rule, permission string) map[string]rule {
 	altered := map[string]rule{}
 	for name, r := range rules {
 		if r.permission == permission {
@@ -644,29 +644,29 @@ func withdrawn(rules map[string]rule, permission string) map[string]rule {
 	return altered
 }
 
-// separately compares the rules for an admin without one permission. Roles with the same grants of
-// two permissions do not reveal which of the two a field requires.
-func separately(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, dataset sampled, permission string, passes func(field string) bool) []string {
+// compareWithoutPermission compares the rules for an admin without one permission. Roles with the
+// same grants of two permissions do not reveal which of the two a field requires.
+func compareWithoutPermission(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, dataset sampleStore, permission string, passes func(field string) bool) []string {
 	t.Helper()
 	p, ok := commerce.ParsePermission(permission)
 	if !ok {
 		t.Fatalf("%q is no permission", permission)
 	}
-	policy := commerce.StandardPolicy().With(commerce.RoleAdmin, p, commerce.None)
+	policy := commerce.StandardPolicy().WithGrant(commerce.RoleAdmin, p, commerce.GrantNone)
 	admin := commerce.Principal{ID: "admin", Role: commerce.RoleAdmin}
-	m := newMatrix(t, withdrawn(rules, permission), cells, &policy, schema, dataset)
+	m := newMatrix(t, withoutGrant(rules, permission), cells, &policy, schema, dataset)
 	// A principal who may not see customers gets no customers from lists, so records cannot be
 	// compared.
-	m.gateOnly = true
+	m.permissionsOnly = true
 	return m.differences([]commerce.Principal{admin}, 1, passes)
 }
 
 // Each field requires exactly the documented permission.
 func TestMatrixOfSinglePermissions(t *testing.T) {
-	rules, schema, dataset := documentedRules(t), Schema(), sampleBook(t)
+	rules, schema, dataset := documentedRules(t), Schema(), newSampleStore(t)
 	cells := allCells(t, rules)
 	for _, p := range commerce.Permissions() {
-		for _, d := range separately(t, rules, cells, schema, dataset, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
+		for _, d := range compareWithoutPermission(t, rules, cells, schema, dataset, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
 			t.Error(d)
 		}
 	}
@@ -674,26 +674,26 @@ func TestMatrixOfSinglePermissions(t *testing.T) {
 
 // The matrix detects every change of a grant in the policy, for the whole schema and for the fields
 // of each root type.
-func TestMatrixSeesEveryGrant(t *testing.T) {
-	rules, schema, dataset, standard := documentedRules(t), Schema(), sampleBook(t), commerce.StandardPolicy()
+func TestMatrixDetectsGrants(t *testing.T) {
+	rules, schema, dataset, standard := documentedRules(t), Schema(), newSampleStore(t), commerce.StandardPolicy()
 	cells := allCells(t, rules)
 	prefixes := []string{"", "Query.", "Mutation.", "Subscription."}
 	altered := 0
-	for _, principal := range people() {
+	for _, principal := range principals() {
 		for _, p := range commerce.Permissions() {
-			for _, g := range []commerce.Grant{commerce.None, commerce.Own, commerce.All} {
+			for _, g := range []commerce.Grant{commerce.GrantNone, commerce.GrantOwn, commerce.GrantAll} {
 				original := standard.Grant(principal.Role, p)
 				switch {
 				case g == original,
 					// Only customers have own records. A role without access cannot be distinguished from a role
 					// with access to own records.
-					g == commerce.Own && (principal.Customer == "" || original == commerce.None || original == commerce.All),
+					g == commerce.GrantOwn && (principal.Customer == "" || original == commerce.GrantNone || original == commerce.GrantAll),
 					// A customer can only reach their own contact data.
-					p == commerce.ReadContact && g == commerce.All:
+					p == commerce.ReadContact && g == commerce.GrantAll:
 					continue
 				}
 				altered++
-				policy := standard.With(principal.Role, p, g)
+				policy := standard.WithGrant(principal.Role, p, g)
 				m := newMatrix(t, rules, cells, &policy, schema, dataset)
 				for _, way := range prefixes {
 					needs := func(field string) bool { return strings.HasPrefix(field, way) && rules[field].permission == p.String() }
@@ -709,10 +709,11 @@ func TestMatrixSeesEveryGrant(t *testing.T) {
 	}
 }
 
-// The matrix detects the removal of any @access from the schema. By default every fourth is removed.
-func TestMatrixSeesEveryDirective(t *testing.T) {
+// The matrix detects the removal of any @access from the schema. By default every fourth is
+// removed.
+func TestMatrixDetectsDirectives(t *testing.T) {
 	t.Parallel()
-	rules, dataset := documentedRules(t), sampleBook(t)
+	rules, dataset := documentedRules(t), newSampleStore(t)
 	cells := allCells(t, rules)
 	removed := 0
 	schema := Schema()
@@ -723,7 +724,7 @@ func TestMatrixSeesEveryDirective(t *testing.T) {
 		original := *directives
 		*directives = slices.DeleteFunc(slices.Clone(original), func(d *ast.Directive) bool { return d.Name == "access" })
 		defer func() { *directives = original }()
-		if len(newMatrix(t, rules, cells, nil, schema, dataset).differences(people(), 1, passes)) == 0 && len(separately(t, rules, cells, schema, dataset, permission, passes)) == 0 {
+		if len(newMatrix(t, rules, cells, nil, schema, dataset).differences(principals(), 1, passes)) == 0 && len(compareWithoutPermission(t, rules, cells, schema, dataset, permission, passes)) == 0 {
 			t.Errorf("the matrix does not detect that %s has no @access", what)
 		}
 	}

@@ -27,23 +27,23 @@ import (
 // ann is a customer. Her own records are in ownSubject.
 var ann = commerce.Principal{ID: "ann", Role: commerce.RoleCustomer, Customer: commerce.CustomerID(ownSubject.customer)}
 
-// guarded returns an executor of the sample dataset that requires authentication.
-func guarded(t *testing.T, opts Options) *Executor {
+// newAuthenticatedExecutor returns an executor of the sample dataset that requires authentication.
+func newAuthenticatedExecutor(t *testing.T, opts Options) *Executor {
 	t.Helper()
 	opts.Authenticated = true
 	return executor(t, opts)
 }
 
-// heardBy executes a request as a principal. It returns the result and the DynamoDB requests.
-func heardBy(t *testing.T, e *Executor, principal commerce.Principal, r Request) (Result, []table.Request) {
+// executeAs executes a request as a principal. It returns the result and the DynamoDB requests.
+func executeAs(t *testing.T, e *Executor, principal commerce.Principal, r Request) (Result, []table.Request) {
 	t.Helper()
 	trace := &table.Trace{}
-	result := e.Execute(trace.Begin(WithPrincipal(t.Context(), principal)), r)
+	result := e.Execute(trace.NewContext(WithPrincipal(t.Context(), principal)), r)
 	return result, trace.Requests()
 }
 
-func TestNobodyMayDoNothing(t *testing.T) {
-	e := guarded(t, Options{})
+func TestPrincipalIsRequired(t *testing.T) {
+	e := newAuthenticatedExecutor(t, Options{})
 	for name, ctx := range map[string]context.Context{
 		"no principal":        t.Context(),
 		"the zero principal":  WithPrincipal(t.Context(), commerce.Principal{}),
@@ -60,24 +60,24 @@ func TestNobodyMayDoNothing(t *testing.T) {
 	// Nothing is read, and no subscription starts.
 	for _, c := range allCells(t, documentedRules(t)) {
 		trace := &table.Trace{}
-		stream, result := e.Start(trace.Begin(t.Context()), Request{Query: ownSubject.in(c.document)})
+		stream, result := e.Start(trace.NewContext(t.Context()), Request{Query: ownSubject.in(c.document)})
 		if stream != nil || result.Outcome != Refused || result.Errors[0].Extensions["code"] != errcode.Unauthenticated || result.Data != nil || len(trace.Requests()) > 0 {
 			t.Errorf("%s: %s %v", c.document, result.Data, result.Errors)
 		}
 	}
 	// A principal with the role of a customer but without a customer ID has no own records.
-	result, requests := heardBy(t, e, commerce.Principal{ID: "x", Role: commerce.RoleCustomer}, Request{Query: `{customer(id:"cust_001"){name}}`})
+	result, requests := executeAs(t, e, commerce.Principal{ID: "x", Role: commerce.RoleCustomer}, Request{Query: `{customer(id:"cust_001"){name}}`})
 	if result.Outcome != Refused || result.Errors[0].Extensions["code"] != errcode.Forbidden || len(requests) > 0 {
 		t.Errorf("%s %v %v", result.Data, result.Errors, requests)
 	}
 	// Without authentication, every caller may do everything.
-	ask(executor(t, Options{}), Request{Query: aliceQuery}).check(t, "without authentication", alice)
+	executeRequest(executor(t, Options{}), Request{Query: aliceQuery}).check(t, "without authentication", alice)
 }
 
 // One forbidden field rejects the whole operation. There is one error per forbidden field. Fields
 // that @skip or @include exclude cause no error.
 func TestForbiddenFields(t *testing.T) {
-	e := guarded(t, Options{})
+	e := newAuthenticatedExecutor(t, Options{})
 	const page = `orders(first:1){nodes{id}}`
 	with := func(directives string) string { return `{__typename orders(first:1)` + directives + `{nodes{id}}}` }
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func TestForbiddenFields(t *testing.T) {
 		{`{_service{sdl}}`, nil, `"_service" 1:2`},
 		{`{__typename _entities(representations:[]){__typename}}`, nil, ""},
 	} {
-		result, requests := heardBy(t, e, ann, Request{Query: c.query, Variables: c.variables})
+		result, requests := executeAs(t, e, ann, Request{Query: c.query, Variables: c.variables})
 		var got []string
 		for _, err := range result.Errors {
 			name, _, _ := strings.Cut(strings.TrimPrefix(err.Message, "CUSTOMER may not use the field "), ":")
@@ -125,7 +125,7 @@ func TestForbiddenFields(t *testing.T) {
 // A forbidden input field rejects the operation, no matter whether its value is a literal, a
 // variable or a default. Null does not count as a value.
 func TestForbiddenInputFields(t *testing.T) {
-	e := guarded(t, Options{})
+	e := newAuthenticatedExecutor(t, Options{})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	const (
 		input  = `mutation($i:UpdateCustomerInput!){updateCustomer(input:$i){userErrors{code}}}`
@@ -153,7 +153,7 @@ func TestForbiddenInputFields(t *testing.T) {
 		{`mutation($s:Boolean!){updateCustomer(input:{id:"cust_001",email:"a@b.example",expectedVersion:999})@skip(if:$s){userErrors{code}} __typename}`, map[string]any{"s": true}, ""},
 		{`mutation{...F} fragment F on Mutation{updateCustomer(input:{id:"cust_001",email:"a@b.example",expectedVersion:999}){userErrors{code}}}`, nil, "1:75"},
 	} {
-		result, requests := heardBy(t, e, ann, Request{Query: c.query, Variables: c.variables})
+		result, requests := executeAs(t, e, ann, Request{Query: c.query, Variables: c.variables})
 		switch {
 		case c.at == "" && (result.Outcome != Executed || len(result.Errors) > 0):
 			t.Errorf("%s %v: %v", c.query, c.variables, result.Errors)
@@ -164,7 +164,7 @@ func TestForbiddenInputFields(t *testing.T) {
 				t.Errorf("%s %v: refused at %s, want %s", c.query, c.variables, at, c.at)
 			}
 		}
-		if result, _ := heardBy(t, e, staff, Request{Query: c.query, Variables: c.variables}); result.Outcome != Executed || len(result.Errors) > 0 {
+		if result, _ := executeAs(t, e, staff, Request{Query: c.query, Variables: c.variables}); result.Outcome != Executed || len(result.Errors) > 0 {
 			t.Errorf("staff, %s %v: %v", c.query, c.variables, result.Errors)
 		}
 	}
@@ -172,8 +172,8 @@ func TestForbiddenInputFields(t *testing.T) {
 
 // Checking permissions takes time in proportion to the document, even if its fragments expand
 // exponentially. The number of errors is limited.
-func TestHostileDocumentsPassTheGate(t *testing.T) {
-	e := guarded(t, Options{})
+func TestPermissionChecksAreLinear(t *testing.T) {
+	e := newAuthenticatedExecutor(t, Options{})
 	doubling := `{...F0}`
 	for i := range 100 {
 		doubling += fmt.Sprintf(" fragment F%d on Query{...F%d ...F%d}", i, i+1, i+1)
@@ -191,7 +191,7 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 	if errs := e.resolver.access.Check(ann, prepared, nil); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
-	result, _ := heardBy(t, e, ann, Request{Query: `{` + numbered(25, "a%d:customers{__typename} ") + `}`})
+	result, _ := executeAs(t, e, ann, Request{Query: `{` + repeatNumbered(25, "a%d:customers{__typename} ") + `}`})
 	if len(result.Errors) != errcode.MaxErrors {
 		t.Errorf("%d errors, want %d", len(result.Errors), errcode.MaxErrors)
 	}
@@ -199,19 +199,19 @@ func TestHostileDocumentsPassTheGate(t *testing.T) {
 
 // Messages to customers reveal nothing of the schema that the request does not contain. Messages to
 // staff do, no matter who sent the document first.
-func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
+func TestMessagesHideSchema(t *testing.T) {
 	const wrong = `{product(sku:"prod_100"){nam}}`
-	e := guarded(t, Options{Documents: []document.Trusted{{ID: "wrong", Text: wrong}}})
+	e := newAuthenticatedExecutor(t, Options{Documents: []document.Trusted{{ID: "wrong", Text: wrong}}})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
-	for _, r := range []Request{{Query: wrong}, {DocumentID: "wrong"}, hashed(hashOf(wrong), wrong), {Query: `{custome(id:"1"){name}}`}, {Query: `{customer}`}, {Query: `{customers(first:"1"){nodes{id}}}`},
+	for _, r := range []Request{{Query: wrong}, {DocumentID: "wrong"}, persistedQueryRequest(hashOf(wrong), wrong), {Query: `{custome(id:"1"){name}}`}, {Query: `{customer}`}, {Query: `{customers(first:"1"){nodes{id}}}`},
 		{Query: `{ordersByStatus(status:PENDIN){nodes{id}}}`}, {Query: `{customer(id:"1"){...on Produc{sku}}}`}, {Query: `mutation{placeOrder(input:{}){__typename}}`}} {
 		for range 2 {
-			result, _ := heardBy(t, e, staff, r)
-			redacted, _ := heardBy(t, e, ann, r)
+			result, _ := executeAs(t, e, staff, r)
+			redacted, _ := executeAs(t, e, ann, r)
 			if len(result.Errors) == 0 || len(redacted.Errors) == 0 || redacted.Outcome != Refused {
 				t.Fatalf("%+v: %v, %v", r, result.Errors, redacted.Errors)
 			}
-			untold(t, r.Query+r.DocumentID, redacted.Errors)
+			checkSchemaHidden(t, r.Query+r.DocumentID, redacted.Errors)
 			if r.Query == wrong || r.DocumentID != "" {
 				if !strings.Contains(result.Errors[0].Message, "Product") {
 					t.Errorf("%+v: staff get %v", r, result.Errors)
@@ -223,23 +223,23 @@ func TestMessagesKeepTheSchemaFromCustomers(t *testing.T) {
 		`mutation($i:PlaceOrderInput!){placeOrder(input:$i){__typename}}`: {"i": map[string]any{"item": "x"}},
 		`query($s:OrderStatus!){ordersByStatus(status:$s){nodes{id}}}`:    {"s": "PENDIN"},
 	} {
-		redacted, _ := heardBy(t, e, ann, Request{Query: query, Variables: variables})
+		redacted, _ := executeAs(t, e, ann, Request{Query: query, Variables: variables})
 		if len(redacted.Errors) == 0 || redacted.Outcome != Refused {
 			t.Errorf("%s: %s %v", query, redacted.Data, redacted.Errors)
 		}
-		untold(t, query, redacted.Errors)
+		checkSchemaHidden(t, query, redacted.Errors)
 	}
 }
 
 // Errors during execution reveal nothing of the schema to customers, or to any caller if
 // introspection is disabled.
-func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
+func TestRuntimeMessagesHideSchema(t *testing.T) {
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	entity := func(representation any) Request {
 		return Request{Query: `query($r:[_Any!]!){_entities(representations:$r){__typename}}`, Variables: map[string]any{"r": []any{representation}}}
 	}
 	type object = map[string]any
-	open, closed := guarded(t, Options{}), guarded(t, Options{NoIntrospection: true})
+	open, closed := newAuthenticatedExecutor(t, Options{}), newAuthenticatedExecutor(t, Options{NoIntrospection: true})
 	for name, c := range map[string]struct {
 		r Request
 		// told is part of the message for callers who may see the schema.
@@ -260,17 +260,17 @@ func TestRuntimeMessagesKeepTheSchema(t *testing.T) {
 		"a cursor":              {Request{Query: `{products(category:"Hardware",after:"x"){nodes{sku}}}`}, "not a cursor"},
 		"a null":                {Request{Query: `query($i:ID="x"){customer(id:$i){name}}`, Variables: object{"i": nil}}, "ID!"},
 		"a null in an input":    {Request{Query: `mutation($n:Int=1){placeOrder(input:{customerId:"cust_001",items:[{sku:"prod_100",quantity:$n}]}){__typename}}`, Variables: object{"n": nil}}, "Int!"},
-		"a cost":                {Request{Query: `{customer(id:"cust_001"){` + numbered(12, `a%d:orders(first:100){nodes{timeline(first:100){nodes{at}}}}`) + `}}`}, "smaller pages"},
+		"a cost":                {Request{Query: `{customer(id:"cust_001"){` + repeatNumbered(12, `a%d:orders(first:100){nodes{timeline(first:100){nodes{at}}}}`) + `}}`}, "smaller pages"},
 	} {
 		for principal, result := range map[string]Result{
-			"a customer": first(heardBy(t, open, ann, c.r)), "staff of a server without introspection": first(heardBy(t, closed, staff, c.r)),
+			"a customer": first(executeAs(t, open, ann, c.r)), "staff of a server without introspection": first(executeAs(t, closed, staff, c.r)),
 		} {
 			if len(result.Errors) == 0 {
 				t.Errorf("%s: %s gets no error: %s", name, principal, result.Data)
 			}
-			untold(t, fmt.Sprint(c.r.Query, c.r.Variables), result.Errors)
+			checkSchemaHidden(t, fmt.Sprint(c.r.Query, c.r.Variables), result.Errors)
 		}
-		if result := first(heardBy(t, open, staff, c.r)); len(result.Errors) == 0 || !strings.Contains(result.Errors[0].Message, c.result) {
+		if result := first(executeAs(t, open, staff, c.r)); len(result.Errors) == 0 || !strings.Contains(result.Errors[0].Message, c.result) {
 			t.Errorf("%s: staff get %v, want %s", name, result.Errors, c.result)
 		}
 	}
@@ -281,7 +281,7 @@ func first(result Result, _ []table.Request) Result { return result }
 // Customers read their own records with the documented number of requests. Timelines take one more
 // round trip, because the owner of an order is known only after the order has been read.
 func TestBudgetsOfOwnRecords(t *testing.T) {
-	e := guarded(t, Options{Limits: oneByOne})
+	e := newAuthenticatedExecutor(t, Options{Limits: entityLimits})
 	entities := func(n int, fields string) Request {
 		representations := make([]any, n)
 		for i := range representations {
@@ -311,7 +311,7 @@ func TestBudgetsOfOwnRecords(t *testing.T) {
 		{entities(100, `status timeline{nodes{at}}`), "1 AP29 BatchGetItem, 2 AP27 Query, 2 AP27 Query"},
 		{Request{Query: `{_entities(representations:[{__typename:"Employee",id:"rep_001"},{__typename:"Warehouse",id:"wh_sea"}]){__typename}}`}, ""},
 	} {
-		result, requests := heardBy(t, e, ann, c.r)
+		result, requests := executeAs(t, e, ann, c.r)
 		var got []string
 		for _, r := range requests {
 			got = append(got, fmt.Sprintf("%d %s %s", r.Wave, r.AccessPattern, r.Operation))
@@ -324,8 +324,8 @@ func TestBudgetsOfOwnRecords(t *testing.T) {
 
 // An entity of a forbidden type is rejected at its path. Other entities are returned.
 func TestForbiddenEntities(t *testing.T) {
-	e := guarded(t, Options{})
-	result, _ := heardBy(t, e, ann, Request{Query: `{_entities(representations:[{__typename:"Employee",id:"rep_001"},{__typename:"Customer",id:"cust_001"},{__typename:"Employee",id:"nobody"},{__typename:"Customer",id:"cust_002"},{__typename:"Employee"}])
+	e := newAuthenticatedExecutor(t, Options{})
+	result, _ := executeAs(t, e, ann, Request{Query: `{_entities(representations:[{__typename:"Employee",id:"rep_001"},{__typename:"Customer",id:"cust_001"},{__typename:"Employee",id:"nobody"},{__typename:"Customer",id:"cust_002"},{__typename:"Employee"}])
 		{...on Employee{name} ...on Customer{name accountRep{name}}}}`})
 	const want = `{"_entities":[null,{"name":"Acme Corp","accountRep":{"name":"Account Rep 001"}},null,null,null]}`
 	if string(result.Data) != want || len(result.Errors) != 3 {
@@ -341,8 +341,8 @@ func TestForbiddenEntities(t *testing.T) {
 }
 
 // A subscription to another customer's records fails like a subscription to missing records.
-func TestFollowing(t *testing.T) {
-	e := guarded(t, Options{})
+func TestSubscriptionPermissions(t *testing.T) {
+	e := newAuthenticatedExecutor(t, Options{})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	for _, c := range []struct {
 		principal commerce.Principal
@@ -363,13 +363,13 @@ func TestFollowing(t *testing.T) {
 		{principal: staff, customer: unknownSubject.customer, requests: "AP6"},
 	} {
 		trace := &table.Trace{}
-		ctx := trace.Begin(WithPrincipal(t.Context(), c.principal))
+		ctx := trace.NewContext(WithPrincipal(t.Context(), c.principal))
 		ctx = loading(ctx, e)
 		var err error
 		if c.order != "" {
-			err = e.resolver.mayFollowOrder(ctx, commerce.OrderID(c.order))
+			err = e.resolver.checkOrderSubscription(ctx, commerce.OrderID(c.order))
 		} else {
-			err = e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(c.customer))
+			err = e.resolver.checkCustomerSubscription(ctx, commerce.CustomerID(c.customer))
 		}
 		result := (*gqlerror.Error)(nil)
 		if c.found != (err == nil) || !c.found && (!errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound || strings.Contains(result.Message, c.order+c.customer)) {
@@ -387,25 +387,25 @@ func TestFollowing(t *testing.T) {
 
 // A principal who sees all customers but only their own orders can subscribe only to their own
 // orders.
-func TestFollowingNeedsTheOrders(t *testing.T) {
-	policy := commerce.StandardPolicy().With(commerce.RoleCustomer, commerce.ReadCustomer, commerce.All)
-	e := guarded(t, Options{Policy: &policy})
+func TestSubscriptionNeedsOrderPermission(t *testing.T) {
+	policy := commerce.StandardPolicy().WithGrant(commerce.RoleCustomer, commerce.ReadCustomer, commerce.GrantAll)
+	e := newAuthenticatedExecutor(t, Options{Policy: &policy})
 	ctx := WithPrincipal(t.Context(), ann)
 	ctx = loading(ctx, e)
-	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(ownSubject.customer)); err != nil {
+	if err := e.resolver.checkCustomerSubscription(ctx, commerce.CustomerID(ownSubject.customer)); err != nil {
 		t.Errorf("own orders: %v", err)
 	}
 	var result *gqlerror.Error
-	if err := e.resolver.mayFollowCustomer(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound {
+	if err := e.resolver.checkCustomerSubscription(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound {
 		t.Errorf("another customer's orders: %v", err)
 	}
 }
 
 // A mutation checks the policy itself, even if the check before the execution was skipped.
-func TestChangesAskForThePolicyThemselves(t *testing.T) {
-	e := guarded(t, Options{})
+func TestChangesCheckPermissions(t *testing.T) {
+	e := newAuthenticatedExecutor(t, Options{})
 	document, _, _ := e.documents.Find(t.Context(), "", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
-	ctx := WithPrincipal(withReported(t.Context()), ann)
+	ctx := WithPrincipal(withReportedErrors(t.Context()), ann)
 	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.Text})
 	if len(errs) > 0 {
 		t.Fatal(errs)
@@ -418,8 +418,8 @@ func TestChangesAskForThePolicyThemselves(t *testing.T) {
 
 // The permission check rejects exactly the forbidden fields that execution would visit, for any
 // fragments, conditions and variables.
-func TestTheGateSeesWhatExecutionComesTo(t *testing.T) {
-	e := unread(t, document.Limits{})
+func TestPermissionCheckMatchesExecution(t *testing.T) {
+	e := newExecutorWithoutStore(t, document.Limits{})
 	schema := e.schema.Schema()
 	rapid.Check(t, func(t *rapid.T) {
 		fragments := rapid.IntRange(0, 4).Draw(t, "fragments")

@@ -33,7 +33,7 @@ import (
 var unlimited = document.Limits{Tokens: 1 << 20, Depth: 100, Aliases: 1 << 20, RootFields: 1 << 20, Directives: 1 << 20, IntrospectionDepth: 100, Cost: 1 << 40}
 
 func TestMain(m *testing.M) {
-	longtest.Checks(10, 100)
+	longtest.SetRapidChecks(10, 100)
 	os.Exit(dynamolocal.Main(m))
 }
 
@@ -232,7 +232,7 @@ func bounded(t failer, document string, shards int) bound.Bound {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, document)
 	}
-	return bound.Of(parsedSchema, anyVariables(parsed.Operations[0]), dynamo.NewBounds(shards))
+	return bound.Compute(parsedSchema, anyVariables(parsed.Operations[0]), dynamo.NewBounds(shards))
 }
 
 // exceeded describes where an explain output exceeds a bound. It returns "" if the output does not
@@ -281,9 +281,9 @@ func executed(t failer, e *Executor, document string, variables map[string]any) 
 }
 
 // No query on any table exceeds its bound.
-func TestNoQueryExceedsItsBound(t *testing.T) {
+func TestQueriesKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
-	for _, w := range worlds() {
+	for _, w := range fixtures() {
 		t.Run(w.name, func(t *testing.T) {
 			executor := w.executor(t, storetest.Engines()[0].Client(t))
 			largest := 0
@@ -310,7 +310,7 @@ func TestNoQueryExceedsItsBound(t *testing.T) {
 // No mutation with any payload exceeds its bound, whether the mutation succeeds, fails or changes
 // nothing.
 func TestNoMutationExceedsItsBound(t *testing.T) {
-	w := hard("one shard", 1, 20)
+	w := newHardFixture("one shard", 1, 20)
 	executor := w.executor(t, storetest.Engines()[0].Client(t))
 	customer, gone, sku, house := w.values["id"][0], w.values["id"][3], w.values["sku"][1], w.values["warehouseId"][1]
 	var inputs []string
@@ -365,10 +365,10 @@ func requestsOf(e explanation) string {
 func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
 	const page, timeline = `inventory(first: 3) { nodes { warehouse { name } product { name } } }`, `timeline(first: 50) { nodes { note warehouse { name } } }`
-	w := hard("one shard", 1, 20)
+	w := newHardFixture("one shard", 1, 20)
 	order, other := hardOrder(3), hardOrder(7)
 	sku, house := w.values["sku"][0], w.values["warehouseId"][0]
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		executor := w.executor(t, db)
 		for _, c := range []struct {
 			query string
@@ -406,11 +406,11 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 
 // The longest page of the largest orders is just below the limit of one megabyte per Query. Its
 // bound is only slightly higher than its cost.
-func TestTheLargestPageKeepsToItsBound(t *testing.T) {
+func TestLargestPageBound(t *testing.T) {
 	t.Parallel()
-	w := hard("one shard", 1, 20)
+	w := newHardFixture("one shard", 1, 20)
 	w.full = true
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		executor := w.executor(t, db)
 		query := `{ customer(id: ` + w.values["id"][0] + `) { orders(first: 100) { nodes { id } pageInfo { hasNextPage } } } }`
 		got := executed(t, executor, query, nil).Extensions.Explain
@@ -422,7 +422,7 @@ func TestTheLargestPageKeepsToItsBound(t *testing.T) {
 }
 
 // Fragments that double thirty times are bounded quickly. The result is bound.Unbounded.
-func TestBoundsOfWildFragments(t *testing.T) {
+func TestBoundsOfNestedFragments(t *testing.T) {
 	for name, c := range map[string]struct {
 		last   string
 		spread func(n int) string
@@ -443,7 +443,7 @@ func TestBoundsOfWildFragments(t *testing.T) {
 }
 
 // Literals in a document make a bound smaller. Variables do not.
-func TestWhatBoundsDependOn(t *testing.T) {
+func TestBoundsOfLiterals(t *testing.T) {
 	for _, c := range []struct{ less, more string }{
 		{`{ customers(first: 5) { nodes { orders(first: 5) { nodes { id } } } } }`, `query($n: Int = 1) { customers(first: 5) { nodes { orders(first: $n) { nodes { id } } } } }`},
 		{`{ customers { nodes { orders { nodes { id } } } } }`, `{ customers(last: 21) { nodes { orders { nodes { id } } } } }`},
@@ -515,8 +515,8 @@ func TestBoundsOfSubscriptions(t *testing.T) {
 // order in the event.
 func TestEventsKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
-	w := hard("one shard", 1, 20)
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	w := newHardFixture("one shard", 1, 20)
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		e := w.executor(t, db)
 		for i, n := range []int{0, 3, 7} {
 			id := hardOrder(n)
@@ -537,7 +537,7 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 				}
 				event := &commerce.Event{Type: commerce.EventShipped, WarehouseID: "gone"}
 				for _, change := range []feed.OrderChange{{OrderID: id, Event: event}, {OrderID: id, Order: found[0].Value}} {
-					s := following(t, e, query, &scripted{changes: []feed.OrderChange{change}})
+					s := newScriptedStream(t, e, query, &scriptedSource{changes: []feed.OrderChange{change}})
 					got, _ := s.Next(WithExplain(t.Context()))
 					s.Close()
 					explained, ok := got.Extensions["explain"].(explanation)

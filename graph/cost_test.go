@@ -48,7 +48,7 @@ func quoted(lines int, name ...string) map[string]any {
 }
 
 func TestCost(t *testing.T) {
-	e := unread(t, document.Limits{})
+	e := newExecutorWithoutStore(t, document.Limits{})
 	paged := func(page string) string { return `query($n:Int,$m:Int=3){customers` + page + `{nodes{id}}}` }
 	page := func(size int) int { return 1 + 10 + 1 + size*2 }
 	// The maximum write units of each mutation and of each line of an order.
@@ -105,7 +105,7 @@ func TestCost(t *testing.T) {
 // is executed.
 func TestCostLimit(t *testing.T) {
 	query := `query($n:Int!){customers(first:$n){nodes{id}}}`
-	e := unread(t, document.Limits{Cost: 112})
+	e := newExecutorWithoutStore(t, document.Limits{Cost: 112})
 	for n, refused := range map[string]bool{"50": false, "51": true} {
 		_, _, errs := e.prepare(t.Context(), Request{Query: query, Variables: map[string]any{"n": json.Number(n)}})
 		if (len(errs) > 0) != refused {
@@ -121,10 +121,10 @@ func TestCostLimit(t *testing.T) {
 	}
 	for name, query := range map[string]string{
 		"a circle":      `{ customer(id: "cust_001") { ` + circle + ` } }`,
-		"introspection": `{__schema{` + numbered(20, "t%d:types{fields{type{fields{name description}}}} ") + `}}`,
+		"introspection": `{__schema{` + repeatNumbered(20, "t%d:types{fields{type{fields{name description}}}} ") + `}}`,
 		"edges":         `{ customers(last: 100) { edges { node { orders(first: 100) { edges { node { items(first: 100) { edges { node { name } } } } } } } } } }`,
 	} {
-		if _, _, errs := unread(t, document.Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != document.Codes.Cost {
+		if _, _, errs := newExecutorWithoutStore(t, document.Limits{}).prepare(t.Context(), Request{Query: query}); len(errs) != 1 || errs[0].Extensions["code"] != document.Codes.Cost {
 			t.Errorf("%s: %v, want %s", name, errs, document.Codes.Cost)
 		}
 	}
@@ -217,7 +217,7 @@ func TestIntrospectionCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := unread(t, document.Limits{})
+	e := newExecutorWithoutStore(t, document.Limits{})
 	cost, valueCount := costOf(t, e, string(query), nil), answered(t, e, string(query))
 	t.Logf("introspection costs %d, its response has %d values", cost, valueCount)
 	if valueCount > cost || valueCount < 1000 || cost > setting.OrDefaults(document.Limits{}).Cost/2 {
@@ -235,7 +235,7 @@ func TestDocumentedCosts(t *testing.T) {
 	query, rest, _ := strings.Cut(rest, "```")
 	_, rest, _ = strings.Cut(rest, "It costs ")
 	documented, _, _ := strings.Cut(rest, ".\n")
-	cost := fmt.Sprint(costOf(t, unread(t, document.Limits{}), query, nil))
+	cost := fmt.Sprint(costOf(t, newExecutorWithoutStore(t, document.Limits{}), query, nil))
 	if cost != strings.ReplaceAll(documented, ",", "") {
 		t.Errorf("%s costs %s, the documentation has %s", query, cost, documented)
 	}
@@ -245,12 +245,12 @@ func TestDocumentedCosts(t *testing.T) {
 func TestGoldenPoints(t *testing.T) {
 	golden.Section(t, "../docs/limits.md", "points", fmt.Sprintf(
 		"One point pays for %d µs of processor time, %d bytes of a request or of `data`, %d DynamoDB read\nunit, %d write unit, %d parsed document nodes, or %d visited ones with fragments expanded.\n",
-		operation.PointCPU.Microseconds(), operation.PointBytes, operation.PointReadUnits, operation.PointWriteUnits, operation.PointParsed, operation.PointVisited))
+		operation.PointCPU.Microseconds(), operation.PointBytes, operation.PointReadUnits, operation.PointWriteUnits, operation.PointParsedNodes, operation.PointVisitedNodes))
 }
 
 // The cost of _entities is the number of representations times the cost of the most expensive type.
 func TestEntitiesCost(t *testing.T) {
-	e := unread(t, document.Limits{})
+	e := newExecutorWithoutStore(t, document.Limits{})
 	customer := map[string]any{"__typename": "Customer", "id": "1"}
 	for _, c := range []struct {
 		query     string

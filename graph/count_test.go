@@ -16,10 +16,10 @@ import (
 // customer with more orders has no count. The client gets an error, which is also logged.
 func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 	t.Parallel()
-	w := hard("one shard", 1, 20)
+	w := newHardFixture("one shard", 1, 20)
 	query := `{ customer(id: ` + w.values["id"][0] + `) { orderCount } }`
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		got, most := executed(t, w.executor(t, storetest.SmallCounts(db, 7)), query, nil), bounded(t, query, 1)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		got, most := executed(t, w.executor(t, storetest.WithCountLimit(db, 7)), query, nil), bounded(t, query, 1)
 		if explain := got.Extensions.Explain; exceeded(explain, most) != "" || explain.Totals.Requests != most.Requests || explain.Totals.RoundTrips != most.RoundTrips {
 			t.Errorf("the bound is %+v\n%s", most, requestsOf(explain))
 		}
@@ -28,7 +28,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 		}
 
 		var logged []string
-		executor := NewExecutor(Options{Store: w.store(t, storetest.SmallCounts(db, 6)), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited,
+		executor := NewExecutor(Options{Store: w.store(t, storetest.WithCountLimit(db, 6)), Cursors: paging.NewCursors([]byte("a key for tests")), Limits: unlimited,
 			Report: func(_ context.Context, err error) { logged = append(logged, err.Error()) }})
 		got = executed(t, executor, query, nil)
 		if explain := got.Extensions.Explain; exceeded(explain, bounded(t, query, 1)) != "" {
@@ -37,7 +37,7 @@ func TestOrdersAreCountedWithinTheBound(t *testing.T) {
 		if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "ordergraph check -repair") || string(got.Data) != `{"customer":null}` {
 			t.Errorf("response %s %v", got.Data, got.Errors)
 		}
-		if len(logged) != 1 || !strings.Contains(logged[0], table.ErrTooManyToCount.Error()) {
+		if len(logged) != 1 || !strings.Contains(logged[0], table.ErrTooManyOrders.Error()) {
 			t.Errorf("logged %q", logged)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 // The caches rely on estimates of a document's memory, so this test measures the memory. For every
 // kind of document, the estimate is at least the growth of the heap and at most six times as large.
-func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
+func TestDocumentMemoryEstimates(t *testing.T) {
 	d := document.NewStore(Schema(), document.Options{})
 	e := NewExecutor(Options{})
 	for name, text := range map[string]string{
@@ -48,7 +48,7 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 			before := heap()
 			for i := range many {
 				many[i] = d.Parse(text, false)
-				askFor(e, many[i])
+				prepareAll(e, many[i])
 			}
 			grown := (heap() - before) / len(many)
 			estimate := one.Bytes()
@@ -61,9 +61,9 @@ func TestDocumentsTakeWhatTheyAreSaidTo(t *testing.T) {
 	}
 }
 
-// askFor prepares all operations of a document for many combinations of conditions, so that the
+// prepareAll prepares all operations of a document for many combinations of conditions, so that the
 // document caches them.
-func askFor(e *Executor, d *document.Document) {
+func prepareAll(e *Executor, d *document.Document) {
 	if len(d.Errors(false)) > 0 {
 		return
 	}
@@ -87,7 +87,7 @@ func askFor(e *Executor, d *document.Document) {
 // The estimates of prepared operations are also measured. Clients choose the content of documents,
 // such as few fields with long arguments and many conditions, so every part of a prepared operation
 // is included.
-func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
+func TestPreparedMemoryEstimates(t *testing.T) {
 	d, e := document.NewStore(Schema(), document.Options{Limits: document.Limits{Aliases: 1000}}), NewExecutor(Options{})
 	conditions, variables := "", "query ("
 	for i := range 6 {
@@ -125,10 +125,10 @@ func TestDocumentsKeepNoMoreThanTheyAreSaidTo(t *testing.T) {
 			}
 			before := heap()
 			for _, d := range many {
-				askFor(e, d)
+				prepareAll(e, d)
 			}
 			grown := (heap() - before) / len(many)
-			room := one.Room()
+			room := one.PreparedCapacity()
 			estimate := many[0].PreparedBytes()
 			t.Logf("%d bytes are cached, estimated %d, of %d", grown, estimate, room)
 			if estimate < grown || estimate > 6*grown {

@@ -24,7 +24,7 @@ import (
 // executor returns an executor of the sample dataset.
 func executor(t *testing.T, opts Options) *Executor {
 	t.Helper()
-	opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
+	opts.Store = storetest.SampleStore(t, storetest.Engines()[0].Client(t))
 	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
 	opts.Report = func(_ context.Context, err error) { t.Error(err) }
 	return NewExecutor(opts)
@@ -33,7 +33,7 @@ func executor(t *testing.T, opts Options) *Executor {
 // answer is the response that a client sees: the data, or the code and message of the first error.
 type answer struct{ data, code, message string }
 
-func ask(e *Executor, r Request) answer {
+func executeRequest(e *Executor, r Request) answer {
 	result := e.Execute(context.Background(), r)
 	if len(result.Errors) == 0 {
 		return answer{data: string(result.Data)}
@@ -53,8 +53,8 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// hashed returns a request of Apollo's protocol with a hash and an optional text.
-func hashed(hash, text string) Request {
+// persistedQueryRequest returns a request of Apollo's protocol with a hash and an optional text.
+func persistedQueryRequest(hash, text string) Request {
 	return Request{Query: text, Extensions: map[string]any{"persistedQuery": map[string]any{"version": json.Number("1"), "sha256Hash": hash}}}
 }
 
@@ -83,23 +83,23 @@ func TestPersistedQueries(t *testing.T) {
 	hash := hashOf(aliceQuery)
 	miss := answer{code: errcode.PersistedQueryNotFound, message: "PersistedQueryNotFound"}
 
-	ask(e, hashed(hash, "")).check(t, "a hash that is not known", miss)
-	ask(e, Request{Query: aliceQuery}).check(t, "the text alone", alice)
-	ask(e, hashed(hash, "")).check(t, "the hash of a text that was not registered", miss)
-	ask(e, hashed(hash, aliceQuery)).check(t, "hash and text", alice)
-	ask(e, hashed(hash, "")).check(t, "the hash", alice)
-	ask(e, hashed(strings.ToUpper(hash), "")).check(t, "the hash in upper case", alice)
-	ask(e, hashed(hash, aliceQuery+" ")).refused(t, "a known hash with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
+	executeRequest(e, persistedQueryRequest(hash, "")).check(t, "a hash that is not known", miss)
+	executeRequest(e, Request{Query: aliceQuery}).check(t, "the text alone", alice)
+	executeRequest(e, persistedQueryRequest(hash, "")).check(t, "the hash of a text that was not registered", miss)
+	executeRequest(e, persistedQueryRequest(hash, aliceQuery)).check(t, "hash and text", alice)
+	executeRequest(e, persistedQueryRequest(hash, "")).check(t, "the hash", alice)
+	executeRequest(e, persistedQueryRequest(strings.ToUpper(hash), "")).check(t, "the hash in upper case", alice)
+	executeRequest(e, persistedQueryRequest(hash, aliceQuery+" ")).refused(t, "a known hash with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
 
 	other := `{ customer(id: "cust_02") { name } }`
-	ask(e, hashed(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
-	ask(e, hashed(hashOf(other), "")).check(t, "the hash of that", miss)
+	executeRequest(e, persistedQueryRequest(hashOf(other), aliceQuery)).refused(t, "an unknown hash with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
+	executeRequest(e, persistedQueryRequest(hashOf(other), "")).check(t, "the hash of that", miss)
 
 	for text, says := range map[string]string{`{ nonsense }`: "Cannot query field", `{ customer(`: "Expected Name", "#": "no operation"} {
-		ask(e, hashed(hashOf(text), text)).refused(t, text, errcode.BadUserInput, says)
-		ask(e, hashed(hashOf(text), "")).check(t, "the hash of "+text, miss)
+		executeRequest(e, persistedQueryRequest(hashOf(text), text)).refused(t, text, errcode.BadUserInput, says)
+		executeRequest(e, persistedQueryRequest(hashOf(text), "")).check(t, "the hash of "+text, miss)
 	}
-	ask(e, Request{}).refused(t, "nothing", errcode.BadUserInput, "no document")
+	executeRequest(e, Request{}).refused(t, "nothing", errcode.BadUserInput, "no document")
 }
 
 // Unknown members of the extension are ignored: urql sends miss: true with the text. All other
@@ -133,16 +133,16 @@ func TestPersistedQueryExtension(t *testing.T) {
 			t.Fatal(err)
 		}
 		if says == "" {
-			ask(e, r).check(t, text, alice)
+			executeRequest(e, r).check(t, text, alice)
 		} else {
-			ask(e, r).refused(t, text, errcode.BadUserInput, says)
+			executeRequest(e, r).refused(t, text, errcode.BadUserInput, says)
 		}
 	}
 	// Numbers of callers that decode JSON without UseNumber.
 	for _, version := range []any{1, 1.0} {
-		r := hashed(hash, aliceQuery)
+		r := persistedQueryRequest(hash, aliceQuery)
 		r.Extensions["persistedQuery"].(map[string]any)["version"] = version
-		ask(e, r).check(t, fmt.Sprintf("%T", version), alice)
+		executeRequest(e, r).check(t, fmt.Sprintf("%T", version), alice)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestTrustedDocuments(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		t.Run(fmt.Sprintf("only %v", only), func(t *testing.T) {
 			unfit := map[string]string{}
-			e := executor(t, Options{Documents: manifest, TrustedOnly: only, Unfit: func(d document.Trusted, err document.Error) { unfit[d.ID+" "+d.Name] = err.Error() }})
+			e := executor(t, Options{Documents: manifest, TrustedOnly: only, OnInvalidDocument: func(d document.Trusted, err document.Error) { unfit[d.ID+" "+d.Name] = err.Error() }})
 			if want := []string{"broken Broken", "wrong Wrong"}; !slices.Equal(slices.Sorted(maps.Keys(unfit)), want) || !strings.HasPrefix(unfit["wrong Wrong"], "2:3: Cannot query") {
 				t.Errorf("unfit are %q", unfit)
 			}
@@ -168,29 +168,29 @@ func TestTrustedDocuments(t *testing.T) {
 				"documentId":                     {DocumentID: "alice"},
 				"documentId of its hash":         {DocumentID: "sha256:" + hashOf(text)},
 				"documentId and operationName":   {DocumentID: "alice", OperationName: "Alice"},
-				"an id as Apollo's hash":         hashed("alice", ""),
-				"Apollo's hash":                  hashed(hashOf(text), ""),
-				"Apollo's hash with the text":    hashed(hashOf(text), text),
-				"an id with the text":            hashed("alice", text),
+				"an id as Apollo's hash":         persistedQueryRequest("alice", ""),
+				"Apollo's hash":                  persistedQueryRequest(hashOf(text), ""),
+				"Apollo's hash with the text":    persistedQueryRequest(hashOf(text), text),
+				"an id with the text":            persistedQueryRequest("alice", text),
 				"documentId with variables":      {DocumentID: manifest[1].ID, Variables: map[string]any{"id": "cust_01"}},
-				"Apollo's id, by a GET":          {Extensions: hashed("alice", "").Extensions, ReadOnly: true},
+				"Apollo's id, by a GET":          {Extensions: persistedQueryRequest("alice", "").Extensions, ReadOnly: true},
 				"documentId and null extensions": {DocumentID: "alice", Extensions: map[string]any{"persistedQuery": nil}},
 			} {
-				ask(e, r).check(t, name, alice)
+				executeRequest(e, r).check(t, name, alice)
 			}
-			ask(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", errcode.UntrustedDocument, "no trusted document")
-			ask(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", errcode.BadUserInput, "send only one of them")
-			ask(e, Request{DocumentID: "alice", Extensions: hashed("alice", "").Extensions}).refused(t, "two names", errcode.BadUserInput, "send only one of them")
-			ask(e, hashed("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
-			ask(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", errcode.BadUserInput, "Cannot query field")
-			ask(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", errcode.BadUserInput, "")
-			ask(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", errcode.BadUserInput, "id")
-			ask(e, Request{DocumentID: "confirm", ReadOnly: true}).refused(t, "a mutation by a GET", errcode.MethodNotAllowed, "POST")
+			executeRequest(e, Request{DocumentID: "nothing"}).refused(t, "an unknown id", errcode.UntrustedDocument, "no trusted document")
+			executeRequest(e, Request{DocumentID: "alice", Query: text}).refused(t, "id and text", errcode.BadUserInput, "send only one of them")
+			executeRequest(e, Request{DocumentID: "alice", Extensions: persistedQueryRequest("alice", "").Extensions}).refused(t, "two names", errcode.BadUserInput, "send only one of them")
+			executeRequest(e, persistedQueryRequest("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
+			executeRequest(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", errcode.BadUserInput, "Cannot query field")
+			executeRequest(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", errcode.BadUserInput, "")
+			executeRequest(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", errcode.BadUserInput, "id")
+			executeRequest(e, Request{DocumentID: "confirm", ReadOnly: true}).refused(t, "a mutation by a GET", errcode.MethodNotAllowed, "POST")
 			few, many := map[string]any{"n": json.Number("1")}, map[string]any{"n": json.Number("100")}
-			if got := ask(e, Request{DocumentID: "large", Variables: few}); got.code != "" {
+			if got := executeRequest(e, Request{DocumentID: "large", Variables: few}); got.code != "" {
 				t.Errorf("small pages: %+v", got)
 			}
-			ask(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", document.Codes.Cost, "")
+			executeRequest(e, Request{DocumentID: "large", Variables: many}).refused(t, "large pages", document.Codes.Cost, "")
 		})
 	}
 }
@@ -205,25 +205,25 @@ func TestTrustedOnly(t *testing.T) {
 		"a text of the manifest":           {Query: manifest[0].Text},
 		"introspection":                    {Query: `{ __schema { queryType { name } } }`},
 		"a text that is none":              {Query: `{`},
-		"an unknown hash":                  hashed(hashOf(aliceQuery), ""),
-		"an unknown hash with its text":    hashed(hashOf(aliceQuery), aliceQuery),
-		"an unknown hash with another":     hashed(hashOf(aliceQuery), manifest[0].Text),
-		"a hash that is none":              hashed("x", ""),
+		"an unknown hash":                  persistedQueryRequest(hashOf(aliceQuery), ""),
+		"an unknown hash with its text":    persistedQueryRequest(hashOf(aliceQuery), aliceQuery),
+		"an unknown hash with another":     persistedQueryRequest(hashOf(aliceQuery), manifest[0].Text),
+		"a hash that is none":              persistedQueryRequest("x", ""),
 		"nothing":                          {},
-		"an unknown hash, after its texts": hashed(hashOf(aliceQuery), ""),
+		"an unknown hash, after its texts": persistedQueryRequest(hashOf(aliceQuery), ""),
 	} {
-		ask(e, r).refused(t, name, errcode.UntrustedDocument, "only trusted documents")
+		executeRequest(e, r).refused(t, name, errcode.UntrustedDocument, "only trusted documents")
 	}
 }
 
 // Without TrustedOnly, texts and registered documents work with and without a manifest.
 func TestTrustedBesideOthers(t *testing.T) {
 	e := executor(t, Options{Documents: manifest})
-	ask(e, Request{Query: aliceQuery}).check(t, "a text", alice)
-	ask(e, Request{Query: manifest[0].Text}).check(t, "a text of the manifest", alice)
-	ask(e, hashed(hashOf(aliceQuery), aliceQuery)).check(t, "registering", alice)
-	ask(e, hashed(hashOf(aliceQuery), "")).check(t, "registered", alice)
-	ask(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", errcode.UntrustedDocument, "no trusted document")
+	executeRequest(e, Request{Query: aliceQuery}).check(t, "a text", alice)
+	executeRequest(e, Request{Query: manifest[0].Text}).check(t, "a text of the manifest", alice)
+	executeRequest(e, persistedQueryRequest(hashOf(aliceQuery), aliceQuery)).check(t, "registering", alice)
+	executeRequest(e, persistedQueryRequest(hashOf(aliceQuery), "")).check(t, "registered", alice)
+	executeRequest(executor(t, Options{}), Request{DocumentID: "alice"}).refused(t, "no manifest", errcode.UntrustedDocument, "no trusted document")
 }
 
 // For any sequence of requests, a request by hash returns the same response as its text, or "not
@@ -239,13 +239,13 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 	}
 	texts = append(texts, manifest[0].Text, `{`, `{ a: __typename } # é`, strings.Repeat("{a:", 3000))
 	for _, text := range texts {
-		want[text] = ask(e, Request{Query: text})
+		want[text] = executeRequest(e, Request{Query: text})
 	}
 	invalid := func(text string) bool { return want[text].data == "" }
 	miss := answer{code: errcode.PersistedQueryNotFound, message: "PersistedQueryNotFound"}
 
 	rapid.Check(t, func(t *rapid.T) {
-		e.documents = document.NewStore(e.schema.Schema(), document.Options{Trusted: manifest[:1], Kept: most})
+		e.documents = document.NewStore(e.schema.Schema(), document.Options{Trusted: manifest[:1], CacheSize: most})
 		var registered []string // in the order of their last use
 		use := func(text string) {
 			if invalid(text) || text == manifest[0].Text {
@@ -266,7 +266,7 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"hash": func(t *rapid.T) {
 				text := text.Draw(t, "text")
-				got := ask(e, hashed(hashOf(text), ""))
+				got := executeRequest(e, persistedQueryRequest(hashOf(text), ""))
 				if slices.Contains(registered, text) || text == manifest[0].Text {
 					check(t, "a registered hash", got, want[text])
 					use(text)
@@ -276,13 +276,13 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 			},
 			"hash and text": func(t *rapid.T) {
 				text := text.Draw(t, "text")
-				check(t, text, ask(e, hashed(hashOf(text), text)), want[text])
+				check(t, text, executeRequest(e, persistedQueryRequest(hashOf(text), text)), want[text])
 				use(text)
 			},
 			"wrong hash": func(t *rapid.T) {
 				one, other := text.Draw(t, "one"), text.Draw(t, "other")
 				if one != other {
-					if got := ask(e, hashed(hashOf(one), other)); got.code != errcode.PersistedQueryMismatch {
+					if got := executeRequest(e, persistedQueryRequest(hashOf(one), other)); got.code != errcode.PersistedQueryMismatch {
 						t.Fatalf("the hash of %s with %s: %+v", one, other, got)
 					}
 				}
@@ -292,11 +292,11 @@ func TestAnySequenceOfPersistedQueries(t *testing.T) {
 				if slices.Contains(registered, text) {
 					use(text)
 				}
-				check(t, text, ask(e, Request{Query: text}), want[text])
+				check(t, text, executeRequest(e, Request{Query: text}), want[text])
 			},
 			"flood of texts": func(t *rapid.T) {
 				for i := range 3 * most {
-					ask(e, Request{Query: fmt.Sprintf("{ a%d: __typename }", i)})
+					executeRequest(e, Request{Query: fmt.Sprintf("{ a%d: __typename }", i)})
 				}
 			},
 		})
@@ -320,7 +320,7 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 	want := make([]answer, len(texts))
 	dumps := make([]string, len(texts))
 	for i, text := range texts {
-		want[i] = ask(e, Request{Query: text, Variables: variables})
+		want[i] = executeRequest(e, Request{Query: text, Variables: variables})
 		if d, _, err := e.documents.Find(t.Context(), "", text, nil, false); err == nil && len(d.Errors(false)) == 0 {
 			dumps[i] = ast.Dump(d.Parsed)
 		}
@@ -333,22 +333,22 @@ func TestDocumentsAreSharedByRequests(t *testing.T) {
 		all.Go(func() {
 			for round := range 6 {
 				for i, text := range texts {
-					r := hashed(hashOf(text), text)
+					r := persistedQueryRequest(hashOf(text), text)
 					if (g+round)%2 == 0 {
 						r = Request{Query: text}
 					}
 					r.Variables = variables
-					if got := ask(e, r); got != want[i] {
+					if got := executeRequest(e, r); got != want[i] {
 						t.Errorf("%s: got %+v, want %+v", text, got, want[i])
 					}
 				}
-				ask(e, Request{DocumentID: manifest[1].ID, Variables: variables}).check(t, "a trusted document", alice)
+				executeRequest(e, Request{DocumentID: manifest[1].ID, Variables: variables}).check(t, "a trusted document", alice)
 			}
 		})
 	}
 	all.Wait()
 	for i, text := range texts {
-		if d, _, err := e.documents.Find(t.Context(), "", "", hashed(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.Parsed) != dumps[i] {
+		if d, _, err := e.documents.Find(t.Context(), "", "", persistedQueryRequest(hashOf(text), "").Extensions, false); err == nil && ast.Dump(d.Parsed) != dumps[i] {
 			t.Errorf("%s: its document was changed", text)
 		}
 	}

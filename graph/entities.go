@@ -23,17 +23,17 @@ type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
 	load func(ctx context.Context, id any) (Entity, error)
-	plan func(to *refs, f *operation.Field, id any)
+	plan func(to *references, f *operation.Field, id any)
 }
 
 // newEntityType returns the entity type for records with keys of type ID. list returns the list of
 // pending keys to which the plan adds a key.
 func newEntityType[ID ~string, T any](
-	name, key string, pattern *model.Lookup[ID, *T], list func(to *refs, selections []*operation.SelectionSet) *wanted[ID],
+	name, key string, pattern *model.Lookup[ID, *T], list func(to *references, selections []*operation.SelectionSet) *pendingKeys[ID],
 ) entityType {
 	return entityType{
 		name: name,
-		key:  func(representation map[string]any) (any, error) { return keyed[ID](representation, key) },
+		key:  func(representation map[string]any) (any, error) { return entityID[ID](representation, key) },
 		load: func(ctx context.Context, id any) (Entity, error) {
 			v, err := reference(ctx, pattern, id.(ID))
 			if v == nil { // a nil *T in an Entity would not be nil
@@ -41,8 +41,8 @@ func newEntityType[ID ~string, T any](
 			}
 			return v, nil
 		},
-		plan: func(to *refs, f *operation.Field, id any) {
-			selections := f.Member(name)
+		plan: func(to *references, f *operation.Field, id any) {
+			selections := f.MemberSelections(name)
 			if id := id.(ID); id != "" {
 				list(to, selections).add(id, f.Path, selections)
 			}
@@ -53,11 +53,17 @@ func newEntityType[ID ~string, T any](
 // entityTypes returns the types of entities in alphabetical order.
 func entityTypes() []entityType {
 	return []entityType{
-		newEntityType("Customer", "id", model.CustomerByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.CustomerID] { return &to.customers }),
-		newEntityType("Employee", "id", model.EmployeeByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.EmployeeID] { return &to.employees }),
-		newEntityType("Order", "id", model.OrderByID, (*refs).order),
-		newEntityType("Product", "sku", model.ProductBySKU, (*refs).product),
-		newEntityType("Warehouse", "id", model.WarehouseByID, func(to *refs, _ []*operation.SelectionSet) *wanted[commerce.WarehouseID] { return &to.warehouses }),
+		newEntityType("Customer", "id", model.CustomerByID, func(to *references, _ []*operation.SelectionSet) *pendingKeys[commerce.CustomerID] {
+			return &to.customers
+		}),
+		newEntityType("Employee", "id", model.EmployeeByID, func(to *references, _ []*operation.SelectionSet) *pendingKeys[commerce.EmployeeID] {
+			return &to.employees
+		}),
+		newEntityType("Order", "id", model.OrderByID, (*references).order),
+		newEntityType("Product", "sku", model.ProductBySKU, (*references).product),
+		newEntityType("Warehouse", "id", model.WarehouseByID, func(to *references, _ []*operation.SelectionSet) *pendingKeys[commerce.WarehouseID] {
+			return &to.warehouses
+		}),
 	}
 }
 
@@ -66,7 +72,7 @@ func entityTypes() []entityType {
 func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {
-		return entityType{}, nil, commerce.For("representations", commerce.Invalid("contains a value that is not an object: send __typename and the key of the type for each entity"))
+		return entityType{}, nil, commerce.WithArgument("representations", commerce.NewInvalidError("contains a value that is not an object: send __typename and the key of the type for each entity"))
 	}
 	for _, t := range r.entityTypes {
 		if fields["__typename"] == t.name {
@@ -79,16 +85,16 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 		names[i] = t.name
 	}
 	last := len(names) - 1
-	return entityType{}, nil, commerce.For("__typename", commerce.Invalid("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
+	return entityType{}, nil, commerce.WithArgument("__typename", commerce.NewInvalidError("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// keyed returns the ID in the key field of a representation. It returns an empty ID for malformed
-// text.
-func keyed[ID ~string](fields map[string]any, key string) (any, error) {
+// entityID returns the ID in the key field of a representation. It returns an empty ID for
+// malformed text.
+func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {
 	case nil:
-		return nil, commerce.For(key, commerce.Invalid("is missing or null: it is the key of the type"))
+		return nil, commerce.WithArgument(key, commerce.NewInvalidError("is missing or null: it is the key of the type"))
 	case string:
 		text = value
 	case json.Number:
@@ -97,7 +103,7 @@ func keyed[ID ~string](fields map[string]any, key string) (any, error) {
 		text = strconv.FormatInt(value, 10) // in a literal
 	}
 	if _, number := fields[key].(json.Number); text == "" || number && strings.ContainsAny(text, ".eE") {
-		return nil, commerce.For(key, commerce.Invalid("is not an ID: send a string or an integer"))
+		return nil, commerce.WithArgument(key, commerce.NewInvalidError("is not an ID: send a string or an integer"))
 	}
 	id, _ := lookupID[ID](text)
 	return id, nil
@@ -108,25 +114,25 @@ func keyed[ID ~string](fields map[string]any, key string) (any, error) {
 // representations.
 func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entity, error) {
 	if len(representations) > operation.MaxRepresentations {
-		return nil, commerce.For("representations", commerce.Invalid("has %d entries: send at most %d in one request", len(representations), operation.MaxRepresentations))
+		return nil, commerce.WithArgument("representations", commerce.NewInvalidError("has %d entries: send at most %d in one request", len(representations), operation.MaxRepresentations))
 	}
 	found := make([]Entity, len(representations))
 	for i := range representations {
-		found[i] = r.entityAt(graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i)), representations[i])
+		found[i] = r.resolveEntity(graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i)), representations[i])
 	}
 	return found, nil
 }
 
-// entityAt looks up the entity of a representation. If that fails or panics, it records the error
-// and returns nil, so that the other entities are not lost.
-func (r *Resolver) entityAt(ctx context.Context, representation any) (found Entity) {
+// resolveEntity looks up the entity of a representation. If that fails or panics, it records the
+// error and returns nil, so that the other entities are not lost.
+func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found Entity) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			graphql.AddError(ctx, recovered(ctx, panicked))
+			graphql.AddError(ctx, panicError(ctx, panicked))
 			found = nil
 		}
 	}()
-	found, err := r.entityOf(ctx, representation)
+	found, err := r.loadEntity(ctx, representation)
 	if err != nil {
 		graphql.AddError(ctx, err)
 		return nil
@@ -134,31 +140,32 @@ func (r *Resolver) entityAt(ctx context.Context, representation any) (found Enti
 	return found
 }
 
-// entityOf returns the entity of a representation, or nil if the entity does not exist. It returns
-// the errors of operation.Refusal if the caller may not use the type, before it reads anything.
-func (r *Resolver) entityOf(ctx context.Context, representation any) (Entity, error) {
+// loadEntity returns the entity of a representation, or nil if the entity does not exist. It
+// returns the errors of operation.PermissionError if the caller may not use the type, before it
+// reads anything.
+func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
-	if err != nil && r.access.Quiet(r.principal(ctx)) {
+	if err != nil && r.access.HidesSchema(r.principal(ctx)) {
 		// The original message lists entities and their keys.
-		err = commerce.For("representations", commerce.Invalid("contains a value that is not an entity: send a type and its key for each entity"))
+		err = commerce.WithArgument("representations", commerce.NewInvalidError("contains a value that is not an entity: send a type and its key for each entity"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.mayUseType(ctx, t.name); err != nil {
+	if err := r.checkTypePermission(ctx, t.name); err != nil {
 		return nil, err
 	}
 	return t.load(ctx, id)
 }
 
 // entities adds the records of _entities to the keys of the root level.
-func (p plan) entities(ctx context.Context, f *operation.Field, to *refs) {
+func (p plan) entities(ctx context.Context, f *operation.Field, to *references) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
 		return
 	}
 	for _, representation := range representations {
-		if t, id, err := p.resolver.entityKey(representation); err == nil && p.resolver.mayUseType(ctx, t.name) == nil {
+		if t, id, err := p.resolver.entityKey(representation); err == nil && p.resolver.checkTypePermission(ctx, t.name) == nil {
 			t.plan(to, f, id)
 		}
 	}

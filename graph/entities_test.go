@@ -17,8 +17,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// oneByOne are limits that allow one request per entity.
-var oneByOne = document.Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
+// entityLimits are limits that allow one request per entity.
+var entityLimits = document.Limits{Tokens: 1 << 20, Aliases: 1 << 20, Cost: 1 << 30}
 
 const gatewayQuery = `query ($representations: [_Any!]!) {
 	_entities(representations: $representations) {
@@ -31,8 +31,8 @@ const gatewayQuery = `query ($representations: [_Any!]!) {
 	}
 }`
 
-// represented decodes representations as the HTTP server does.
-func represented(t testing.TB, text string) []any {
+// decodeRepresentations decodes representations as the HTTP server does.
+func decodeRepresentations(t testing.TB, text string) []any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -60,7 +60,7 @@ func execute(t testing.TB, e *Executor, r Request) (string, reply) {
 // Each representation is resolved independently of the others. Missing records are null, and
 // malformed representations are errors at their path.
 func TestEachRepresentationStandsForItself(t *testing.T) {
-	e := executor(t, Options{Limits: oneByOne})
+	e := executor(t, Options{Limits: entityLimits})
 	const good, answer = `{"__typename": "Customer", "id": "cust_01"}`, `{"__typename":"Customer","name":"Alice Chen"}`
 	for _, c := range []struct{ representation, answer, wrong string }{
 		{good, answer, ""},
@@ -96,7 +96,7 @@ func TestEachRepresentationStandsForItself(t *testing.T) {
 	} {
 		t.Run(c.representation, func(t *testing.T) {
 			text := fmt.Sprintf(`[%s, %s, %[1]s]`, good, c.representation)
-			_, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": represented(t, text)}})
+			_, got := execute(t, e, Request{Query: gatewayQuery, Variables: map[string]any{"representations": decodeRepresentations(t, text)}})
 			if want := fmt.Sprintf(`{"_entities":[%s,%s,%[1]s]}`, answer, c.answer); string(got.Data) != want {
 				t.Errorf("the response is %s, want %s", got.Data, want)
 			}
@@ -112,7 +112,7 @@ func TestEachRepresentationStandsForItself(t *testing.T) {
 
 // Literal representations are resolved like representations in variables.
 func TestRepresentationsInTheDocument(t *testing.T) {
-	e := executor(t, Options{Limits: oneByOne})
+	e := executor(t, Options{Limits: entityLimits})
 	for query, want := range map[string]string{
 		`{ a: _entities(representations: [{__typename: "Order", id: "01HVMK3P2Q0000000000000001"}, {__typename: "Customer", id: 7}, {__typename: "Customer", id: "cust_01"}]) {
 			... on Order { a: status } ... on _Entity { ... on Customer { name orders(first: 1) { nodes { __typename } } } } } }`: `{"a":[{"a":"DELIVERED"},null,{"name":"Alice Chen","orders":{"nodes":[{"__typename":"Order"}]}}]}`,
@@ -132,7 +132,7 @@ func TestRepresentationsInTheDocument(t *testing.T) {
 }
 
 func TestNoMoreThanAThousandRepresentations(t *testing.T) {
-	e := executor(t, Options{Limits: oneByOne})
+	e := executor(t, Options{Limits: entityLimits})
 	for _, n := range []int{1000, 1001} {
 		representations := make([]any, n)
 		for i := range representations {
@@ -156,7 +156,7 @@ func TestNoMoreThanAThousandRepresentations(t *testing.T) {
 func TestPanicsAtRepresentations(t *testing.T) {
 	var reported []error
 	r := &Resolver{entityTypes: entityTypes(), access: operation.NewAccess(Schema(), nil, true), report: func(_ context.Context, err error) { reported = append(reported, err) }}
-	ctx := graphql.WithResponseContext(withReported(t.Context()), r.present, recovered)
+	ctx := graphql.WithResponseContext(withReportedErrors(t.Context()), r.presentError, panicError)
 	// Look-ups panic without loaders.
 	found, err := r.entities(ctx, []any{map[string]any{"__typename": "Customer", "id": "cust_01"}, map[string]any{}})
 	if err != nil || len(found) != 2 || found[0] != nil || len(graphql.GetErrors(ctx)) != 2 || len(reported) != 1 {
@@ -166,7 +166,7 @@ func TestPanicsAtRepresentations(t *testing.T) {
 
 // Each representation returns the same record as the corresponding field of Query.
 func TestEntitiesAreWhatTheirOwnFieldsGive(t *testing.T) {
-	e := executor(t, Options{Limits: oneByOne})
+	e := executor(t, Options{Limits: entityLimits})
 	fields := map[string]string{"Customer": "customer", "Order": "order", "Product": "product", "Employee": "employee", "Warehouse": "warehouse"}
 	rapid.Check(t, func(rt *rapid.T) {
 		types := []string{"Customer", "Employee", "Order", "Product", "Warehouse"}
@@ -189,7 +189,7 @@ func TestEntitiesAreWhatTheirOwnFieldsGive(t *testing.T) {
 			fmt.Fprintf(&alone, " e%d: %s(%s: %s) %s", i, fields[typ], key, quoted, selections[typ])
 		}
 		query := `query ($representations: [_Any!]!) { _entities(representations: $representations) {` + fragments.String() + ` } }`
-		_, together := execute(t, e, Request{Query: query, Variables: map[string]any{"representations": represented(t, marshalled(representations))}})
+		_, together := execute(t, e, Request{Query: query, Variables: map[string]any{"representations": decodeRepresentations(t, marshalled(representations))}})
 		_, apart := execute(t, e, Request{Query: `{ __typename` + alone.String() + ` }`})
 		var data struct {
 			Entities []json.RawMessage `json:"_entities"`

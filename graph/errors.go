@@ -18,9 +18,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// present converts an error for the client. Only the listed errors are shown. All other errors
+// presentError converts an error for the client. Only the listed errors are shown. All other errors
 // become INTERNAL, and only the log contains their cause.
-func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
+func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error {
 	shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
 	var located *gqlerror.Error
 	if errors.As(err, &located) {
@@ -33,7 +33,7 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	var clock *table.ClockError
 	show := func(code, format string, args ...any) *gqlerror.Error {
 		shown.Message = fmt.Sprintf(format, args...)
-		return errcode.With(shown, code)
+		return errcode.WithCode(shown, code)
 	}
 	var full *admission.Refusal
 	switch {
@@ -53,21 +53,21 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 		// The generated code cannot convert an argument. The path of such an error is longer than the
 		// path of the field.
 		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastName(shown.Path))
-	case errors.Is(err, table.ErrOverBudget):
+	case errors.Is(err, table.ErrBudgetExceeded):
 		return show(document.Codes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
-	case outOfTime(ctx, err):
+	case deadlineExceeded(ctx, err):
 		r.reportOnce(ctx, err)
 		return show(errcode.TimedOut, "The request exceeded its time limit. Request less, or try again.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The server rejects changes because its clock is %s DynamoDB's. Nothing was changed. Try again.", clock.Difference())
-	case errors.Is(err, table.ErrTooManyToCount):
+	case errors.Is(err, table.ErrTooManyOrders):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The customer has more orders than one request can count. The server's operator can store the count with `ordergraph check -repair`.")
-	case errors.Is(err, table.ErrNotCounted):
+	case errors.Is(err, table.ErrStatusCountsIncomplete):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The orders have not been counted. The server's operator can count them with `ordergraph check -repair`.")
-	case errors.Is(err, table.ErrNotAddedUp):
+	case errors.Is(err, table.ErrSpendingIncomplete):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The customer's spending has not been computed. The server's operator can compute it with `ordergraph check -repair`.")
 	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrNoTable), errors.Is(err, table.ErrAccessDenied):
@@ -88,24 +88,24 @@ func (r *Resolver) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 }
 
-// outOfTime reports whether an error occurred because the request's deadline has passed. DynamoDB
-// is not necessarily the cause then.
-func outOfTime(ctx context.Context, err error) bool {
+// deadlineExceeded reports whether an error occurred because the request's deadline has passed.
+// DynamoDB is not necessarily the cause then.
+func deadlineExceeded(ctx context.Context, err error) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) &&
 		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, table.ErrUnavailable))
 }
 
 type reportedKey struct{}
 
-// reported has the errors that were logged for one request. Fields that wait for the same DynamoDB
-// request fail with the same error, which is logged once.
-type reported struct {
+// reportedErrors has the errors that were logged for one request. Fields that wait for the same
+// DynamoDB request fail with the same error, which is logged once.
+type reportedErrors struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-func withReported(ctx context.Context) context.Context {
-	return context.WithValue(ctx, reportedKey{}, &reported{})
+func withReportedErrors(ctx context.Context) context.Context {
+	return context.WithValue(ctx, reportedKey{}, &reportedErrors{})
 }
 
 // reportOnce logs an error with the path of its field, unless the same error was logged before for
@@ -115,7 +115,7 @@ func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {
 		path, err = located.Path, located.Err
 	}
-	if request, ok := ctx.Value(reportedKey{}).(*reported); ok {
+	if request, ok := ctx.Value(reportedKey{}).(*reportedErrors); ok {
 		request.mu.Lock()
 		defer request.mu.Unlock()
 		if request.seen[err.Error()] {
@@ -141,7 +141,7 @@ func sentence(e *commerce.InvalidError, path ast.Path) string {
 	return e.Error()
 }
 
-// recovered converts a panic to an error, which only the log shows.
-func recovered(_ context.Context, panicked any) error {
+// panicError converts a panic to an error, which only the log shows.
+func panicError(_ context.Context, panicked any) error {
 	return fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 }

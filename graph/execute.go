@@ -40,43 +40,43 @@ type execution struct {
 	trace *table.Trace
 	// arguments are the arguments that contain variables.
 	arguments []any
-	// resolving is the field whose resolver was called last.
-	resolving *operation.Field
+	// currentField is the field whose resolver was called last.
+	currentField *operation.Field
 	// path is the path of fields from the root to the current object.
-	path []step
+	path []pathElement
 	// values is the number of values in the response. pages is the number of requested pages.
 	// mutations is the number of executed mutations.
 	values, pages, mutations int
 	// written counts the write units of mutations.
-	written table.Written
+	written table.WriteMeter
 	boundedResponse
 }
 
-// step is a field on the path and the index in its list, or -1 if the field is not a list.
-type step struct {
+// pathElement is a field on the path and the index in its list, or -1 if the field is not a list.
+type pathElement struct {
 	field *operation.Field
 	index int
 }
 
-// mark is a position in the response. The execution returns to the mark if the value after it turns
-// out to be null.
-type mark struct{ offset, values int }
+// responseMark is a position in the response. The execution returns to the mark if the value after
+// it turns out to be null.
+type responseMark struct{ offset, values int }
 
 // newExecution returns a new execution of an operation.
 func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
-		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]step, 0, 16),
-		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
+		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]pathElement, 0, 16),
+		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.ResponseBytes),
 	}
-	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.Explain) != commerce.None {
+	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.Explain) != commerce.GrantNone {
 		x.trace = &table.Trace{}
-		ctx = x.trace.Begin(ctx)
+		ctx = x.trace.NewContext(ctx)
 	}
 	if o.Operation != nil && o.Operation.Operation == ast.Mutation {
-		ctx = x.written.On(ctx)
+		ctx = x.written.NewContext(ctx)
 	}
-	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), e.resolver.present, recovered)
-	x.arguments = o.prepared.VaryingArguments(x.ctx, x.generated, o.Variables)
+	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), e.resolver.presentError, panicError)
+	x.arguments = o.prepared.VariableArguments(x.ctx, x.generated, o.Variables)
 	return x
 }
 
@@ -94,22 +94,22 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 		data = x.query()
 	}
 	o.prepared.ResponseBytes.Store(int64(min(len(data), operation.MaxResponseHint)))
-	return x.respond(data), x.spent(len(data) + x.dropped)
+	return x.respond(data), x.actualCost(len(data) + x.dropped)
 }
 
-// spent returns the cost of an execution with a response of this number of bytes. Reads can cost
-// more than the response: the lists of a missing record are read together with the record, and a
-// sharded list takes several reads.
-func (x *execution) spent(bytes int) int {
+// actualCost returns the cost of an execution with a response of this number of bytes. Reads can
+// cost more than the response: the lists of a missing record are read together with the record, and
+// a sharded list takes several reads.
+func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
-	return max(responseCost, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Left())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.Units))
+	return max(responseCost, bytes/operation.PointBytes, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.Units))
 }
 
 // respond returns the response with data, all errors and the explain output.
 func (x *execution) respond(data []byte) *graphql.Response {
 	response := &graphql.Response{Data: data}
-	if limit := x.executor.limits.Answer; x.offset() > limit {
-		response.Data, response.Errors = nil, gqlerror.List{tooLong(x.operation.Operation, limit)}
+	if limit := x.executor.limits.ResponseBytes; x.offset() > limit {
+		response.Data, response.Errors = nil, gqlerror.List{newResponseTooLargeError(x.operation.Operation, limit)}
 	}
 	response.Errors = append(response.Errors, graphql.GetErrors(x.ctx)...)
 	if x.trace != nil {
@@ -120,9 +120,9 @@ func (x *execution) respond(data []byte) *graphql.Response {
 
 // query executes a query. Its data is null if a non-null root field is null.
 func (x *execution) query() []byte {
-	x.load(x.executor.resolver.store, "")
+	x.newLoaders(x.executor.resolver.store, "")
 	x.plan(x.ctx, func(p plan) { p.query(x.ctx, x.operation.prepared.Root) })
-	return x.root(x.fieldQuery)
+	return x.writeRoot(x.fieldQuery)
 }
 
 // mutation executes mutations one after the other. Each mutation has its own loaders with
@@ -130,10 +130,10 @@ func (x *execution) query() []byte {
 // reads and writes of other mutations in the request.
 func (x *execution) mutation() []byte {
 	store := x.executor.resolver.store.Consistent()
-	return x.root(func(f *operation.Field) bool {
+	return x.writeRoot(func(f *operation.Field) bool {
 		if f.Number != operation.TypenameField {
 			x.mutations++
-			x.load(store, f.Alias)
+			x.newLoaders(store, f.Alias)
 		}
 		return x.fieldMutation(f)
 	})
@@ -144,23 +144,23 @@ func (x *execution) mutation() []byte {
 // OrderUpdate!, so the data is null if the update is null
 // (https://spec.graphql.org/September2025/#sec-Handling-Execution-Errors).
 func (x *execution) event(change *feed.OrderChange) []byte {
-	x.load(x.executor.resolver.store.Consistent(), "")
+	x.newLoaders(x.executor.resolver.store.Consistent(), "")
 	x.plan(x.ctx, func(p plan) { p.event(x.ctx, x.operation.prepared.Root, change) })
-	return x.root(func(f *operation.Field) bool {
+	return x.writeRoot(func(f *operation.Field) bool {
 		x.enter(f)
 		defer x.leave()
 		return x.objectOrderUpdate(f.Set, change)
 	})
 }
 
-// load creates new loaders for the resolvers. The reads of a mutation itself are not charged to the
-// budget, so the budget cannot interrupt a mutation. path is the path that the explain output shows
-// for unplanned requests.
-func (x *execution) load(store *dynamo.Store, path string) {
+// newLoaders creates new loaders for the resolvers. The reads of a mutation itself are not charged
+// to the budget, so the budget cannot interrupt a mutation. path is the path that the explain
+// output shows for unplanned requests.
+func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
-	ctx := x.budget.On(x.ctx)
-	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, recovered(ctx, panicked)) })
-	x.resolverCtx = &resolverContext{table.SpanOf(x.ctx).Unplanned(x.ctx, path), x}
+	ctx := x.budget.NewContext(x.ctx)
+	x.loaders = loaders.New(ctx, store, r.viewer(ctx), func(panicked any) { r.report(ctx, panicError(ctx, panicked)) })
+	x.resolverCtx = &resolverContext{table.SpanFromContext(x.ctx).Unplanned(x.ctx, path), x}
 }
 
 // plan runs the look-ahead and returns when its reads are complete. A panic in the plan is logged.
@@ -168,10 +168,10 @@ func (x *execution) load(store *dynamo.Store, path string) {
 func (x *execution) plan(ctx context.Context, first func(plan)) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			x.executor.resolver.report(ctx, fmt.Errorf("plan: %w", recovered(ctx, panicked)))
+			x.executor.resolver.report(ctx, fmt.Errorf("plan: %w", panicError(ctx, panicked)))
 		}
 	}()
-	if !x.executor.plans {
+	if !x.executor.lookahead {
 		return
 	}
 	x.loaders.Plan(func(level *loaders.Level) {
@@ -186,7 +186,7 @@ func planPayload(ctx context.Context, record any) {
 		return
 	}
 	var records []*operation.SelectionSet
-	for _, f := range x.resolving.Set.Reads {
+	for _, f := range x.currentField.Set.Reads {
 		records = append(records, f.Records...)
 	}
 	if len(records) > 0 {
@@ -215,21 +215,23 @@ func (c *resolverContext) Value(key any) any {
 	case loadersKey{}:
 		return c.execution.loaders
 	case resolvingKey{}:
-		return c.execution.resolving
+		return c.execution.currentField
 	}
 	return c.Context.Value(key)
 }
 
-// of returns the loaders of the current operation.
-func of(ctx context.Context) *loaders.Loaders { return ctx.Value(loadersKey{}).(*loaders.Loaders) }
+// loadersOf returns the loaders of the current operation.
+func loadersOf(ctx context.Context) *loaders.Loaders {
+	return ctx.Value(loadersKey{}).(*loaders.Loaders)
+}
 
-// resolving returns the field that is being resolved.
-func resolving(ctx context.Context) *operation.Field {
+// currentField returns the field that is being resolved.
+func currentField(ctx context.Context) *operation.Field {
 	return ctx.Value(resolvingKey{}).(*operation.Field)
 }
 
-// root writes the object with the root fields.
-func (x *execution) root(field func(*operation.Field) bool) []byte {
+// writeRoot writes the object with the root fields.
+func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	x.out = append(x.out, '{')
 	valid, set := true, x.operation.prepared.Root
 	for i := range set.Fields {
@@ -250,23 +252,23 @@ func (x *execution) root(field func(*operation.Field) bool) []byte {
 // rootField writes the value of a root field. It recovers from panics in the execution itself.
 // Panics in resolvers are recovered earlier.
 func (x *execution) rootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
-	start := x.here()
+	start := x.mark()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			x.recordPanic(x.pathContext(f), panicked)
 			x.path = x.path[:0]
-			x.backTo(start)
+			x.rewind(start)
 			written = !f.Definition.Type.NonNull && x.null()
 		}
 	}()
 	return field(f)
 }
 
-// here returns a mark for the next value.
-func (x *execution) here() mark { return mark{x.offset(), x.values} }
+// mark returns a mark for the next value.
+func (x *execution) mark() responseMark { return responseMark{x.offset(), x.values} }
 
-// backTo removes everything that was written and counted since a mark.
-func (x *execution) backTo(m mark) {
+// rewind removes everything that was written and counted since a mark.
+func (x *execution) rewind(m responseMark) {
 	x.truncate(m.offset)
 	x.values = m.values
 }
@@ -277,32 +279,32 @@ func (x *execution) begin(f *operation.Field) {
 	x.out = append(x.out, f.Key...)
 }
 
-// open starts an object.
-func (x *execution) open() mark {
-	start := x.here()
+// openObject starts an object.
+func (x *execution) openObject() responseMark {
+	start := x.mark()
 	x.out = append(x.out, '{')
 	return start
 }
 
-// close ends an object. If the object is not valid, the method removes it and returns false.
-func (x *execution) close(start mark, valid bool) bool {
+// closeObject ends an object. If the object is not valid, the method removes it and returns false.
+func (x *execution) closeObject(start responseMark, valid bool) bool {
 	if !valid {
-		x.backTo(start)
+		x.rewind(start)
 		return false
 	}
 	x.out = append(x.out, '}')
-	x.bound()
+	x.dropExcess()
 	return true
 }
 
 // enter adds a field to the path. leave removes the last field.
-func (x *execution) enter(f *operation.Field) { x.path = append(x.path, step{f, -1}) }
+func (x *execution) enter(f *operation.Field) { x.path = append(x.path, pathElement{f, -1}) }
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
 // openList starts a list. Its elements have indexes on the path.
-func (x *execution) openList(f *operation.Field) mark {
-	start := x.here()
+func (x *execution) openList(f *operation.Field) responseMark {
+	start := x.mark()
 	x.enter(f)
 	x.out = append(x.out, '[')
 	return start
@@ -318,14 +320,14 @@ func (x *execution) element(i int) {
 }
 
 // closeList ends a list. If the list is not valid, the method removes it and returns false.
-func (x *execution) closeList(start mark, valid bool) bool {
+func (x *execution) closeList(start responseMark, valid bool) bool {
 	x.leave()
 	if !valid {
-		x.backTo(start)
+		x.rewind(start)
 		return false
 	}
 	x.out = append(x.out, ']')
-	x.bound()
+	x.dropExcess()
 	return true
 }
 

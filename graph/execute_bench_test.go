@@ -9,7 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/internal/racing"
+	"github.com/ordergraph/ordergraph/internal/raceenabled"
 )
 
 // executedOrders is a typical page of orders with totals, placement times, customers and items.
@@ -38,9 +38,9 @@ func (m *inMemory) Query() QueryResolver { return inMemoryQuery{m.Resolver.Query
 func (m *inMemory) Order() OrderResolver { return inMemoryOrder{m.Resolver.Order(), m} }
 
 func (q inMemoryQuery) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*OrderConnection, error) {
-	asked := q.of.Resolver.list("Query.ordersByStatus")
-	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&asked, resolving(ctx).Beyond)
-	return connected(&asked, dynamo.Slice[*commerce.Order]{Items: q.of.orders}, asked.Err)
+	asked := q.of.Resolver.pageRequest("Query.ordersByStatus")
+	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&asked, currentField(ctx).PageInfo)
+	return newConnection(&asked, dynamo.Page[*commerce.Order]{Items: q.of.orders}, asked.Err)
 }
 
 func (o inMemoryOrder) Customer(context.Context, *commerce.Order) (*commerce.Customer, error) {
@@ -48,8 +48,8 @@ func (o inMemoryOrder) Customer(context.Context, *commerce.Order) (*commerce.Cus
 }
 
 func (o inMemoryOrder) Items(ctx context.Context, of *commerce.Order, first *int32, after *string, last *int32, before *string) (*OrderItemConnection, error) {
-	asked := o.of.Resolver.orderItems(of.ID, &orderItemsArguments{first, after, last, before}, resolving(ctx).Beyond)
-	return connected(&asked, dynamo.Slice[*commerce.LineItem]{Items: o.of.items}, asked.Err)
+	asked := o.of.Resolver.orderItemsRequest(of.ID, &orderItemsArguments{first, after, last, before}, currentField(ctx).PageInfo)
+	return newConnection(&asked, dynamo.Page[*commerce.LineItem]{Items: o.of.items}, asked.Err)
 }
 
 // executing returns a function that executes executedOrders for 50 orders of three items each, with
@@ -74,12 +74,12 @@ func executing(t testing.TB, byOracle bool) func() int {
 	if byOracle {
 		e, run = pair.oracle.Executor, pair.oracle.run
 	}
-	e.plans = false
+	e.lookahead = false
 	prepared, _, errs := e.prepare(t.Context(), Request{Query: executedOrders, Variables: map[string]any{"n": json.Number("50")}})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	ctx := context.WithValue(withReported(t.Context()), pairKey{}, e)
+	ctx := context.WithValue(withReportedErrors(t.Context()), pairKey{}, e)
 	return func() int {
 		response, _ := run(ctx, prepared, nil)
 		return len(response.Data)
@@ -103,7 +103,7 @@ func BenchmarkExecution(b *testing.B) {
 // The allocations of an execution grow by fewer than two per order: the connection of its items,
 // and the response. An allocation per field or element would exceed the limit.
 func TestExecutionsAllocateLittle(t *testing.T) {
-	if racing.On || testing.CoverMode() != "" {
+	if raceenabled.On || testing.CoverMode() != "" {
 		t.Skip("these allocate themselves")
 	}
 	execute := executing(t, false)

@@ -44,8 +44,8 @@ func (x *execution) pathContext(root *operation.Field) context.Context {
 	return x.fieldContext(root)
 }
 
-// resolved reports whether a resolver succeeded. It records the resolver's error otherwise.
-func (x *execution) resolved(f *operation.Field, err error) bool {
+// recordError reports whether a resolver succeeded. It records the resolver's error otherwise.
+func (x *execution) recordError(f *operation.Field, err error) bool {
 	if err == nil {
 		return true
 	}
@@ -54,8 +54,8 @@ func (x *execution) resolved(f *operation.Field, err error) bool {
 	return false
 }
 
-// caught recovers from a resolver's panic and records it as an error. It must be deferred.
-func (x *execution) caught(f *operation.Field, ok *bool) {
+// recoverPanic recovers from a resolver's panic and records it as an error. It must be deferred.
+func (x *execution) recoverPanic(f *operation.Field, ok *bool) {
 	if panicked := recover(); panicked != nil {
 		x.recordPanic(x.fieldContext(f), panicked)
 		*ok = false
@@ -68,16 +68,19 @@ func (x *execution) recordPanic(ctx context.Context, panicked any) {
 	operation.Error(ctx, operation.Recover(ctx, panicked))
 }
 
-// missing records the error that a non-null field is null, unless the field already has an error.
-// It returns false.
-func (x *execution) missing(f *operation.Field, message string) bool {
-	return missingAt(x.fieldContext(f), message)
+// recordMissing records the error that a non-null field is null, unless the field already has an
+// error. It returns false.
+func (x *execution) recordMissing(f *operation.Field, message string) bool {
+	return recordMissingAt(x.fieldContext(f), message)
 }
 
-// missingElement records the error that a non-null element of a list is null. It returns false.
-func (x *execution) missingElement() bool { return missingAt(x.objectContext(), nullElement) }
+// recordMissingElement records the error that a non-null element of a list is null. It returns
+// false.
+func (x *execution) recordMissingElement() bool {
+	return recordMissingAt(x.objectContext(), nullElement)
+}
 
-func missingAt(ctx context.Context, message string) bool {
+func recordMissingAt(ctx context.Context, message string) bool {
 	if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 		graphql.AddErrorf(ctx, "%s", message)
 	}

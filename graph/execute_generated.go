@@ -229,7 +229,7 @@ func numberAddress(name string) (int, operation.ArgumentsReader) {
 
 // objectAddress writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Address) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -237,7 +237,7 @@ func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Add
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldAddress writes the value of a field. It returns false if the value of a non-null field is null.
@@ -287,17 +287,17 @@ func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool
 }
 
 func (x *execution) resolveAddressLine2(f *operation.Field, obj *commerce.Address) (v *string, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.addressResolvers.Line2(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveAddressRegion(f *operation.Field, obj *commerce.Address) (v *string, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.addressResolvers.Region(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberAddressMissing(name string) (int, operation.ArgumentsReader) {
@@ -317,7 +317,7 @@ func numberAddressMissing(name string) (int, operation.ArgumentsReader) {
 
 // objectAddressMissing writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAddressMissing(set *operation.SelectionSet, obj *commerce.AddressMissing) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -325,7 +325,7 @@ func (x *execution) objectAddressMissing(set *operation.SelectionSet, obj *comme
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldAddressMissing writes the value of a field. It returns false if the value of a non-null field is null.
@@ -354,8 +354,8 @@ func (x *execution) fieldAddressMissing(f *operation.Field, obj *commerce.Addres
 	}
 }
 
-func (x *execution) resolveAddressMissingCode(f *operation.Field, obj *commerce.AddressMissing) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveAddressMissingCode(f *operation.Field, obj *commerce.AddressMissing) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -374,7 +374,7 @@ func numberAdjustInventoryPayload(name string) (int, operation.ArgumentsReader) 
 
 // objectAdjustInventoryPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -382,7 +382,7 @@ func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, ob
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldAdjustInventoryPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -423,7 +423,7 @@ func numberAlreadyExists(name string) (int, operation.ArgumentsReader) {
 
 // objectAlreadyExists writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commerce.AlreadyExists) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -431,7 +431,7 @@ func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commer
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldAlreadyExists writes the value of a field. It returns false if the value of a non-null field is null.
@@ -460,8 +460,8 @@ func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.Already
 	}
 }
 
-func (x *execution) resolveAlreadyExistsCode(f *operation.Field, obj *commerce.AlreadyExists) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveAlreadyExistsCode(f *operation.Field, obj *commerce.AlreadyExists) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -480,7 +480,7 @@ func numberAssignAccountRepPayload(name string) (int, operation.ArgumentsReader)
 
 // objectAssignAccountRepPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -488,7 +488,7 @@ func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, o
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldAssignAccountRepPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -527,7 +527,7 @@ func numberCancelOrderPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectCancelOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -535,7 +535,7 @@ func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *P
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCancelOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -574,7 +574,7 @@ func numberCategory(name string) (int, operation.ArgumentsReader) {
 
 // objectCategory writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCategory(set *operation.SelectionSet, obj *commerce.Category) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -582,7 +582,7 @@ func (x *execution) objectCategory(set *operation.SelectionSet, obj *commerce.Ca
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCategory writes the value of a field. It returns false if the value of a non-null field is null.
@@ -619,7 +619,7 @@ func numberCategoryConnection(name string) (int, operation.ArgumentsReader) {
 
 // objectCategoryConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCategoryConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Category]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -627,7 +627,7 @@ func (x *execution) objectCategoryConnection(set *operation.SelectionSet, obj *p
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCategoryConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -654,7 +654,7 @@ func (x *execution) fieldCategoryConnection(f *operation.Field, obj *paging.Conn
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -666,17 +666,17 @@ func (x *execution) fieldCategoryConnection(f *operation.Field, obj *paging.Conn
 }
 
 func (x *execution) resolveCategoryConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Category]) (v []*commerce.Category, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveCategoryConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Category]) (v []*paging.Edge[*commerce.Category], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveCategoryConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Category]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -695,7 +695,7 @@ func numberCategoryEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectCategoryEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCategoryEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Category]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -703,7 +703,7 @@ func (x *execution) objectCategoryEdge(set *operation.SelectionSet, obj *paging.
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCategoryEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -725,7 +725,7 @@ func (x *execution) fieldCategoryEdge(f *operation.Field, obj *paging.Edge[*comm
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectCategory(f.Set, v)
@@ -737,12 +737,12 @@ func (x *execution) fieldCategoryEdge(f *operation.Field, obj *paging.Edge[*comm
 }
 
 func (x *execution) resolveCategoryEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Category]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveCategoryEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Category]) (v *commerce.Category, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -761,7 +761,7 @@ func numberConfirmOrderPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectConfirmOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -769,7 +769,7 @@ func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldConfirmOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -808,7 +808,7 @@ func numberCreateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectCreateCustomerPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -816,7 +816,7 @@ func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCreateCustomerPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -855,7 +855,7 @@ func numberCreateProductPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectCreateProductPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -863,7 +863,7 @@ func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj 
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCreateProductPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -902,7 +902,7 @@ func numberCreateWarehousePayload(name string) (int, operation.ArgumentsReader) 
 
 // objectCreateWarehousePayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, obj *Payload[commerce.Warehouse]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -910,7 +910,7 @@ func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, ob
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCreateWarehousePayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -969,7 +969,7 @@ func numberCustomer(name string) (int, operation.ArgumentsReader) {
 
 // objectCustomer writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Customer) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -977,7 +977,7 @@ func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Cu
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCustomer writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1015,7 +1015,7 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderConnection(f.Set, v)
@@ -1064,10 +1064,10 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 }
 
 func (x *execution) resolveCustomerAccountRep(f *operation.Field, obj *commerce.Customer) (v *commerce.Employee, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.customerResolvers.AccountRep(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type customerOrdersArguments struct {
@@ -1093,16 +1093,16 @@ func readCustomerOrdersArguments(ctx context.Context, generated any, args map[st
 }
 
 func (x *execution) resolveCustomerOrders(f *operation.Field, obj *commerce.Customer) (v *paging.Connection[*commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*customerOrdersArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.customerResolvers.Orders(x.resolverCtx, obj, a.placed, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type customerSpendingArguments struct {
@@ -1120,15 +1120,15 @@ func readCustomerSpendingArguments(ctx context.Context, generated any, args map[
 }
 
 func (x *execution) resolveCustomerSpending(f *operation.Field, obj *commerce.Customer) (v []*commerce.Spending, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*customerSpendingArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.customerResolvers.Spending(x.resolverCtx, obj, a.placed)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type customerOrderArguments struct {
@@ -1146,22 +1146,22 @@ func readCustomerOrderArguments(ctx context.Context, generated any, args map[str
 }
 
 func (x *execution) resolveCustomerOrder(f *operation.Field, obj *commerce.Customer) (v *commerce.Order, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*customerOrderArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.customerResolvers.Order(x.resolverCtx, obj, a.id)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveCustomerOrderCount(f *operation.Field, obj *commerce.Customer) (v int32, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.customerResolvers.OrderCount(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberCustomerConnection(name string) (int, operation.ArgumentsReader) {
@@ -1181,7 +1181,7 @@ func numberCustomerConnection(name string) (int, operation.ArgumentsReader) {
 
 // objectCustomerConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Customer]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1189,7 +1189,7 @@ func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *p
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCustomerConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1216,7 +1216,7 @@ func (x *execution) fieldCustomerConnection(f *operation.Field, obj *paging.Conn
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -1228,17 +1228,17 @@ func (x *execution) fieldCustomerConnection(f *operation.Field, obj *paging.Conn
 }
 
 func (x *execution) resolveCustomerConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v []*commerce.Customer, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveCustomerConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v []*paging.Edge[*commerce.Customer], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveCustomerConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Customer]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -1257,7 +1257,7 @@ func numberCustomerEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectCustomerEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Customer]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1265,7 +1265,7 @@ func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldCustomerEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1287,7 +1287,7 @@ func (x *execution) fieldCustomerEdge(f *operation.Field, obj *paging.Edge[*comm
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectCustomer(f.Set, v)
@@ -1299,12 +1299,12 @@ func (x *execution) fieldCustomerEdge(f *operation.Field, obj *paging.Edge[*comm
 }
 
 func (x *execution) resolveCustomerEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Customer]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveCustomerEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Customer]) (v *commerce.Customer, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -1323,7 +1323,7 @@ func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectDeliverOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1331,7 +1331,7 @@ func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldDeliverOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1372,7 +1372,7 @@ func numberEmailTaken(name string) (int, operation.ArgumentsReader) {
 
 // objectEmailTaken writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.EmailTaken) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1380,7 +1380,7 @@ func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldEmailTaken writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1409,8 +1409,8 @@ func (x *execution) fieldEmailTaken(f *operation.Field, obj *commerce.EmailTaken
 	}
 }
 
-func (x *execution) resolveEmailTakenCode(f *operation.Field, obj *commerce.EmailTaken) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveEmailTakenCode(f *operation.Field, obj *commerce.EmailTaken) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -1445,7 +1445,7 @@ func numberEmployee(name string) (int, operation.ArgumentsReader) {
 
 // objectEmployee writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Employee) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1453,7 +1453,7 @@ func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Em
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldEmployee writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1494,7 +1494,7 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectCustomerConnection(f.Set, v)
@@ -1506,7 +1506,7 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderConnection(f.Set, v)
@@ -1531,10 +1531,10 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 }
 
 func (x *execution) resolveEmployeeWarehouse(f *operation.Field, obj *commerce.Employee) (v *commerce.Warehouse, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.employeeResolvers.Warehouse(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type employeeCustomersArguments struct {
@@ -1558,16 +1558,16 @@ func readEmployeeCustomersArguments(ctx context.Context, generated any, args map
 }
 
 func (x *execution) resolveEmployeeCustomers(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Customer], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*employeeCustomersArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.employeeResolvers.Customers(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type employeeOrdersArguments struct {
@@ -1591,23 +1591,23 @@ func readEmployeeOrdersArguments(ctx context.Context, generated any, args map[st
 }
 
 func (x *execution) resolveEmployeeOrders(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*employeeOrdersArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.employeeResolvers.Orders(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveEmployeeOrderCount(f *operation.Field, obj *commerce.Employee) (v *int32, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.employeeResolvers.OrderCount(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberEmployeeConnection(name string) (int, operation.ArgumentsReader) {
@@ -1627,7 +1627,7 @@ func numberEmployeeConnection(name string) (int, operation.ArgumentsReader) {
 
 // objectEmployeeConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Employee]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1635,7 +1635,7 @@ func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *p
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldEmployeeConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1662,7 +1662,7 @@ func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *paging.Conn
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -1674,17 +1674,17 @@ func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *paging.Conn
 }
 
 func (x *execution) resolveEmployeeConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v []*commerce.Employee, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveEmployeeConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v []*paging.Edge[*commerce.Employee], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveEmployeeConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Employee]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -1703,7 +1703,7 @@ func numberEmployeeEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectEmployeeEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Employee]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1711,7 +1711,7 @@ func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldEmployeeEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1733,7 +1733,7 @@ func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *paging.Edge[*comm
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectEmployee(f.Set, v)
@@ -1745,12 +1745,12 @@ func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *paging.Edge[*comm
 }
 
 func (x *execution) resolveEmployeeEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Employee]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveEmployeeEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Employee]) (v *commerce.Employee, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -1769,7 +1769,7 @@ func numberHireEmployeePayload(name string) (int, operation.ArgumentsReader) {
 
 // objectHireEmployeePayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1777,7 +1777,7 @@ func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldHireEmployeePayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1818,7 +1818,7 @@ func numberIdempotencyKeyReused(name string) (int, operation.ArgumentsReader) {
 
 // objectIdempotencyKeyReused writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj *commerce.IdempotencyKeyReused) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1826,7 +1826,7 @@ func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj 
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldIdempotencyKeyReused writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1855,8 +1855,8 @@ func (x *execution) fieldIdempotencyKeyReused(f *operation.Field, obj *commerce.
 	}
 }
 
-func (x *execution) resolveIdempotencyKeyReusedCode(f *operation.Field, obj *commerce.IdempotencyKeyReused) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveIdempotencyKeyReusedCode(f *operation.Field, obj *commerce.IdempotencyKeyReused) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -1881,7 +1881,7 @@ func numberInsufficientStock(name string) (int, operation.ArgumentsReader) {
 
 // objectInsufficientStock writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *commerce.InsufficientStock) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1889,7 +1889,7 @@ func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *co
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldInsufficientStock writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1924,8 +1924,8 @@ func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.Ins
 	}
 }
 
-func (x *execution) resolveInsufficientStockCode(f *operation.Field, obj *commerce.InsufficientStock) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveInsufficientStockCode(f *operation.Field, obj *commerce.InsufficientStock) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -1946,7 +1946,7 @@ func numberInvalidInput(name string) (int, operation.ArgumentsReader) {
 
 // objectInvalidInput writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerce.InvalidInput) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -1954,7 +1954,7 @@ func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerc
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldInvalidInput writes the value of a field. It returns false if the value of a non-null field is null.
@@ -1983,8 +1983,8 @@ func (x *execution) fieldInvalidInput(f *operation.Field, obj *commerce.InvalidI
 	}
 }
 
-func (x *execution) resolveInvalidInputCode(f *operation.Field, obj *commerce.InvalidInput) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveInvalidInputCode(f *operation.Field, obj *commerce.InvalidInput) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -2011,7 +2011,7 @@ func numberInvalidTransition(name string) (int, operation.ArgumentsReader) {
 
 // objectInvalidTransition writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *commerce.InvalidTransition) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -2019,7 +2019,7 @@ func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *co
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldInvalidTransition writes the value of a field. It returns false if the value of a non-null field is null.
@@ -2056,8 +2056,8 @@ func (x *execution) fieldInvalidTransition(f *operation.Field, obj *commerce.Inv
 	}
 }
 
-func (x *execution) resolveInvalidTransitionCode(f *operation.Field, obj *commerce.InvalidTransition) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveInvalidTransitionCode(f *operation.Field, obj *commerce.InvalidTransition) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -2084,7 +2084,7 @@ func numberInventoryLevel(name string) (int, operation.ArgumentsReader) {
 
 // objectInventoryLevel writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *commerce.InventoryLevel) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -2092,7 +2092,7 @@ func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *comme
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldInventoryLevel writes the value of a field. It returns false if the value of a non-null field is null.
@@ -2143,17 +2143,17 @@ func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.Invent
 }
 
 func (x *execution) resolveInventoryLevelProduct(f *operation.Field, obj *commerce.InventoryLevel) (v *commerce.Product, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.inventoryLevelResolvers.Product(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveInventoryLevelWarehouse(f *operation.Field, obj *commerce.InventoryLevel) (v *commerce.Warehouse, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.inventoryLevelResolvers.Warehouse(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberInventoryLevelConnection(name string) (int, operation.ArgumentsReader) {
@@ -2173,7 +2173,7 @@ func numberInventoryLevelConnection(name string) (int, operation.ArgumentsReader
 
 // objectInventoryLevelConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.InventoryLevel]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -2181,7 +2181,7 @@ func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, 
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldInventoryLevelConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -2208,7 +2208,7 @@ func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *pagin
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -2220,17 +2220,17 @@ func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *pagin
 }
 
 func (x *execution) resolveInventoryLevelConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v []*commerce.InventoryLevel, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveInventoryLevelConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v []*paging.Edge[*commerce.InventoryLevel], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveInventoryLevelConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -2249,7 +2249,7 @@ func numberInventoryLevelEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectInventoryLevelEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.InventoryLevel]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -2257,7 +2257,7 @@ func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *p
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldInventoryLevelEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -2279,7 +2279,7 @@ func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *paging.Edge
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectInventoryLevel(f.Set, v)
@@ -2291,12 +2291,12 @@ func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *paging.Edge
 }
 
 func (x *execution) resolveInventoryLevelEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveInventoryLevelEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) (v *commerce.InventoryLevel, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -2315,7 +2315,7 @@ func numberMoney(name string) (int, operation.ArgumentsReader) {
 
 // objectMoney writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -2323,7 +2323,7 @@ func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldMoney writes the value of a field. It returns false if the value of a non-null field is null.
@@ -2344,7 +2344,7 @@ func (x *execution) fieldMoney(f *operation.Field, obj *commerce.Money) bool {
 }
 
 func (x *execution) resolveMoneyAmount(f *operation.Field, obj *commerce.Money) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Decimal(), true
 }
 
@@ -2635,15 +2635,15 @@ func readMutationCreateCustomerArguments(ctx context.Context, generated any, arg
 }
 
 func (x *execution) resolveMutationCreateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationCreateCustomerArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.CreateCustomer(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationUpdateCustomerArguments struct {
@@ -2661,15 +2661,15 @@ func readMutationUpdateCustomerArguments(ctx context.Context, generated any, arg
 }
 
 func (x *execution) resolveMutationUpdateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationUpdateCustomerArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.UpdateCustomer(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationAssignAccountRepArguments struct {
@@ -2687,15 +2687,15 @@ func readMutationAssignAccountRepArguments(ctx context.Context, generated any, a
 }
 
 func (x *execution) resolveMutationAssignAccountRep(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationAssignAccountRepArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.AssignAccountRep(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationPlaceOrderArguments struct {
@@ -2713,15 +2713,15 @@ func readMutationPlaceOrderArguments(ctx context.Context, generated any, args ma
 }
 
 func (x *execution) resolveMutationPlaceOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationPlaceOrderArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.PlaceOrder(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationConfirmOrderArguments struct {
@@ -2739,15 +2739,15 @@ func readMutationConfirmOrderArguments(ctx context.Context, generated any, args 
 }
 
 func (x *execution) resolveMutationConfirmOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationConfirmOrderArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.ConfirmOrder(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationShipOrderArguments struct {
@@ -2765,15 +2765,15 @@ func readMutationShipOrderArguments(ctx context.Context, generated any, args map
 }
 
 func (x *execution) resolveMutationShipOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationShipOrderArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.ShipOrder(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationDeliverOrderArguments struct {
@@ -2791,15 +2791,15 @@ func readMutationDeliverOrderArguments(ctx context.Context, generated any, args 
 }
 
 func (x *execution) resolveMutationDeliverOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationDeliverOrderArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.DeliverOrder(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationCancelOrderArguments struct {
@@ -2817,15 +2817,15 @@ func readMutationCancelOrderArguments(ctx context.Context, generated any, args m
 }
 
 func (x *execution) resolveMutationCancelOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationCancelOrderArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.CancelOrder(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationSetOrderItemArguments struct {
@@ -2843,15 +2843,15 @@ func readMutationSetOrderItemArguments(ctx context.Context, generated any, args 
 }
 
 func (x *execution) resolveMutationSetOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationSetOrderItemArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.SetOrderItem(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationRemoveOrderItemArguments struct {
@@ -2869,15 +2869,15 @@ func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, ar
 }
 
 func (x *execution) resolveMutationRemoveOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationRemoveOrderItemArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.RemoveOrderItem(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationUpdateShippingAddressArguments struct {
@@ -2895,15 +2895,15 @@ func readMutationUpdateShippingAddressArguments(ctx context.Context, generated a
 }
 
 func (x *execution) resolveMutationUpdateShippingAddress(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationUpdateShippingAddressArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.UpdateShippingAddress(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationCreateProductArguments struct {
@@ -2921,15 +2921,15 @@ func readMutationCreateProductArguments(ctx context.Context, generated any, args
 }
 
 func (x *execution) resolveMutationCreateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationCreateProductArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.CreateProduct(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationUpdateProductArguments struct {
@@ -2947,15 +2947,15 @@ func readMutationUpdateProductArguments(ctx context.Context, generated any, args
 }
 
 func (x *execution) resolveMutationUpdateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationUpdateProductArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.UpdateProduct(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationCreateWarehouseArguments struct {
@@ -2973,15 +2973,15 @@ func readMutationCreateWarehouseArguments(ctx context.Context, generated any, ar
 }
 
 func (x *execution) resolveMutationCreateWarehouse(f *operation.Field) (v *Payload[commerce.Warehouse], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationCreateWarehouseArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.CreateWarehouse(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationSetInventoryLevelArguments struct {
@@ -2999,15 +2999,15 @@ func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, 
 }
 
 func (x *execution) resolveMutationSetInventoryLevel(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationSetInventoryLevelArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.SetInventoryLevel(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationAdjustInventoryArguments struct {
@@ -3025,15 +3025,15 @@ func readMutationAdjustInventoryArguments(ctx context.Context, generated any, ar
 }
 
 func (x *execution) resolveMutationAdjustInventory(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationAdjustInventoryArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.AdjustInventory(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationHireEmployeeArguments struct {
@@ -3051,15 +3051,15 @@ func readMutationHireEmployeeArguments(ctx context.Context, generated any, args 
 }
 
 func (x *execution) resolveMutationHireEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationHireEmployeeArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.HireEmployee(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type mutationUpdateEmployeeArguments struct {
@@ -3077,15 +3077,15 @@ func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, arg
 }
 
 func (x *execution) resolveMutationUpdateEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*mutationUpdateEmployeeArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.mutationResolvers.UpdateEmployee(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberNotFound(name string) (int, operation.ArgumentsReader) {
@@ -3105,7 +3105,7 @@ func numberNotFound(name string) (int, operation.ArgumentsReader) {
 
 // objectNotFound writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.NotFound) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -3113,7 +3113,7 @@ func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.No
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldNotFound writes the value of a field. It returns false if the value of a non-null field is null.
@@ -3142,8 +3142,8 @@ func (x *execution) fieldNotFound(f *operation.Field, obj *commerce.NotFound) bo
 	}
 }
 
-func (x *execution) resolveNotFoundCode(f *operation.Field, obj *commerce.NotFound) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveNotFoundCode(f *operation.Field, obj *commerce.NotFound) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -3190,7 +3190,7 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 
 // objectOrder writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -3198,7 +3198,7 @@ func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrder writes the value of a field. It returns false if the value of a non-null field is null.
@@ -3243,7 +3243,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderItemConnection(f.Set, v)
@@ -3267,7 +3267,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderEventConnection(f.Set, v)
@@ -3334,17 +3334,17 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 }
 
 func (x *execution) resolveOrderCustomer(f *operation.Field, obj *commerce.Order) (v *commerce.Customer, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderResolvers.Customer(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderItemCount(f *operation.Field, obj *commerce.Order) (v int32, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderResolvers.ItemCount(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type orderItemsArguments struct {
@@ -3368,16 +3368,16 @@ func readOrderItemsArguments(ctx context.Context, generated any, args map[string
 }
 
 func (x *execution) resolveOrderItems(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.LineItem], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*orderItemsArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.orderResolvers.Items(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type orderItemArguments struct {
@@ -3395,15 +3395,15 @@ func readOrderItemArguments(ctx context.Context, generated any, args map[string]
 }
 
 func (x *execution) resolveOrderItem(f *operation.Field, obj *commerce.Order) (v *commerce.LineItem, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*orderItemArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.orderResolvers.Item(x.resolverCtx, obj, a.productID)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type orderTimelineArguments struct {
@@ -3427,42 +3427,42 @@ func readOrderTimelineArguments(ctx context.Context, generated any, args map[str
 }
 
 func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.Event], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*orderTimelineArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.orderResolvers.Timeline(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderAvailableTransitions(f *operation.Field, obj *commerce.Order) (v []commerce.Status, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.AvailableTransitions(), true
 }
 
 func (x *execution) resolveOrderTrackingNumber(f *operation.Field, obj *commerce.Order) (v *string, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderResolvers.TrackingNumber(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderCarrier(f *operation.Field, obj *commerce.Order) (v *string, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderResolvers.Carrier(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderAccountRep(f *operation.Field, obj *commerce.Order) (v *commerce.Employee, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderResolvers.AccountRep(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
@@ -3482,7 +3482,7 @@ func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -3490,7 +3490,7 @@ func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *pagi
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -3517,7 +3517,7 @@ func (x *execution) fieldOrderConnection(f *operation.Field, obj *paging.Connect
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -3529,17 +3529,17 @@ func (x *execution) fieldOrderConnection(f *operation.Field, obj *paging.Connect
 }
 
 func (x *execution) resolveOrderConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v []*commerce.Order, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveOrderConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v []*paging.Edge[*commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveOrderConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -3558,7 +3558,7 @@ func numberOrderEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -3566,7 +3566,7 @@ func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edg
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -3588,7 +3588,7 @@ func (x *execution) fieldOrderEdge(f *operation.Field, obj *paging.Edge[*commerc
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrder(f.Set, v)
@@ -3600,12 +3600,12 @@ func (x *execution) fieldOrderEdge(f *operation.Field, obj *paging.Edge[*commerc
 }
 
 func (x *execution) resolveOrderEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Order]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveOrderEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Order]) (v *commerce.Order, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -3636,7 +3636,7 @@ func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderEvent writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.Event) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -3644,7 +3644,7 @@ func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderEvent writes the value of a field. It returns false if the value of a non-null field is null.
@@ -3713,31 +3713,31 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 }
 
 func (x *execution) resolveOrderEventFrom(f *operation.Field, obj *commerce.Event) (v *commerce.Status, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderEventResolvers.From(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderEventTo(f *operation.Field, obj *commerce.Event) (v *commerce.Status, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderEventResolvers.To(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderEventNote(f *operation.Field, obj *commerce.Event) (v *string, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderEventResolvers.Note(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderEventWarehouse(f *operation.Field, obj *commerce.Event) (v *commerce.Warehouse, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderEventResolvers.Warehouse(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberOrderEventConnection(name string) (int, operation.ArgumentsReader) {
@@ -3757,7 +3757,7 @@ func numberOrderEventConnection(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderEventConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Event]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -3765,7 +3765,7 @@ func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj 
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderEventConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -3792,7 +3792,7 @@ func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *paging.Co
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -3804,17 +3804,17 @@ func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *paging.Co
 }
 
 func (x *execution) resolveOrderEventConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v []*commerce.Event, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveOrderEventConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v []*paging.Edge[*commerce.Event], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveOrderEventConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Event]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -3833,7 +3833,7 @@ func numberOrderEventEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderEventEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Event]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -3841,7 +3841,7 @@ func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *pagin
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderEventEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -3863,7 +3863,7 @@ func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *paging.Edge[*co
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderEvent(f.Set, v)
@@ -3875,12 +3875,12 @@ func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *paging.Edge[*co
 }
 
 func (x *execution) resolveOrderEventEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Event]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveOrderEventEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Event]) (v *commerce.Event, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -3913,7 +3913,7 @@ func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderItem writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.LineItem) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -3921,7 +3921,7 @@ func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.L
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderItem writes the value of a field. It returns false if the value of a non-null field is null.
@@ -3989,23 +3989,23 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 }
 
 func (x *execution) resolveOrderItemSubtotal(f *operation.Field, obj *commerce.LineItem) (v commerce.Money, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	v, err := obj.Subtotal()
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderItemProduct(f *operation.Field, obj *commerce.LineItem) (v *commerce.Product, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderItemResolvers.Product(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderItemOrder(f *operation.Field, obj *commerce.LineItem) (v *commerce.Order, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderItemResolvers.Order(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberOrderItemConnection(name string) (int, operation.ArgumentsReader) {
@@ -4025,7 +4025,7 @@ func numberOrderItemConnection(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderItemConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.LineItem]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4033,7 +4033,7 @@ func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderItemConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4060,7 +4060,7 @@ func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *paging.Con
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -4072,17 +4072,17 @@ func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *paging.Con
 }
 
 func (x *execution) resolveOrderItemConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v []*commerce.LineItem, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveOrderItemConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v []*paging.Edge[*commerce.LineItem], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveOrderItemConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -4101,7 +4101,7 @@ func numberOrderItemEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderItemEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.LineItem]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4109,7 +4109,7 @@ func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderItemEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4131,7 +4131,7 @@ func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *paging.Edge[*com
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderItem(f.Set, v)
@@ -4143,12 +4143,12 @@ func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *paging.Edge[*com
 }
 
 func (x *execution) resolveOrderItemEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveOrderItemEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) (v *commerce.LineItem, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -4167,7 +4167,7 @@ func numberOrderStatusCount(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderStatusCount writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderStatusCount(set *operation.SelectionSet, obj *commerce.StatusCount) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4175,7 +4175,7 @@ func (x *execution) objectOrderStatusCount(set *operation.SelectionSet, obj *com
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderStatusCount writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4214,7 +4214,7 @@ func numberOrderUpdate(name string) (int, operation.ArgumentsReader) {
 
 // objectOrderUpdate writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *feed.OrderChange) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4222,7 +4222,7 @@ func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *feed.Ord
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldOrderUpdate writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4270,17 +4270,17 @@ func (x *execution) fieldOrderUpdate(f *operation.Field, obj *feed.OrderChange) 
 }
 
 func (x *execution) resolveOrderUpdateID(f *operation.Field, obj *feed.OrderChange) (v *string, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderUpdateResolvers.ID(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderUpdateOrder(f *operation.Field, obj *feed.OrderChange) (v *commerce.Order, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.orderUpdateResolvers.Order(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberPageInfo(name string) (int, operation.ArgumentsReader) {
@@ -4302,7 +4302,7 @@ func numberPageInfo(name string) (int, operation.ArgumentsReader) {
 
 // objectPageInfo writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.PageInfo) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4310,7 +4310,7 @@ func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.Page
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldPageInfo writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4351,12 +4351,12 @@ func (x *execution) fieldPageInfo(f *operation.Field, obj *paging.PageInfo) bool
 }
 
 func (x *execution) resolvePageInfoStartCursor(f *operation.Field, obj *paging.PageInfo) (v *string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.StartCursor(), true
 }
 
 func (x *execution) resolvePageInfoEndCursor(f *operation.Field, obj *paging.PageInfo) (v *string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.EndCursor(), true
 }
 
@@ -4375,7 +4375,7 @@ func numberPlaceOrderPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectPlaceOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4383,7 +4383,7 @@ func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Pa
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldPlaceOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4428,7 +4428,7 @@ func numberPriceChanged(name string) (int, operation.ArgumentsReader) {
 
 // objectPriceChanged writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectPriceChanged(set *operation.SelectionSet, obj *commerce.PriceChanged) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4436,7 +4436,7 @@ func (x *execution) objectPriceChanged(set *operation.SelectionSet, obj *commerc
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldPriceChanged writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4472,8 +4472,8 @@ func (x *execution) fieldPriceChanged(f *operation.Field, obj *commerce.PriceCha
 	}
 }
 
-func (x *execution) resolvePriceChangedCode(f *operation.Field, obj *commerce.PriceChanged) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolvePriceChangedCode(f *operation.Field, obj *commerce.PriceChanged) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -4508,7 +4508,7 @@ func numberProduct(name string) (int, operation.ArgumentsReader) {
 
 // objectProduct writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Product) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4516,7 +4516,7 @@ func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Pro
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldProduct writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4559,7 +4559,7 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectInventoryLevelConnection(f.Set, v)
@@ -4571,7 +4571,7 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderItemConnection(f.Set, v)
@@ -4596,17 +4596,17 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 }
 
 func (x *execution) resolveProductTotalInventory(f *operation.Field, obj *commerce.Product) (v int32, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.productResolvers.TotalInventory(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveProductAvailable(f *operation.Field, obj *commerce.Product) (v int32, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.productResolvers.Available(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type productInventoryArguments struct {
@@ -4630,16 +4630,16 @@ func readProductInventoryArguments(ctx context.Context, generated any, args map[
 }
 
 func (x *execution) resolveProductInventory(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*productInventoryArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.productResolvers.Inventory(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type productOrderItemsArguments struct {
@@ -4663,23 +4663,23 @@ func readProductOrderItemsArguments(ctx context.Context, generated any, args map
 }
 
 func (x *execution) resolveProductOrderItems(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.LineItem], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*productOrderItemsArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.productResolvers.OrderItems(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveProductOrderCount(f *operation.Field, obj *commerce.Product) (v *int32, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.productResolvers.OrderCount(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberProductConnection(name string) (int, operation.ArgumentsReader) {
@@ -4699,7 +4699,7 @@ func numberProductConnection(name string) (int, operation.ArgumentsReader) {
 
 // objectProductConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Product]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4707,7 +4707,7 @@ func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *pa
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldProductConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4734,7 +4734,7 @@ func (x *execution) fieldProductConnection(f *operation.Field, obj *paging.Conne
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -4746,17 +4746,17 @@ func (x *execution) fieldProductConnection(f *operation.Field, obj *paging.Conne
 }
 
 func (x *execution) resolveProductConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v []*commerce.Product, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveProductConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v []*paging.Edge[*commerce.Product], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveProductConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Product]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -4775,7 +4775,7 @@ func numberProductEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectProductEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Product]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -4783,7 +4783,7 @@ func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.E
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldProductEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -4805,7 +4805,7 @@ func (x *execution) fieldProductEdge(f *operation.Field, obj *paging.Edge[*comme
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectProduct(f.Set, v)
@@ -4817,12 +4817,12 @@ func (x *execution) fieldProductEdge(f *operation.Field, obj *paging.Edge[*comme
 }
 
 func (x *execution) resolveProductEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Product]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveProductEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Product]) (v *commerce.Product, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -4897,7 +4897,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectViewer(f.Set, v)
@@ -4933,7 +4933,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectCustomerConnection(f.Set, v)
@@ -4975,7 +4975,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderConnection(f.Set, v)
@@ -4996,7 +4996,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectOrderConnection(f.Set, v)
@@ -5038,7 +5038,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectProductConnection(f.Set, v)
@@ -5050,7 +5050,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectCategoryConnection(f.Set, v)
@@ -5086,7 +5086,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectEmployeeConnection(f.Set, v)
@@ -5098,7 +5098,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectEmployeeConnection(f.Set, v)
@@ -5110,7 +5110,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectEmployeeConnection(f.Set, v)
@@ -5134,7 +5134,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectWarehouseConnection(f.Set, v)
@@ -5161,10 +5161,10 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 }
 
 func (x *execution) resolveQueryViewer(f *operation.Field) (v *commerce.Principal, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.queryResolvers.Viewer(x.resolverCtx)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryCustomerArguments struct {
@@ -5182,15 +5182,15 @@ func readQueryCustomerArguments(ctx context.Context, generated any, args map[str
 }
 
 func (x *execution) resolveQueryCustomer(f *operation.Field) (v *commerce.Customer, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryCustomerArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.Customer(x.resolverCtx, a.id)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryCustomerByEmailArguments struct {
@@ -5208,15 +5208,15 @@ func readQueryCustomerByEmailArguments(ctx context.Context, generated any, args 
 }
 
 func (x *execution) resolveQueryCustomerByEmail(f *operation.Field) (v *commerce.Customer, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryCustomerByEmailArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.CustomerByEmail(x.resolverCtx, a.email)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryCustomersArguments struct {
@@ -5242,16 +5242,16 @@ func readQueryCustomersArguments(ctx context.Context, generated any, args map[st
 }
 
 func (x *execution) resolveQueryCustomers(f *operation.Field) (v *paging.Connection[*commerce.Customer], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryCustomersArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Customers(x.resolverCtx, a.namePrefix, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryOrderArguments struct {
@@ -5269,15 +5269,15 @@ func readQueryOrderArguments(ctx context.Context, generated any, args map[string
 }
 
 func (x *execution) resolveQueryOrder(f *operation.Field) (v *commerce.Order, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryOrderArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.Order(x.resolverCtx, a.id)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryOrdersByIDArguments struct {
@@ -5295,15 +5295,15 @@ func readQueryOrdersByIDArguments(ctx context.Context, generated any, args map[s
 }
 
 func (x *execution) resolveQueryOrdersByID(f *operation.Field) (v []*commerce.Order, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryOrdersByIDArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.OrdersByID(x.resolverCtx, a.ids)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryOrderItemArguments struct {
@@ -5323,15 +5323,15 @@ func readQueryOrderItemArguments(ctx context.Context, generated any, args map[st
 }
 
 func (x *execution) resolveQueryOrderItem(f *operation.Field) (v *commerce.LineItem, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryOrderItemArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.OrderItem(x.resolverCtx, a.orderID, a.productID)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryOrdersArguments struct {
@@ -5359,23 +5359,23 @@ func readQueryOrdersArguments(ctx context.Context, generated any, args map[strin
 }
 
 func (x *execution) resolveQueryOrders(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryOrdersArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Orders(x.resolverCtx, a.statuses, a.placed, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveQueryOrderCounts(f *operation.Field) (v []*commerce.StatusCount, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.queryResolvers.OrderCounts(x.resolverCtx)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryOrdersByStatusArguments struct {
@@ -5403,16 +5403,16 @@ func readQueryOrdersByStatusArguments(ctx context.Context, generated any, args m
 }
 
 func (x *execution) resolveQueryOrdersByStatus(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryOrdersByStatusArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.OrdersByStatus(x.resolverCtx, a.status, a.placed, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryProductArguments struct {
@@ -5430,15 +5430,15 @@ func readQueryProductArguments(ctx context.Context, generated any, args map[stri
 }
 
 func (x *execution) resolveQueryProduct(f *operation.Field) (v *commerce.Product, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryProductArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.Product(x.resolverCtx, a.sku)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryProductsBySkuArguments struct {
@@ -5456,15 +5456,15 @@ func readQueryProductsBySkuArguments(ctx context.Context, generated any, args ma
 }
 
 func (x *execution) resolveQueryProductsBySku(f *operation.Field) (v []*commerce.Product, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryProductsBySkuArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.ProductsBySku(x.resolverCtx, a.skus)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryQuoteArguments struct {
@@ -5482,15 +5482,15 @@ func readQueryQuoteArguments(ctx context.Context, generated any, args map[string
 }
 
 func (x *execution) resolveQueryQuote(f *operation.Field) (v *commerce.Quote, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryQuoteArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.Quote(x.resolverCtx, a.input)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryProductsArguments struct {
@@ -5518,16 +5518,16 @@ func readQueryProductsArguments(ctx context.Context, generated any, args map[str
 }
 
 func (x *execution) resolveQueryProducts(f *operation.Field) (v *paging.Connection[*commerce.Product], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryProductsArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Products(x.resolverCtx, a.category, a.namePrefix, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryCategoriesArguments struct {
@@ -5551,16 +5551,16 @@ func readQueryCategoriesArguments(ctx context.Context, generated any, args map[s
 }
 
 func (x *execution) resolveQueryCategories(f *operation.Field) (v *paging.Connection[*commerce.Category], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryCategoriesArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Categories(x.resolverCtx, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryInventoryLevelArguments struct {
@@ -5580,15 +5580,15 @@ func readQueryInventoryLevelArguments(ctx context.Context, generated any, args m
 }
 
 func (x *execution) resolveQueryInventoryLevel(f *operation.Field) (v *commerce.InventoryLevel, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryInventoryLevelArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.InventoryLevel(x.resolverCtx, a.sku, a.warehouseID)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryEmployeeArguments struct {
@@ -5606,15 +5606,15 @@ func readQueryEmployeeArguments(ctx context.Context, generated any, args map[str
 }
 
 func (x *execution) resolveQueryEmployee(f *operation.Field) (v *commerce.Employee, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryEmployeeArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.Employee(x.resolverCtx, a.id)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryEmployeesArguments struct {
@@ -5640,16 +5640,16 @@ func readQueryEmployeesArguments(ctx context.Context, generated any, args map[st
 }
 
 func (x *execution) resolveQueryEmployees(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryEmployeesArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Employees(x.resolverCtx, a.hired, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryEmployeesByNameArguments struct {
@@ -5675,16 +5675,16 @@ func readQueryEmployeesByNameArguments(ctx context.Context, generated any, args 
 }
 
 func (x *execution) resolveQueryEmployeesByName(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryEmployeesByNameArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.EmployeesByName(x.resolverCtx, a.name, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryEmployeesByJobTitleArguments struct {
@@ -5710,16 +5710,16 @@ func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, a
 }
 
 func (x *execution) resolveQueryEmployeesByJobTitle(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryEmployeesByJobTitleArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.EmployeesByJobTitle(x.resolverCtx, a.jobTitle, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryWarehouseArguments struct {
@@ -5737,15 +5737,15 @@ func readQueryWarehouseArguments(ctx context.Context, generated any, args map[st
 }
 
 func (x *execution) resolveQueryWarehouse(f *operation.Field) (v *commerce.Warehouse, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryWarehouseArguments)
-	x.resolving = f
+	x.currentField = f
 	v, err := x.queryResolvers.Warehouse(x.resolverCtx, a.id)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryWarehousesArguments struct {
@@ -5769,16 +5769,16 @@ func readQueryWarehousesArguments(ctx context.Context, generated any, args map[s
 }
 
 func (x *execution) resolveQueryWarehouses(f *operation.Field) (v *paging.Connection[*commerce.Warehouse], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryWarehousesArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Warehouses(x.resolverCtx, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type queryEntitiesArguments struct {
@@ -5796,20 +5796,20 @@ func readQueryEntitiesArguments(ctx context.Context, generated any, args map[str
 }
 
 func (x *execution) resolveQueryEntities(f *operation.Field) (v []Entity, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*queryEntitiesArguments)
 	v, ok = x.generated.__resolve_entities(x.fieldContext(f), a.representations).([]Entity)
-	return v, ok || x.missing(f, nullResult)
+	return v, ok || x.recordMissing(f, nullResult)
 }
 
 func (x *execution) resolveQueryService(f *operation.Field) (v Subgraph, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	v, err := x.generated.__resolve__service(x.fieldContext(f))
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberQuote(name string) (int, operation.ArgumentsReader) {
@@ -5829,7 +5829,7 @@ func numberQuote(name string) (int, operation.ArgumentsReader) {
 
 // objectQuote writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectQuote(set *operation.SelectionSet, obj *commerce.Quote) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -5837,7 +5837,7 @@ func (x *execution) objectQuote(set *operation.SelectionSet, obj *commerce.Quote
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldQuote writes the value of a field. It returns false if the value of a non-null field is null.
@@ -5888,7 +5888,7 @@ func numberQuotedLine(name string) (int, operation.ArgumentsReader) {
 
 // objectQuotedLine writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectQuotedLine(set *operation.SelectionSet, obj *commerce.QuotedLine) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -5896,7 +5896,7 @@ func (x *execution) objectQuotedLine(set *operation.SelectionSet, obj *commerce.
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldQuotedLine writes the value of a field. It returns false if the value of a non-null field is null.
@@ -5944,13 +5944,13 @@ func (x *execution) fieldQuotedLine(f *operation.Field, obj *commerce.QuotedLine
 }
 
 func (x *execution) resolveQuotedLineSubtotal(f *operation.Field, obj *commerce.QuotedLine) (v commerce.Money, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	v, err := obj.Subtotal()
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveQuotedLineInStock(f *operation.Field, obj *commerce.QuotedLine) (v bool, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.InStock(), true
 }
 
@@ -5969,7 +5969,7 @@ func numberRemoveOrderItemPayload(name string) (int, operation.ArgumentsReader) 
 
 // objectRemoveOrderItemPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -5977,7 +5977,7 @@ func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, ob
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldRemoveOrderItemPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6016,7 +6016,7 @@ func numberSetInventoryLevelPayload(name string) (int, operation.ArgumentsReader
 
 // objectSetInventoryLevelPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6024,7 +6024,7 @@ func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, 
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldSetInventoryLevelPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6063,7 +6063,7 @@ func numberSetOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectSetOrderItemPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6071,7 +6071,7 @@ func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldSetOrderItemPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6110,7 +6110,7 @@ func numberShipOrderPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectShipOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6118,7 +6118,7 @@ func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Pay
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldShipOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6159,7 +6159,7 @@ func numberSpending(name string) (int, operation.ArgumentsReader) {
 
 // objectSpending writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectSpending(set *operation.SelectionSet, obj *commerce.Spending) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6167,7 +6167,7 @@ func (x *execution) objectSpending(set *operation.SelectionSet, obj *commerce.Sp
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldSpending writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6241,15 +6241,15 @@ func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated any, a
 }
 
 func (x *execution) openSubscriptionOrderUpdated(f *operation.Field) (ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return false
 	}
 	a := args.(*subscriptionOrderUpdatedArguments)
-	x.resolving = f
+	x.currentField = f
 	_, err := x.subscriptionResolvers.OrderUpdated(x.resolverCtx, a.id, a.after)
-	return x.resolved(f, err)
+	return x.recordError(f, err)
 }
 
 type subscriptionCustomerOrdersArguments struct {
@@ -6269,15 +6269,15 @@ func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated any,
 }
 
 func (x *execution) openSubscriptionCustomerOrders(f *operation.Field) (ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return false
 	}
 	a := args.(*subscriptionCustomerOrdersArguments)
-	x.resolving = f
+	x.currentField = f
 	_, err := x.subscriptionResolvers.CustomerOrders(x.resolverCtx, a.customerID, a.after)
-	return x.resolved(f, err)
+	return x.recordError(f, err)
 }
 
 type subscriptionOrderStatusChangedArguments struct {
@@ -6295,15 +6295,15 @@ func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated 
 }
 
 func (x *execution) openSubscriptionOrderStatusChanged(f *operation.Field) (ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return false
 	}
 	a := args.(*subscriptionOrderStatusChangedArguments)
-	x.resolving = f
+	x.currentField = f
 	_, err := x.subscriptionResolvers.OrderStatusChanged(x.resolverCtx, a.status)
-	return x.resolved(f, err)
+	return x.recordError(f, err)
 }
 
 func numberTooManyLines(name string) (int, operation.ArgumentsReader) {
@@ -6325,7 +6325,7 @@ func numberTooManyLines(name string) (int, operation.ArgumentsReader) {
 
 // objectTooManyLines writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerce.TooManyLines) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6333,7 +6333,7 @@ func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerc
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldTooManyLines writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6365,8 +6365,8 @@ func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyL
 	}
 }
 
-func (x *execution) resolveTooManyLinesCode(f *operation.Field, obj *commerce.TooManyLines) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveTooManyLinesCode(f *operation.Field, obj *commerce.TooManyLines) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -6385,7 +6385,7 @@ func numberUpdateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectUpdateCustomerPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6393,7 +6393,7 @@ func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldUpdateCustomerPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6432,7 +6432,7 @@ func numberUpdateEmployeePayload(name string) (int, operation.ArgumentsReader) {
 
 // objectUpdateEmployeePayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6440,7 +6440,7 @@ func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldUpdateEmployeePayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6479,7 +6479,7 @@ func numberUpdateProductPayload(name string) (int, operation.ArgumentsReader) {
 
 // objectUpdateProductPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6487,7 +6487,7 @@ func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj 
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldUpdateProductPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6526,7 +6526,7 @@ func numberUpdateShippingAddressPayload(name string) (int, operation.ArgumentsRe
 
 // objectUpdateShippingAddressPayload writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6534,7 +6534,7 @@ func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionS
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldUpdateShippingAddressPayload writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6577,7 +6577,7 @@ func numberVersionConflict(name string) (int, operation.ArgumentsReader) {
 
 // objectVersionConflict writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *commerce.VersionConflict) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6585,7 +6585,7 @@ func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *comm
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldVersionConflict writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6617,8 +6617,8 @@ func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.Versi
 	}
 }
 
-func (x *execution) resolveVersionConflictCode(f *operation.Field, obj *commerce.VersionConflict) (v commerce.RefusalCode, ok bool) {
-	defer x.caught(f, &ok)
+func (x *execution) resolveVersionConflictCode(f *operation.Field, obj *commerce.VersionConflict) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
 }
 
@@ -6639,7 +6639,7 @@ func numberViewer(name string) (int, operation.ArgumentsReader) {
 
 // objectViewer writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Principal) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6647,7 +6647,7 @@ func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Prin
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldViewer writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6683,17 +6683,17 @@ func (x *execution) fieldViewer(f *operation.Field, obj *commerce.Principal) boo
 }
 
 func (x *execution) resolveViewerPermissions(f *operation.Field, obj *commerce.Principal) (v []commerce.Permission, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.viewerResolvers.Permissions(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveViewerCustomer(f *operation.Field, obj *commerce.Principal) (v *commerce.Customer, ok bool) {
-	defer x.caught(f, &ok)
-	x.resolving = f
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
 	v, err := x.viewerResolvers.Customer(x.resolverCtx, obj)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberWarehouse(name string) (int, operation.ArgumentsReader) {
@@ -6717,7 +6717,7 @@ func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 
 // objectWarehouse writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.Warehouse) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6725,7 +6725,7 @@ func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.W
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldWarehouse writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6746,7 +6746,7 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectEmployeeConnection(f.Set, v)
@@ -6758,7 +6758,7 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectInventoryLevelConnection(f.Set, v)
@@ -6793,16 +6793,16 @@ func readWarehouseEmployeesArguments(ctx context.Context, generated any, args ma
 }
 
 func (x *execution) resolveWarehouseEmployees(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.Employee], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*warehouseEmployeesArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.warehouseResolvers.Employees(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 type warehouseInventoryArguments struct {
@@ -6826,16 +6826,16 @@ func readWarehouseInventoryArguments(ctx context.Context, generated any, args ma
 }
 
 func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	args, ok := x.argumentsOf(f)
 	if !ok {
 		return v, false
 	}
 	a := args.(*warehouseInventoryArguments)
-	x.resolving = f
+	x.currentField = f
 	x.pages++
 	v, err := x.warehouseResolvers.Inventory(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
-	return v, x.resolved(f, err)
+	return v, x.recordError(f, err)
 }
 
 func numberWarehouseConnection(name string) (int, operation.ArgumentsReader) {
@@ -6855,7 +6855,7 @@ func numberWarehouseConnection(name string) (int, operation.ArgumentsReader) {
 
 // objectWarehouseConnection writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Warehouse]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6863,7 +6863,7 @@ func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldWarehouseConnection writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6890,7 +6890,7 @@ func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *paging.Con
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectPageInfo(f.Set, v)
@@ -6902,17 +6902,17 @@ func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *paging.Con
 }
 
 func (x *execution) resolveWarehouseConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v []*commerce.Warehouse, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Nodes(), true
 }
 
 func (x *execution) resolveWarehouseConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v []*paging.Edge[*commerce.Warehouse], ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Edges(), true
 }
 
 func (x *execution) resolveWarehouseConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) (v *paging.PageInfo, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
 }
 
@@ -6931,7 +6931,7 @@ func numberWarehouseEdge(name string) (int, operation.ArgumentsReader) {
 
 // objectWarehouseEdge writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Warehouse]) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -6939,7 +6939,7 @@ func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // fieldWarehouseEdge writes the value of a field. It returns false if the value of a non-null field is null.
@@ -6961,7 +6961,7 @@ func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *paging.Edge[*com
 			return false
 		}
 		if v == nil {
-			return x.missing(f, nullElement)
+			return x.recordMissing(f, nullElement)
 		}
 		x.enter(f)
 		written := x.objectWarehouse(f.Set, v)
@@ -6973,12 +6973,12 @@ func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *paging.Edge[*com
 }
 
 func (x *execution) resolveWarehouseEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Cursor(), true
 }
 
 func (x *execution) resolveWarehouseEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) (v *commerce.Warehouse, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
 }
 
@@ -6995,7 +6995,7 @@ func number_Service(name string) (int, operation.ArgumentsReader) {
 
 // object_Service writes an object. It returns false if the object is null, and then leaves no partial output.
 func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) bool {
-	from, valid := x.open(), true
+	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		x.begin(f)
@@ -7003,7 +7003,7 @@ func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) b
 			valid = false
 		}
 	}
-	return x.close(from, valid)
+	return x.closeObject(from, valid)
 }
 
 // field_Service writes the value of a field. It returns false if the value of a non-null field is null.
@@ -7025,12 +7025,12 @@ func (x *execution) field_Service(f *operation.Field, obj *Subgraph) bool {
 }
 
 func (x *execution) resolve_ServiceSdl(f *operation.Field, obj *Subgraph) (v string, ok bool) {
-	defer x.caught(f, &ok)
+	defer x.recoverPanic(f, &ok)
 	return obj.SDL(), true
 }
 
 // memberUserError writes an object of a possible type. It returns false if the object is null, and then leaves no partial output.
-func (x *execution) memberUserError(f *operation.Field, v commerce.Refusal) bool {
+func (x *execution) memberUserError(f *operation.Field, v commerce.UserError) bool {
 	switch obj := v.(type) {
 	case nil:
 		return false
@@ -7166,7 +7166,7 @@ func (x *execution) listCategory(f *operation.Field, list []*commerce.Category) 
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectCategory(f.Set, v) {
 			valid = false
 		}
@@ -7179,7 +7179,7 @@ func (x *execution) listCategoryEdge(f *operation.Field, list []*paging.Edge[*co
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectCategoryEdge(f.Set, v) {
 			valid = false
 		}
@@ -7192,7 +7192,7 @@ func (x *execution) listCustomer(f *operation.Field, list []*commerce.Customer) 
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectCustomer(f.Set, v) {
 			valid = false
 		}
@@ -7205,7 +7205,7 @@ func (x *execution) listCustomerEdge(f *operation.Field, list []*paging.Edge[*co
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectCustomerEdge(f.Set, v) {
 			valid = false
 		}
@@ -7218,7 +7218,7 @@ func (x *execution) listEmployee(f *operation.Field, list []*commerce.Employee) 
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectEmployee(f.Set, v) {
 			valid = false
 		}
@@ -7231,7 +7231,7 @@ func (x *execution) listEmployeeEdge(f *operation.Field, list []*paging.Edge[*co
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectEmployeeEdge(f.Set, v) {
 			valid = false
 		}
@@ -7244,7 +7244,7 @@ func (x *execution) listInventoryLevel(f *operation.Field, list []*commerce.Inve
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectInventoryLevel(f.Set, v) {
 			valid = false
 		}
@@ -7257,7 +7257,7 @@ func (x *execution) listInventoryLevelEdge(f *operation.Field, list []*paging.Ed
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectInventoryLevelEdge(f.Set, v) {
 			valid = false
 		}
@@ -7270,7 +7270,7 @@ func (x *execution) listOrder(f *operation.Field, list []*commerce.Order) bool {
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectOrder(f.Set, v) {
 			valid = false
 		}
@@ -7283,7 +7283,7 @@ func (x *execution) listOrderEdge(f *operation.Field, list []*paging.Edge[*comme
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectOrderEdge(f.Set, v) {
 			valid = false
 		}
@@ -7296,7 +7296,7 @@ func (x *execution) listOrderEvent(f *operation.Field, list []*commerce.Event) b
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectOrderEvent(f.Set, v) {
 			valid = false
 		}
@@ -7309,7 +7309,7 @@ func (x *execution) listOrderEventEdge(f *operation.Field, list []*paging.Edge[*
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectOrderEventEdge(f.Set, v) {
 			valid = false
 		}
@@ -7322,7 +7322,7 @@ func (x *execution) listOrderItem(f *operation.Field, list []*commerce.LineItem)
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectOrderItem(f.Set, v) {
 			valid = false
 		}
@@ -7335,7 +7335,7 @@ func (x *execution) listOrderItemEdge(f *operation.Field, list []*paging.Edge[*c
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectOrderItemEdge(f.Set, v) {
 			valid = false
 		}
@@ -7368,7 +7368,7 @@ func (x *execution) listOrderStatusCount(f *operation.Field, list []*commerce.St
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectOrderStatusCount(f.Set, v) {
 			valid = false
 		}
@@ -7390,7 +7390,7 @@ func (x *execution) listProduct(f *operation.Field, list []*commerce.Product) bo
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectProduct(f.Set, v) {
 			valid = false
 		}
@@ -7403,7 +7403,7 @@ func (x *execution) listProductEdge(f *operation.Field, list []*paging.Edge[*com
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectProductEdge(f.Set, v) {
 			valid = false
 		}
@@ -7438,7 +7438,7 @@ func (x *execution) listSpending(f *operation.Field, list []*commerce.Spending) 
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectSpending(f.Set, v) {
 			valid = false
 		}
@@ -7455,12 +7455,12 @@ func (x *execution) listString(f *operation.Field, list []string) bool {
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listUserError(f *operation.Field, list []commerce.Refusal) bool {
+func (x *execution) listUserError(f *operation.Field, list []commerce.UserError) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.memberUserError(f, v) {
 			valid = false
 		}
@@ -7473,7 +7473,7 @@ func (x *execution) listWarehouse(f *operation.Field, list []*commerce.Warehouse
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectWarehouse(f.Set, v) {
 			valid = false
 		}
@@ -7486,7 +7486,7 @@ func (x *execution) listWarehouseEdge(f *operation.Field, list []*paging.Edge[*c
 	for i, v := range list {
 		x.element(i)
 		if v == nil {
-			valid = x.missingElement()
+			valid = x.recordMissingElement()
 		} else if !x.objectWarehouseEdge(f.Set, v) {
 			valid = false
 		}
@@ -7505,7 +7505,7 @@ func (x *execution) list_EntityOrNull(f *operation.Field, list []Entity) bool {
 	return x.closeList(from, valid)
 }
 
-func appendErrorCode(b []byte, v commerce.RefusalCode) []byte {
+func appendErrorCode(b []byte, v commerce.ErrorCode) []byte {
 	switch v {
 	case commerce.CodeNotFound:
 		return append(b, `"NOT_FOUND"`...)

@@ -41,7 +41,7 @@ type pairKey struct{}
 func newExecutorPair(t testing.TB, opts Options, root func(*Resolver) ResolverRoot) *executorPair {
 	pair := &executorPair{log: map[*Executor][]string{}}
 	if opts.Store == nil {
-		opts.Store = storetest.Sample(t, storetest.Engines()[0].Client(t))
+		opts.Store = storetest.SampleStore(t, storetest.Engines()[0].Client(t))
 	}
 	opts.Cursors = paging.NewCursors([]byte("a key for tests"))
 	opts.Report = func(ctx context.Context, err error) {
@@ -63,9 +63,9 @@ func newExecutorPair(t testing.TB, opts Options, root func(*Resolver) ResolverRo
 	return pair
 }
 
-// told returns the response and the log of a request, with sorted errors. reads describes the reads
+// run returns the response and the log of a request, with sorted errors. reads describes the reads
 // of each access pattern. It is empty for mutations, because the oracle does not plan payloads.
-func (pair *executorPair) told(e *Executor, execute func(context.Context, Request) Result, r Request) (response, reads string) {
+func (pair *executorPair) run(e *Executor, execute func(context.Context, Request) Result, r Request) (response, reads string) {
 	ctx := context.WithValue(WithExplain(context.Background()), pairKey{}, e)
 	pair.log[e] = nil
 	result := execute(ctx, r)
@@ -96,19 +96,19 @@ func (pair *executorPair) told(e *Executor, execute func(context.Context, Reques
 	return b.String(), reads
 }
 
-// alike executes a request with both and compares the results. It returns the response.
-func (pair *executorPair) alike(t rapid.TB, r Request) string {
+// compare executes a request with both and compares the results. It returns the response.
+func (pair *executorPair) compare(t rapid.TB, r Request) string {
 	t.Helper()
-	executed, reads := pair.told(pair.executor, pair.executor.Execute, r)
-	expected, expectedReads := pair.told(pair.oracle.Executor, pair.oracle.Execute, r)
+	executed, reads := pair.run(pair.executor, pair.executor.Execute, r)
+	expected, expectedReads := pair.run(pair.oracle.Executor, pair.oracle.Execute, r)
 	// Concurrent reads of a level share records only if the timing allows it. After some repetitions
 	// both sides have read the same.
 	for range 100 {
 		if reads == expectedReads || executed != expected {
 			break
 		}
-		_, reads = pair.told(pair.executor, pair.executor.Execute, r)
-		_, expectedReads = pair.told(pair.oracle.Executor, pair.oracle.Execute, r)
+		_, reads = pair.run(pair.executor, pair.executor.Execute, r)
+		_, expectedReads = pair.run(pair.oracle.Executor, pair.oracle.Execute, r)
 	}
 	if executed != expected || reads != expectedReads {
 		t.Fatalf("%s\n%v\nexecuted: %s%s\nby the oracle: %s%s", r.Query, r.Variables, executed, reads, expected, expectedReads)
@@ -117,15 +117,15 @@ func (pair *executorPair) alike(t rapid.TB, r Request) string {
 }
 
 // For any query, an execution returns the same bytes, errors, costs and reads as the oracle.
-func TestAnyQueryIsExecutedAsTheOracleDoes(t *testing.T) {
-	clock := &handClock{}
+func TestQueriesMatchOracle(t *testing.T) {
+	clock := &manualClock{}
 	pair := newExecutorPair(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		query := "query($yes: Boolean = true, $no: Boolean!) " + conditions(rt, drawSelections(rt, parsedSchema.Query, 4))
 		r := Request{Query: query, Variables: map[string]any{"no": false}}
 		limit := rapid.SampledFrom([]int{0, 20, 100, 300, 1000, 5000}).Draw(rt, "answer")
-		pair.executor.limits.Answer, pair.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
-		pair.alike(rt, r)
+		pair.executor.limits.ResponseBytes, pair.oracle.limits.ResponseBytes = setting.OrDefaults(document.Limits{ResponseBytes: limit}).ResponseBytes, setting.OrDefaults(document.Limits{ResponseBytes: limit}).ResponseBytes
+		pair.compare(rt, r)
 	})
 }
 
@@ -148,7 +148,7 @@ func conditions(t *rapid.T, query string) string {
 
 // Operations that random queries do not cover.
 func TestOperationsAreExecutedAsTheOracleDoes(t *testing.T) {
-	clock := &handClock{}
+	clock := &manualClock{}
 	pair := newExecutorPair(t, Options{Rates: clock.rates(1<<31-1, 1)}, nil)
 	for _, c := range []struct {
 		query     string
@@ -170,7 +170,7 @@ func TestOperationsAreExecutedAsTheOracleDoes(t *testing.T) {
 		{`{ __type(name: "Order") { name } customer(id: "cust_01") { name } }`, nil, `"Order"`},
 		{`mutation { updateCustomer(input: {id: "nobody", name: "A"}) { userErrors { code } } }`, nil, `NOT_FOUND`},
 	} {
-		if got := pair.alike(t, Request{Query: c.query, Variables: c.variables}); !strings.Contains(got, c.want) {
+		if got := pair.compare(t, Request{Query: c.query, Variables: c.variables}); !strings.Contains(got, c.want) {
 			t.Errorf("%s\nhas no %s:\n%s", c.query, c.want, got)
 		}
 	}
@@ -186,7 +186,7 @@ type faults struct {
 
 var errOfResolver = errors.New("a resolver's own words")
 
-func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T, error) {
+func withFault[T any](f *faults, field string, of any, value func() (T, error)) (T, error) {
 	h := fnv.New32a()
 	fmt.Fprint(h, f.salt, field, of)
 	var none T
@@ -194,7 +194,7 @@ func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T,
 	case 0:
 		return none, errOfResolver
 	case 1:
-		return none, commerce.For("after", commerce.Invalid("is no good"))
+		return none, commerce.WithArgument("after", commerce.NewInvalidError("is no good"))
 	case 2:
 		return none, nil
 	case 3:
@@ -205,16 +205,16 @@ func faulty[T any](f *faults, field string, of any, value func() (T, error)) (T,
 	return value()
 }
 
-// faultyPage makes resolvers of pages fail. A page can also contain a nil record.
-func faultyPage[T any](f *faults, field string, of any, page func() (*paging.Connection[*T], error)) (*paging.Connection[*T], error) {
-	return faulty(f, field, of, func() (*paging.Connection[*T], error) {
+// withFaultPage makes resolvers of pages fail. A page can also contain a nil record.
+func withFaultPage[T any](f *faults, field string, of any, page func() (*paging.Connection[*T], error)) (*paging.Connection[*T], error) {
+	return withFault(f, field, of, func() (*paging.Connection[*T], error) {
 		c, err := page()
-		_, bad := faulty(f, field+" nodes", of, func() (int, error) { return 0, nil })
-		if err != nil || bad == nil || len(c.Slice.Items) == 0 {
+		_, bad := withFault(f, field+" nodes", of, func() (int, error) { return 0, nil })
+		if err != nil || bad == nil || len(c.Page.Items) == 0 {
 			return c, err
 		}
-		c.Slice.Items = slices.Clone(c.Slice.Items)
-		c.Slice.Items[len(c.Slice.Items)/2] = nil
+		c.Page.Items = slices.Clone(c.Page.Items)
+		c.Page.Items[len(c.Page.Items)/2] = nil
 		return c, nil
 	})
 }
@@ -259,51 +259,51 @@ func (r faultyRoot) OrderEvent() OrderEventResolver {
 }
 
 func (q faultyQuery) Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*CustomerConnection, error) {
-	return faultyPage(q.faults, "customers", nil, func() (*CustomerConnection, error) {
+	return withFaultPage(q.faults, "customers", nil, func() (*CustomerConnection, error) {
 		return q.QueryResolver.Customers(ctx, namePrefix, first, after, last, before)
 	})
 }
 
 func (q faultyQuery) Order(ctx context.Context, id string) (*commerce.Order, error) {
-	return faulty(q.faults, "order", id, func() (*commerce.Order, error) { return q.QueryResolver.Order(ctx, id) })
+	return withFault(q.faults, "order", id, func() (*commerce.Order, error) { return q.QueryResolver.Order(ctx, id) })
 }
 
 func (c faultyCustomer) Orders(ctx context.Context, of *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*OrderConnection, error) {
-	return faultyPage(c.faults, "orders", of.ID, func() (*OrderConnection, error) {
+	return withFaultPage(c.faults, "orders", of.ID, func() (*OrderConnection, error) {
 		return c.CustomerResolver.Orders(ctx, of, placed, first, after, last, before)
 	})
 }
 
 func (c faultyCustomer) OrderCount(ctx context.Context, of *commerce.Customer) (int32, error) {
-	return faulty(c.faults, "orderCount", of.ID, func() (int32, error) { return c.CustomerResolver.OrderCount(ctx, of) })
+	return withFault(c.faults, "orderCount", of.ID, func() (int32, error) { return c.CustomerResolver.OrderCount(ctx, of) })
 }
 
 func (o faultyOrder) Customer(ctx context.Context, of *commerce.Order) (*commerce.Customer, error) {
-	return faulty(o.faults, "customer", of.ID, func() (*commerce.Customer, error) { return o.OrderResolver.Customer(ctx, of) })
+	return withFault(o.faults, "customer", of.ID, func() (*commerce.Customer, error) { return o.OrderResolver.Customer(ctx, of) })
 }
 
 func (o faultyOrder) Items(ctx context.Context, of *commerce.Order, first *int32, after *string, last *int32, before *string) (*OrderItemConnection, error) {
-	return faultyPage(o.faults, "items", of.ID, func() (*OrderItemConnection, error) {
+	return withFaultPage(o.faults, "items", of.ID, func() (*OrderItemConnection, error) {
 		return o.OrderResolver.Items(ctx, of, first, after, last, before)
 	})
 }
 
 func (o faultyOrder) ItemCount(ctx context.Context, of *commerce.Order) (int32, error) {
-	return faulty(o.faults, "itemCount", of.ID, func() (int32, error) { return o.OrderResolver.ItemCount(ctx, of) })
+	return withFault(o.faults, "itemCount", of.ID, func() (int32, error) { return o.OrderResolver.ItemCount(ctx, of) })
 }
 
 func (i faultyItem) Product(ctx context.Context, of *commerce.LineItem) (*commerce.Product, error) {
-	return faulty(i.faults, "product", of.SKU, func() (*commerce.Product, error) { return i.OrderItemResolver.Product(ctx, of) })
+	return withFault(i.faults, "product", of.SKU, func() (*commerce.Product, error) { return i.OrderItemResolver.Product(ctx, of) })
 }
 
 func (v faultyEvent) Note(ctx context.Context, of *commerce.Event) (*string, error) {
-	return faulty(v.faults, "note", of.ID, func() (*string, error) { return v.OrderEventResolver.Note(ctx, of) })
+	return withFault(v.faults, "note", of.ID, func() (*string, error) { return v.OrderEventResolver.Note(ctx, of) })
 }
 
 // Faults of resolvers have the same effects as with the oracle: null in non-null positions, errors
 // and panics.
-func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
-	f, clock := &faults{}, &handClock{}
+func TestFaultsMatchOracle(t *testing.T) {
+	f, clock := &faults{}, &manualClock{}
 	pair := newExecutorPair(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	seen := map[string]bool{}
 	queries := []string{
@@ -313,7 +313,7 @@ func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f.salt, f.modulus = rapid.Uint32().Draw(rt, "salt"), rapid.SampledFrom([]uint32{6, 20, 100}).Draw(rt, "most")
 		query := rapid.SampledFrom(append(queries, conditions(rt, "query($yes: Boolean = true, $no: Boolean = false) "+drawSelections(rt, parsedSchema.Query, 4)))).Draw(rt, "query")
-		got := pair.alike(rt, Request{Query: query})
+		got := pair.compare(rt, Request{Query: query})
 		for _, what := range []string{"a resolver's panic", errOfResolver.Error(), nullElement, "is no good", "not today", "data null"} {
 			seen[what] = seen[what] || strings.Contains(got, what)
 		}
@@ -326,8 +326,8 @@ func TestFaultsAreExecutedAsTheOracleDoes(t *testing.T) {
 }
 
 // Events have the same results as with the oracle, including failing and oversized events.
-func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
-	f, clock := &faults{}, &handClock{}
+func TestEventsMatchOracle(t *testing.T) {
+	f, clock := &faults{}, &manualClock{}
 	pair := newExecutorPair(t, Options{Rates: clock.rates(1<<31-1, 1), Limits: document.Limits{Cost: 1 << 30, Aliases: 1 << 20}}, func(r *Resolver) ResolverRoot { return faultyRoot{r, f} })
 	event := &commerce.Event{ID: "01HVMK3P2Q0000000000000003", Type: commerce.EventPlaced, Actor: "ann"}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -340,12 +340,12 @@ func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 		limit := rapid.SampledFrom([]int{30, 100, 1000, 100_000}).Draw(rt, "answer")
 		var delivered []string
 		for _, run := range []func(context.Context, *admittedOperation, *feed.OrderChange) (*graphql.Response, int){pair.executor.run, pair.oracle.run} {
-			pair.executor.limits.Answer, pair.oracle.limits.Answer = limit, limit
-			operation, refused := pair.executor.admit(withReported(t.Context()), Request{Query: query})
+			pair.executor.limits.ResponseBytes, pair.oracle.limits.ResponseBytes = limit, limit
+			operation, refused := pair.executor.admit(withReportedErrors(t.Context()), Request{Query: query})
 			if refused != nil {
 				return
 			}
-			response, spent := run(context.WithValue(withReported(t.Context()), pairKey{}, pair.executor), operation, &change)
+			response, spent := run(context.WithValue(withReportedErrors(t.Context()), pairKey{}, pair.executor), operation, &change)
 			var lines []string
 			for _, err := range response.Errors {
 				text, _ := json.Marshal(err)
@@ -361,7 +361,7 @@ func TestEventsAreExecutedAsTheOracleDoes(t *testing.T) {
 }
 
 // A bounded response counts dropped bytes, and is complete after it was truncated below its limit.
-func TestAnswersKeepNoMoreThanTheirLimit(t *testing.T) {
+func TestBoundedResponse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a := boundedResponse{limit: 100_000}
 		var whole []byte
@@ -378,7 +378,7 @@ func TestAnswersKeepNoMoreThanTheirLimit(t *testing.T) {
 			default:
 				b := []byte(strings.Repeat(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "letter"), rapid.IntRange(0, 50_000).Draw(rt, "length")))
 				a.out, whole = append(a.out, b...), append(whole, b...)
-				a.bound()
+				a.dropExcess()
 			}
 			if a.offset() != len(whole) || len(a.out) > a.limit+responseSlack {
 				rt.Fatalf("%d bytes measured, %d kept, of %d", a.offset(), len(a.out), len(whole))

@@ -34,9 +34,9 @@ type Request struct {
 	Extensions map[string]any
 	// ReadOnly rejects mutations.
 	ReadOnly bool
-	// Paid is the number of points that Charge has charged for the request. It is 0 if Charge was not
-	// called.
-	Paid int
+	// ChargedPoints is the number of points that Charge has charged for the request. It is 0 if Charge
+	// was not called.
+	ChargedPoints int
 }
 
 // Outcome describes at which step the processing of a request ended.
@@ -51,8 +51,8 @@ const (
 	// Overloaded requests were refused because the operations in progress have reached the limit of
 	// concurrent cost; see admission.Cost.
 	Overloaded
-	// NotReadOnly requests were refused because they are mutations and Request.ReadOnly is set.
-	NotReadOnly
+	// MutationNotAllowed requests were refused because they are mutations and Request.ReadOnly is set.
+	MutationNotAllowed
 	// RateLimited requests were refused because the caller has exceeded the rate limit; see
 	// Options.Rates.
 	RateLimited
@@ -90,11 +90,11 @@ type Executor struct {
 	schema   *executableSchema
 	fields   *fieldResolvers
 	preparer *operation.Preparer
-	// plans enables the look-ahead. Without it, responses are the same but need more requests.
-	plans  bool
-	limits document.Limits
-	costs  operation.Costs
-	rates  *rate.Limiter
+	// lookahead enables the look-ahead. Without it, responses are the same but need more requests.
+	lookahead bool
+	limits    document.Limits
+	costs     operation.Costs
+	rates     *rate.Limiter
 	// anonymousRates limits callers without a token. The separate limiter keeps a large number of
 	// addresses from evicting the buckets of authenticated callers.
 	anonymousRates *rate.Limiter
@@ -102,8 +102,8 @@ type Executor struct {
 	documents      *document.Store
 	// eventTime is the time limit for each event. followed counts the memory of the documents and
 	// variables that subscriptions hold.
-	eventTime time.Duration
-	followed  *document.Held
+	eventTime          time.Duration
+	subscriptionMemory *document.SubscriptionMemory
 }
 
 // admittedOperation is an operation that passed all checks.
@@ -114,8 +114,8 @@ type admittedOperation struct {
 	cost     int
 	// work is the work of finding and preparing the operation.
 	work document.Work
-	// paid are the reserved points. It is nil without rate limits.
-	paid *rate.Reservation
+	// reservation are the reserved points. It is nil without rate limits.
+	reservation *rate.Reservation
 }
 
 // NewExecutor returns an Executor.
@@ -140,19 +140,19 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		pools = admission.New(admission.Sizes{})
 	}
 	return &Executor{
-		resolver:       r,
-		schema:         schema,
-		fields:         fields,
-		preparer:       operation.NewPreparer(served, r.access, costs, objectTypeOf, fields.generated),
-		plans:          true,
-		limits:         limits,
-		costs:          costs,
-		rates:          rate.NewLimiter(opts.Rates),
-		anonymousRates: rate.NewLimiter(opts.Rates),
-		pools:          pools,
-		documents:      document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.Preparations], Unfit: opts.Unfit}),
-		eventTime:      opts.EventTime,
-		followed:       document.NewHeld(pools[admission.SubscriptionMemory]),
+		resolver:           r,
+		schema:             schema,
+		fields:             fields,
+		preparer:           operation.NewPreparer(served, r.access, costs, objectTypeOf, fields.generated),
+		lookahead:          true,
+		limits:             limits,
+		costs:              costs,
+		rates:              rate.NewLimiter(opts.Rates),
+		anonymousRates:     rate.NewLimiter(opts.Rates),
+		pools:              pools,
+		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.Preparations], OnInvalid: opts.OnInvalidDocument}),
+		eventTime:          opts.EventTime,
+		subscriptionMemory: document.NewSubscriptionMemory(pools[admission.SubscriptionMemory]),
 	}
 }
 
@@ -160,7 +160,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 // need Start.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
-		o.paid.Settle(0, nil)
+		o.reservation.Settle(0, nil)
 		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription requires a streaming transport: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	})
 	return result
@@ -168,10 +168,10 @@ func (e *Executor) Execute(ctx context.Context, r Request) Result {
 
 // start executes a query or a mutation. For a subscription, it calls subscribe.
 func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Stream, Result)) (stream *Stream, result Result) {
-	ctx = withReported(ctx)
+	ctx = withReportedErrors(ctx)
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			stream, result = nil, Result{Response: e.refusal(ctx, recovered(ctx, panicked)), Outcome: Refused}
+			stream, result = nil, Result{Response: e.refusal(ctx, panicError(ctx, panicked)), Outcome: Refused}
 		}
 	}()
 	operation, refused := e.admit(ctx, r)
@@ -189,9 +189,9 @@ func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.
 // returns the result for the client instead.
 func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
-	if r.Paid == 0 {
+	if r.ChargedPoints == 0 {
 		var refused *Result
-		if r.Paid, refused = e.Charge(ctx, 0); refused != nil {
+		if r.ChargedPoints, refused = e.Charge(ctx, 0); refused != nil {
 			return nil, refused
 		}
 	}
@@ -201,26 +201,26 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 	if len(errs) > 0 {
 		refused := Result{Response: &graphql.Response{}, Outcome: outcome}
 		for _, err := range errs[:min(len(errs), errcode.MaxErrors)] {
-			refused.Errors = append(refused.Errors, e.resolver.present(ctx, err))
+			refused.Errors = append(refused.Errors, e.resolver.presentError(ctx, err))
 		}
 		return nil, &refused
 	}
-	paid, wait := rates.Reserve(principal, o.cost, r.Paid+workPoints)
+	paid, wait := rates.Reserve(principal, o.cost, r.ChargedPoints+workPoints)
 	if wait > 0 {
-		return nil, &Result{Response: rates.Refuse(principal, o.Operation.Position, o.cost, r.Paid+workPoints, wait), Outcome: RateLimited, RetryAfter: wait}
+		return nil, &Result{Response: rates.RateLimitedResponse(principal, o.Operation.Position, o.cost, r.ChargedPoints+workPoints, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
-	o.paid = paid
+	o.reservation = paid
 	return o, nil
 }
 
 // Charge charges the minimum cost of a request and the points for its bytes. The server calls it
-// before it decodes the request, and sets Request.Paid to the result. Charge refuses a caller who
-// does not have enough points. The points are not refunded.
+// before it decodes the request, and sets Request.ChargedPoints to the result. Charge refuses a
+// caller who does not have enough points. The points are not refunded.
 func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.ratesOf(ctx)
 	paid, wait := rates.Charge(principal, bytes/operation.PointBytes)
 	if wait > 0 {
-		return 0, &Result{Response: rates.Refuse(principal, nil, paid, 0, wait), Outcome: RateLimited, RetryAfter: wait}
+		return 0, &Result{Response: rates.RateLimitedResponse(principal, nil, paid, 0, wait), Outcome: RateLimited, RetryAfter: wait}
 	}
 	return paid, nil
 }
@@ -236,19 +236,19 @@ func (e *Executor) ratesOf(ctx context.Context) *rate.Limiter {
 // execute executes a query or a mutation if admission.Cost has capacity for its cost.
 func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
-	defer func() { operation.paid.Settle(spent, result.Response) }()
+	defer func() { operation.reservation.Settle(spent, result.Response) }()
 	caller, cost := admission.CallerOf(ctx), e.pools[admission.Cost]
-	if refused := cost.Take(caller, operation.cost); refused != nil {
+	if refused := cost.TryAcquire(caller, operation.cost); refused != nil {
 		return Result{Response: e.refusal(ctx, refused), Outcome: Overloaded, Refusal: refused}
 	}
-	defer cost.Give(caller, operation.cost)
+	defer cost.Release(caller, operation.cost)
 	result.Mutation = operation.Operation.Operation == ast.Mutation
 	result.Response, spent = e.run(ctx, operation, nil)
 	return result
 }
 
 func (e *Executor) refusal(ctx context.Context, err error) *graphql.Response {
-	return &graphql.Response{Errors: gqlerror.List{e.resolver.present(ctx, err)}}
+	return &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}
 }
 
 // prepare prepares the operation of a request, or returns errors. If it returns errors, the
@@ -257,9 +257,9 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	start, o := graphql.Now(), &admittedOperation{}
 	principal, access := e.resolver.principal(ctx), e.resolver.access
 	if principal.Role == 0 {
-		return o, Refused, gqlerror.List{unauthenticated()}
+		return o, Refused, gqlerror.List{newUnauthenticatedError()}
 	}
-	quiet := access.Quiet(principal)
+	quiet := access.HidesSchema(principal)
 	doc, work, missing := e.documents.Find(ctx, r.DocumentID, r.Query, r.Extensions, quiet)
 	if o.work = work; missing != nil {
 		return o, Refused, gqlerror.List{missing}
@@ -268,11 +268,11 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// The method is wrong even if the document has errors, too.
-		return o, NotReadOnly, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "mutations are not allowed in this request: send them with POST")}
+		return o, MutationNotAllowed, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "mutations are not allowed in this request: send them with POST")}
 	case len(doc.Errors(quiet)) > 0:
 		return o, Refused, doc.Errors(quiet)
 	case chosen == nil:
-		return o, Refused, gqlerror.List{doc.NoOperation(r.OperationName)}
+		return o, Refused, gqlerror.List{doc.OperationNotFound(r.OperationName)}
 	}
 	variables, errs := e.documents.Variables(doc, chosen, r.Variables, quiet)
 	if len(errs) > 0 {
@@ -296,7 +296,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 		OperationName:      r.OperationName,
 		Doc:                doc.Parsed,
 		Operation:          chosen,
-		RecoverFunc:        recovered,
+		RecoverFunc:        panicError,
 		ResolverMiddleware: func(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) },
 		Stats:              graphql.Stats{OperationStart: start},
 	}

@@ -12,7 +12,7 @@ import (
 // use these directives.
 func TestService(t *testing.T) {
 	for _, off := range []bool{false, true} {
-		e := NewExecutor(Options{Store: storetest.Sample(t, storetest.Engines()[0].Client(t)), NoIntrospection: off})
+		e := NewExecutor(Options{Store: storetest.SampleStore(t, storetest.Engines()[0].Client(t)), NoIntrospection: off})
 		_, got := execute(t, e, Request{Query: `{ _service { sdl } }`})
 		var data struct {
 			Service struct{ SDL string } `json:"_service"`

@@ -18,7 +18,7 @@ import (
 // `go test ./graph -fuzz FuzzRequests` searches for failing inputs. It stores them in
 // testdata/fuzz, and every test run repeats them.
 func FuzzRequests(f *testing.F) {
-	store := storetest.Sample(f, storetest.Engines()[0].Client(f))
+	store := storetest.SampleStore(f, storetest.Engines()[0].Client(f))
 	var faults struct {
 		sync.Mutex
 		errs []error

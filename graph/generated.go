@@ -7805,8 +7805,8 @@ func (ec *executionContext) _AddressMissing_code(ctx context.Context, field grap
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7906,8 +7906,8 @@ func (ec *executionContext) _AdjustInventoryPayload_userErrors(ctx context.Conte
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7938,8 +7938,8 @@ func (ec *executionContext) _AlreadyExists_code(ctx context.Context, field graph
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8039,8 +8039,8 @@ func (ec *executionContext) _AssignAccountRepPayload_userErrors(ctx context.Cont
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8103,8 +8103,8 @@ func (ec *executionContext) _CancelOrderPayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8364,8 +8364,8 @@ func (ec *executionContext) _ConfirmOrderPayload_userErrors(ctx context.Context,
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8428,8 +8428,8 @@ func (ec *executionContext) _CreateCustomerPayload_userErrors(ctx context.Contex
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8492,8 +8492,8 @@ func (ec *executionContext) _CreateProductPayload_userErrors(ctx context.Context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8556,8 +8556,8 @@ func (ec *executionContext) _CreateWarehousePayload_userErrors(ctx context.Conte
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9119,8 +9119,8 @@ func (ec *executionContext) _DeliverOrderPayload_userErrors(ctx context.Context,
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9151,8 +9151,8 @@ func (ec *executionContext) _EmailTaken_code(ctx context.Context, field graphql.
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9684,8 +9684,8 @@ func (ec *executionContext) _HireEmployeePayload_userErrors(ctx context.Context,
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9716,8 +9716,8 @@ func (ec *executionContext) _IdempotencyKeyReused_code(ctx context.Context, fiel
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9785,8 +9785,8 @@ func (ec *executionContext) _InsufficientStock_code(ctx context.Context, field g
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9900,8 +9900,8 @@ func (ec *executionContext) _InvalidInput_code(ctx context.Context, field graphq
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9969,8 +9969,8 @@ func (ec *executionContext) _InvalidTransition_code(ctx context.Context, field g
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11252,8 +11252,8 @@ func (ec *executionContext) _NotFound_code(ctx context.Context, field graphql.Co
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -12957,8 +12957,8 @@ func (ec *executionContext) _PlaceOrderPayload_userErrors(ctx context.Context, f
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -12989,8 +12989,8 @@ func (ec *executionContext) _PriceChanged_code(ctx context.Context, field graphq
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -14714,8 +14714,8 @@ func (ec *executionContext) _Quote_userErrors(ctx context.Context, field graphql
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -14957,8 +14957,8 @@ func (ec *executionContext) _RemoveOrderItemPayload_userErrors(ctx context.Conte
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15021,8 +15021,8 @@ func (ec *executionContext) _SetInventoryLevelPayload_userErrors(ctx context.Con
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15085,8 +15085,8 @@ func (ec *executionContext) _SetOrderItemPayload_userErrors(ctx context.Context,
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15149,8 +15149,8 @@ func (ec *executionContext) _ShipOrderPayload_userErrors(ctx context.Context, fi
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15391,8 +15391,8 @@ func (ec *executionContext) _TooManyLines_code(ctx context.Context, field graphq
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15515,8 +15515,8 @@ func (ec *executionContext) _UpdateCustomerPayload_userErrors(ctx context.Contex
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15579,8 +15579,8 @@ func (ec *executionContext) _UpdateEmployeePayload_userErrors(ctx context.Contex
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15643,8 +15643,8 @@ func (ec *executionContext) _UpdateProductPayload_userErrors(ctx context.Context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15707,8 +15707,8 @@ func (ec *executionContext) _UpdateShippingAddressPayload_userErrors(ctx context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15739,8 +15739,8 @@ func (ec *executionContext) _VersionConflict_code(ctx context.Context, field gra
 			return obj.Code(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -18540,7 +18540,7 @@ func (ec *executionContext) unmarshalInputUpdateShippingAddressInput(ctx context
 
 // region    ************************** interface.gotpl ***************************
 
-func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet, obj commerce.Refusal) graphql.Marshaler {
+func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet, obj commerce.UserError) graphql.Marshaler {
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
@@ -24777,15 +24777,15 @@ func (ec *executionContext) marshalNEmployeeEdge2ᚖgithubᚗcomᚋordergraphᚋ
 	return ec._EmployeeEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx context.Context, v any) (commerce.RefusalCode, error) {
+func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx context.Context, v any) (commerce.ErrorCode, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode[tmp]
+	res := unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode(ctx context.Context, sel ast.SelectionSet, v commerce.RefusalCode) graphql.Marshaler {
+func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode(ctx context.Context, sel ast.SelectionSet, v commerce.ErrorCode) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode[v])
+	res := graphql.MarshalString(marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -24795,7 +24795,7 @@ func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋordergraphᚋorderg
 }
 
 var (
-	unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode = map[string]commerce.RefusalCode{
+	unmarshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode = map[string]commerce.ErrorCode{
 		"NOT_FOUND":              commerce.CodeNotFound,
 		"INVALID":                commerce.CodeInvalid,
 		"VERSION_CONFLICT":       commerce.CodeVersionConflict,
@@ -24808,7 +24808,7 @@ var (
 		"ADDRESS_MISSING":        commerce.CodeAddressMissing,
 		"PRICE_CHANGED":          commerce.CodePriceChanged,
 	}
-	marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalCode = map[commerce.RefusalCode]string{
+	marshalNErrorCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐErrorCode = map[commerce.ErrorCode]string{
 		commerce.CodeNotFound:             "NOT_FOUND",
 		commerce.CodeInvalid:              "INVALID",
 		commerce.CodeVersionConflict:      "VERSION_CONFLICT",
@@ -25764,7 +25764,7 @@ func (ec *executionContext) unmarshalNUpdateShippingAddressInput2githubᚗcomᚋ
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUserError2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusal(ctx context.Context, sel ast.SelectionSet, v commerce.Refusal) graphql.Marshaler {
+func (ec *executionContext) marshalNUserError2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserError(ctx context.Context, sel ast.SelectionSet, v commerce.UserError) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -25774,11 +25774,11 @@ func (ec *executionContext) marshalNUserError2githubᚗcomᚋordergraphᚋorderg
 	return ec._UserError(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusalᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.Refusal) graphql.Marshaler {
+func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNUserError2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRefusal(ctx, sel, v[i])
+		return ec.marshalNUserError2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserError(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

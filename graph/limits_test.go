@@ -19,8 +19,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// unread returns an executor with a store that cannot be read. Requests that reach the store fail.
-func unread(t *testing.T, limits document.Limits) *Executor {
+// newExecutorWithoutStore returns an executor with a store that cannot be read. Requests that reach
+// the store fail.
+func newExecutorWithoutStore(t *testing.T, limits document.Limits) *Executor {
 	t.Helper()
 	return NewExecutor(Options{Limits: limits, Report: func(_ context.Context, err error) { t.Error(err) }})
 }
@@ -30,8 +31,8 @@ func refusals(e *Executor, query string) gqlerror.List {
 	return errs
 }
 
-// numbered repeats a text n times and replaces %d by 0, 1, 2 and so on.
-func numbered(n int, format string) string {
+// repeatNumbered repeats a text n times and replaces %d by 0, 1, 2 and so on.
+func repeatNumbered(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
 		b.WriteString(strings.ReplaceAll(format, "%d", fmt.Sprint(i)))
@@ -77,12 +78,12 @@ func TestLimits(t *testing.T) {
 			`{...F} fragment F on Query{` + nested(500, "...{", "...G", "}") + `} fragment G on Query{` + nested(500, "...{", "__typename", "}") + `}`, []string{"1000"}},
 		{"nesting through fragments that were seen", document.Codes.Depth, document.Limits{Tokens: 1 << 20}, `{__typename}`,
 			`{...G ` + nested(700, "...{", "...G", "}") + `} fragment G on Query{` + nested(500, "...{", "__typename", "}") + `}`, []string{"1000"}},
-		{"aliases", document.Codes.Aliases, document.Limits{Aliases: 3}, `{` + numbered(3, "a%d:__typename ") + `}`, `{` + numbered(4, "a%d:__typename ") + `}`, []string{"4", "3"}},
+		{"aliases", document.Codes.Aliases, document.Limits{Aliases: 3}, `{` + repeatNumbered(3, "a%d:__typename ") + `}`, `{` + repeatNumbered(4, "a%d:__typename ") + `}`, []string{"4", "3"}},
 		{"aliases in fragments", document.Codes.Aliases, document.Limits{Aliases: 3}, `{...F __typename} fragment F on Query{a:__typename}`, `{...F ...F} fragment F on Query{a:__typename b:__typename}`, []string{"4", "3"}},
 		{"an alias that is the name", document.Codes.Aliases, document.Limits{Aliases: 1}, `{a:__typename __typename:__typename}`, `{a:__typename b:__typename}`, []string{"2", "1"}},
 		{"root fields", document.Codes.RootFields, document.Limits{RootFields: 3}, `{__typename __typename __typename}`, `{__typename __typename __typename __typename}`, []string{"4", "3"}},
 		{"root fields in fragments", document.Codes.RootFields, document.Limits{RootFields: 3}, `{...F __typename} fragment F on Query{__typename __typename}`, `{...F ...{...F}} fragment F on Query{__typename __typename}`, []string{"4", "3"}},
-		{"doubling", document.Codes.RootFields, document.Limits{}, `{...A}` + fan("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + fan("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{fmt.Sprint(standard.RootFields)}},
+		{"doubling", document.Codes.RootFields, document.Limits{}, `{...A}` + nestedFragments("ABCDE", 2) + `fragment F on Query{__typename}`, `{...A}` + nestedFragments("ABCDEFGHIJKLMNOPQRSTUVWXY", 2) + `fragment Z on Query{__typename}`, []string{fmt.Sprint(standard.RootFields)}},
 		{"directives", document.Codes.Directives, document.Limits{Directives: 2}, `query Q($a:Boolean=true){__typename @include(if:$a) ...@skip(if:$a){__typename}}`,
 			`{__typename @include(if:true) ...F @skip(if:true)} fragment F on Query{...@include(if:true){__typename}}`, []string{"3", "2"}},
 		{"directives of the definitions", document.Codes.Directives, document.Limits{Directives: 1}, `{__typename @include(if:true)}`, `query($a:Boolean @a)@b{...F} fragment F on Query@c{__typename}`, []string{"3", "1"}},
@@ -93,8 +94,8 @@ func TestLimits(t *testing.T) {
 		{"introspection through fragments", document.Codes.IntrospectionDepth, document.Limits{IntrospectionDepth: 1}, `{__type(name:"Order"){...F}} fragment F on __Type{fields{name}}`,
 			`{__type(name:"Order"){...F}} fragment F on __Type{interfaces{...G}} fragment G on __Type{inputFields{name}}`, []string{"2", "1"}},
 		{"ofType", document.Codes.IntrospectionDepth, document.Limits{Depth: 3}, `{__type(name:"Order"){` + nested(19, "ofType{", "name", "}") + `}}`, `{__type(name:"Order"){` + nested(20, "ofType{", "name", "}") + `}}`, []string{"21", "20"}},
-		{"a long document", document.Codes.Cost, document.Limits{RootFields: 1 << 20}, `{...A}` + fan("ABC", 20) + `fragment D on Query{__typename}`, `{...A}` + fan("ABC", 40) + `fragment D on Query{__typename}`, []string{"50000"}},
-		{"many operations", document.Codes.Cost, document.Limits{}, `query Q{__typename}`, numbered(100, "query Q%d{...F}") + `fragment F on Query{customer(id:"1"){` + strings.Repeat("id ", 600) + `}}`, []string{"50000"}},
+		{"a long document", document.Codes.Cost, document.Limits{RootFields: 1 << 20}, `{...A}` + nestedFragments("ABC", 20) + `fragment D on Query{__typename}`, `{...A}` + nestedFragments("ABC", 40) + `fragment D on Query{__typename}`, []string{"50000"}},
+		{"many operations", document.Codes.Cost, document.Limits{}, `query Q{__typename}`, repeatNumbered(100, "query Q%d{...F}") + `fragment F on Query{customer(id:"1"){` + strings.Repeat("id ", 600) + `}}`, []string{"50000"}},
 	} {
 		for name := range untested {
 			if !reflect.ValueOf(c.limits).FieldByName(name).IsZero() {
@@ -102,7 +103,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 		t.Run(c.name, func(t *testing.T) {
-			e := unread(t, c.limits)
+			e := newExecutorWithoutStore(t, c.limits)
 			if errs := e.documents.Parse(c.passes, false).Errors(false); len(errs) > 0 {
 				t.Errorf("%.200s is refused: %v", c.passes, errs)
 			}
@@ -122,8 +123,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// fan returns fragments that each spread the next one n times.
-func fan(names string, n int) string {
+// nestedFragments returns fragments that each spread the next one n times.
+func nestedFragments(names string, n int) string {
 	var b strings.Builder
 	for _, name := range names {
 		fmt.Fprintf(&b, "fragment %c on Query{%s}", name, strings.Repeat(fmt.Sprintf("...%c ", name+1), n))
@@ -133,7 +134,7 @@ func fan(names string, n int) string {
 
 // Documents with any kind of fragments are measured and rejected if they are invalid.
 func TestFragmentsThatAreWrong(t *testing.T) {
-	e := unread(t, document.Limits{})
+	e := newExecutorWithoutStore(t, document.Limits{})
 	long := strings.Repeat("x", 200+1)
 	for query, message := range map[string]string{
 		`{...F} fragment F on Query{...F}`:                                              `"F" spreads itself`,
@@ -169,7 +170,7 @@ func TestFragmentsThatAreWrong(t *testing.T) {
 
 // Introspection queries of tools and all examples in this repository are within the limits.
 func TestHonestDocumentsAreWithinLimits(t *testing.T) {
-	e, shallow := unread(t, document.Limits{}), unread(t, document.Limits{Depth: 8, Tokens: 185, IntrospectionDepth: 1})
+	e, shallow := newExecutorWithoutStore(t, document.Limits{}), newExecutorWithoutStore(t, document.Limits{Depth: 8, Tokens: 185, IntrospectionDepth: 1})
 	standard, err := os.ReadFile("testdata/introspection.graphql")
 	if err != nil {
 		t.Fatal(err)
@@ -284,12 +285,12 @@ func TestDocumentedCodes(t *testing.T) {
 
 // Messages quote only a small part of the request, and the number of errors is limited.
 func TestMessagesStayShort(t *testing.T) {
-	e := unread(t, document.Limits{})
+	e := newExecutorWithoutStore(t, document.Limits{})
 	long := strings.Repeat("x", 100_000)
 	for _, query := range []string{
 		`{customers(first:"` + long + `"){nodes{id}}}`, `{orders(statuses:["` + long + `"]){nodes{id}}}`, `{orders(statuses:[{a:"` + long + `"}]){nodes{id}}}`,
-		`{customer(id:"1"){id} "` + long + `"}`, `{customer(id:"1"){id} ` + long + `!}`, long, `{` + numbered(1900, "unknown%d ") + `}`,
-		`query(` + numbered(390, "$a%d:Int") + `){__typename}`,
+		`{customer(id:"1"){id} "` + long + `"}`, `{customer(id:"1"){id} ` + long + `!}`, long, `{` + repeatNumbered(1900, "unknown%d ") + `}`,
+		`query(` + repeatNumbered(390, "$a%d:Int") + `){__typename}`,
 	} {
 		errs := refusals(e, query)
 		if len(errs) == 0 || len(errs) > errcode.MaxErrors {

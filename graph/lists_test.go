@@ -38,7 +38,7 @@ func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 	lists, arguments := 0, 0
 	for _, d := range own(t) {
 		for _, f := range d.Fields {
-			if !operation.IsPage(&ast.Field{Definition: f}) {
+			if !operation.ReturnsPage(&ast.Field{Definition: f}) {
 				continue
 			}
 			lists++
@@ -48,10 +48,10 @@ func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s.%s%v: %v", d.Name, f.Name, given, err)
 				}
-				q := e.resolver.list(d.Name+"."+f.Name, "parent")
+				q := e.resolver.pageRequest(d.Name+"."+f.Name, "parent")
 				a.(interface {
-					list(*paging.Request, operation.Beyond)
-				}).list(&q, operation.Beyond{})
+					list(*paging.Request, operation.PageInfoSelection)
+				}).list(&q, operation.PageInfoSelection{})
 				if q.Err != nil {
 					t.Fatalf("%s.%s%v: %v", d.Name, f.Name, given, q.Err)
 				}
@@ -69,7 +69,7 @@ func TestEveryArgumentOfAListIsInItsScope(t *testing.T) {
 				all[name] = sample(f.Arguments.ForName(name).Type, 1)
 				other := request(all)
 				all[name] = value
-				if other.Scope.Seal("1") == first.Scope.Seal("1") {
+				if other.Scope.Encode("1") == first.Scope.Encode("1") {
 					t.Errorf("%s.%s: a cursor of one value of %q is accepted for another", d.Name, f.Name, name)
 				}
 				if other.Key == first.Key {

@@ -24,7 +24,7 @@ func TestGoldenLimitsOfValues(t *testing.T) {
 	golden.Section(t, "../docs/operations.md", "values", markdown.Table([][]string{
 		{"what", "limit"},
 		{"line items of an order; quantity of a line item", p.Sprintf("%d; %d", commerce.MaxLines, commerce.MaxQuantity)},
-		{"stock of a product in one warehouse; in all", p.Sprintf("%d; %d", commerce.MaxLevel, commerce.MaxInventory)},
+		{"stock of a product in one warehouse; in all", p.Sprintf("%d; %d", commerce.MaxInventoryLevel, commerce.MaxTotalInventory)},
 		{"ID; email address; idempotency key", p.Sprintf("%d; %d; %d bytes", commerce.MaxIDLength, commerce.MaxEmail, commerce.MaxIdempotencyKey)},
 		{"name; note; search text", p.Sprintf("%d; %d; %d bytes", commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName)},
 		{"phone numbers", p.Sprintf("%d of %d bytes", commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)},

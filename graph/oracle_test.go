@@ -22,13 +22,13 @@ type oracle struct{ *Executor }
 
 // Execute executes a query or a mutation.
 func (o oracle) Execute(ctx context.Context, r Request) (result Result) {
-	ctx = withReported(ctx)
+	ctx = withReportedErrors(ctx)
 	operation, refused := o.admit(ctx, r)
 	if refused != nil {
 		return *refused
 	}
 	response, spent := o.run(ctx, operation, nil)
-	operation.paid.Settle(spent, response)
+	operation.reservation.Settle(spent, response)
 	return Result{Response: response, Mutation: operation.Operation.Operation == ast.Mutation}
 }
 
@@ -45,9 +45,9 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 		if access := field.Definition.Directives.ForName("access"); access != nil {
 			at.Permission, _ = commerce.ParsePermission(access.Arguments.ForName("permission").Value.Raw)
 		}
-		if operation.IsPage(field.Field) {
+		if operation.ReturnsPage(field.Field) {
 			pages.Add(1)
-			at.Beyond = asksBeyond(executed, field)
+			at.PageInfo = asksBeyond(executed, field)
 		}
 		return next(context.WithValue(ctx, resolvingKey{}, at))
 	}
@@ -55,8 +55,8 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 		if executed.Operation.Operation == ast.Mutation {
 			x.mutations++
 			alias := graphql.GetRootFieldContext(ctx).Field.Alias
-			x.load(o.resolver.store.Consistent(), alias)
-			ctx = context.WithValue(table.SpanOf(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
+			x.newLoaders(o.resolver.store.Consistent(), alias)
+			ctx = context.WithValue(table.SpanFromContext(ctx).Unplanned(ctx, alias), loadersKey{}, x.loaders)
 		}
 		made := next(ctx)
 		spent.Add(int64(valuesIn(made)))
@@ -71,7 +71,7 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 	if change != nil {
 		store = store.Consistent()
 	}
-	x.load(store, "")
+	x.newLoaders(store, "")
 	switch {
 	case change != nil:
 		x.plan(x.ctx, func(p plan) { p.event(x.ctx, prepared.prepared.Root, change) })
@@ -86,15 +86,15 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 		response.Data = o.schema.Exec(ctx)(ctx).Data
 	}
 	written := len(response.Data)
-	if string(response.Data) != "null" && len(response.Data) > o.limits.Answer {
-		response.Data, response.Errors = nil, gqlerror.List{tooLong(executed.Operation, o.limits.Answer)}
+	if string(response.Data) != "null" && len(response.Data) > o.limits.ResponseBytes {
+		response.Data, response.Errors = nil, gqlerror.List{newResponseTooLargeError(executed.Operation, o.limits.ResponseBytes)}
 	}
 	response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
 	if x.trace != nil {
 		response.Extensions = map[string]any{"explain": explain(x.trace)}
 	}
 	x.values, x.pages = int(spent.Load()), int(pages.Load())
-	return response, x.spent(written)
+	return response, x.actualCost(written)
 }
 
 // event executes the operation of a subscription.
@@ -127,14 +127,14 @@ func valuesIn(made graphql.Marshaler) int {
 }
 
 // asksBeyond returns the fields of pageInfo that a connection selects.
-func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b operation.Beyond) {
+func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b operation.PageInfoSelection) {
 	for _, part := range graphql.CollectFields(op, f.Selections, []string{f.Definition.Type.Name()}) {
 		if part.Name != "pageInfo" {
 			continue
 		}
 		for _, field := range graphql.CollectFields(op, part.Selections, []string{part.Definition.Type.Name()}) {
-			b.Next = b.Next || field.Name == "hasNextPage"
-			b.Previous = b.Previous || field.Name == "hasPreviousPage"
+			b.HasNextPage = b.HasNextPage || field.Name == "hasNextPage"
+			b.HasPreviousPage = b.HasPreviousPage || field.Name == "hasPreviousPage"
 		}
 	}
 	return b
@@ -143,6 +143,6 @@ func asksBeyond(op *graphql.OperationContext, f graphql.CollectedField) (b opera
 // loading returns a context with loaders for resolvers.
 func loading(ctx context.Context, e *Executor) context.Context {
 	x := e.newExecution(ctx, &admittedOperation{OperationContext: &graphql.OperationContext{}, prepared: &operation.Prepared{}})
-	x.load(e.resolver.store, "")
+	x.newLoaders(e.resolver.store, "")
 	return x.resolverCtx
 }

@@ -46,19 +46,19 @@ func argumentsOf[A any](p plan, f *operation.Field) *A {
 
 func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planState.arguments) }
 
-// target is a record or the ID of a record, with the selections of the query.
-type target[T any] struct {
-	of         T
+// planTarget is a record or the ID of a record, with the selections of the query.
+type planTarget[T any] struct {
+	value      T
 	selections []*operation.SelectionSet
 }
 
-// fields iterates over the targets and the selected fields of each target.
-func fields[T any](targets []target[T]) iter.Seq2[T, *operation.Field] {
+// selectedFields iterates over the targets and the selected fields of each target.
+func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Field] {
 	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {
 			for _, s := range targets[i].selections {
 				for _, f := range s.Reads {
-					if !yield(targets[i].of, f) {
+					if !yield(targets[i].value, f) {
 						return
 					}
 				}
@@ -67,29 +67,29 @@ func fields[T any](targets []target[T]) iter.Seq2[T, *operation.Field] {
 	}
 }
 
-// wanted are the pending keys of a loader, with the selections of each key.
-type wanted[K comparable] struct {
+// pendingKeys are the pending keys of a loader, with the selections of each key.
+type pendingKeys[K comparable] struct {
 	keys []K
 	path string
-	// room is the expected number of keys, or 0 if it is unknown.
-	room int
+	// capacity is the expected number of keys, or 0 if it is unknown.
+	capacity int
 	// seen is the set of keys. It is nil for few keys.
-	seen map[K]struct{}
-	of   selectedOf[K]
+	seen       map[K]struct{}
+	selections keySelections[K]
 }
 
-// selectedOf are the selections of keys.
-type selectedOf[K comparable] struct {
-	// each are the selections of every key if they are all the same, which is the usual case.
+// keySelections are the selections of keys.
+type keySelections[K comparable] struct {
+	// shared are the selections of every key if they are all the same, which is the usual case.
 	// Otherwise the map has the selections of each key.
-	each  []*operation.SelectionSet
-	apart map[K][]*operation.SelectionSet
+	shared []*operation.SelectionSet
+	perKey map[K][]*operation.SelectionSet
 }
 
 // manyKeys is the number of keys above which a map is faster than a linear search.
 const manyKeys = 8
 
-func (w *wanted[K]) has(key K) bool {
+func (w *pendingKeys[K]) has(key K) bool {
 	if w.seen != nil {
 		_, ok := w.seen[key]
 		return ok
@@ -98,19 +98,19 @@ func (w *wanted[K]) has(key K) bool {
 }
 
 // add adds a key and its selections at a path. Callers must not modify selections afterwards.
-func (w *wanted[K]) add(key K, path string, selections []*operation.SelectionSet) {
+func (w *pendingKeys[K]) add(key K, path string, selections []*operation.SelectionSet) {
 	if w.keys == nil {
-		w.keys, w.path, w.of.each = make([]K, 0, max(1, w.room)), path, selections
+		w.keys, w.path, w.selections.shared = make([]K, 0, max(1, w.capacity)), path, selections
 	}
 	known := w.has(key)
-	if w.of.apart == nil && !same(w.of.each, selections) {
-		w.of.apart = make(map[K][]*operation.SelectionSet, len(w.keys)+1)
+	if w.selections.perKey == nil && !sameSlice(w.selections.shared, selections) {
+		w.selections.perKey = make(map[K][]*operation.SelectionSet, len(w.keys)+1)
 		for _, k := range w.keys {
-			w.of.apart[k] = w.of.each
+			w.selections.perKey[k] = w.selections.shared
 		}
 	}
-	if w.of.apart != nil {
-		w.of.apart[key] = union(w.of.apart[key], selections)
+	if w.selections.perKey != nil {
+		w.selections.perKey[key] = union(w.selections.perKey[key], selections)
 	}
 	if known {
 		return
@@ -127,14 +127,14 @@ func (w *wanted[K]) add(key K, path string, selections []*operation.SelectionSet
 	}
 }
 
-// same reports whether two slices share their elements in memory.
-func same(a, b []*operation.SelectionSet) bool {
+// sameSlice reports whether two slices share their elements in memory.
+func sameSlice(a, b []*operation.SelectionSet) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // union returns the selections of both slices. It modifies neither.
 func union(have, more []*operation.SelectionSet) []*operation.SelectionSet {
-	if len(have) == 0 || same(have, more) {
+	if len(have) == 0 || sameSlice(have, more) {
 		return more
 	}
 	have = slices.Clip(have)
@@ -146,105 +146,105 @@ func union(have, more []*operation.SelectionSet) []*operation.SelectionSet {
 	return have
 }
 
-func (o *selectedOf[K]) selections(key K) []*operation.SelectionSet {
-	if o.apart != nil {
-		return o.apart[key]
+func (o *keySelections[K]) of(key K) []*operation.SelectionSet {
+	if o.perKey != nil {
+		return o.perKey[key]
 	}
-	return o.each
+	return o.shared
 }
 
-func (o *selectedOf[K]) readsMore() bool {
+func (o *keySelections[K]) readsMore() bool {
 	reads := func(selections []*operation.SelectionSet) bool {
-		return slices.ContainsFunc(selections, (*operation.SelectionSet).ReadsMore)
+		return slices.ContainsFunc(selections, (*operation.SelectionSet).HasReads)
 	}
-	for _, selections := range o.apart {
+	for _, selections := range o.perKey {
 		if reads(selections) {
 			return true
 		}
 	}
-	return o.apart == nil && reads(o.each)
+	return o.perKey == nil && reads(o.shared)
 }
 
 // targets returns the keys as targets, for reads that need only the key of a record.
-func (w *wanted[K]) targets() []target[K] {
-	if !w.of.readsMore() {
+func (w *pendingKeys[K]) targets() []planTarget[K] {
+	if !w.selections.readsMore() {
 		return nil
 	}
-	targets := make([]target[K], len(w.keys))
+	targets := make([]planTarget[K], len(w.keys))
 	for i, key := range w.keys {
-		targets[i] = target[K]{key, w.of.selections(key)}
+		targets[i] = planTarget[K]{key, w.selections.of(key)}
 	}
 	return targets
 }
 
 // split separates the keys that satisfy a condition from the other keys.
-func (w *wanted[K]) split(holds func(K) bool) (matching, others wanted[K]) {
+func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys[K]) {
 	if !slices.ContainsFunc(w.keys, holds) {
-		return wanted[K]{}, *w
+		return pendingKeys[K]{}, *w
 	}
 	for _, key := range w.keys {
 		if holds(key) {
-			matching.add(key, w.path, w.of.selections(key))
+			matching.add(key, w.path, w.selections.of(key))
 		} else {
-			others.add(key, w.path, w.of.selections(key))
+			others.add(key, w.path, w.selections.of(key))
 		}
 	}
 	return matching, others
 }
 
 // planFunc is the type of a loader's Plan method.
-type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.Found[K, V]))
+type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.FoundValue[K, V]))
 
 // planKeys passes the pending keys to a loader. When the records have been read, it calls then with
 // the next level of the plan.
-func planKeys[K comparable, V any](ctx context.Context, p plan, w *wanted[K], planLoads planFunc[K, V], then func(plan, context.Context, []target[V])) {
+func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], planLoads planFunc[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) == 0 {
 		return
 	}
-	ctx = table.SpanOf(ctx).At(ctx, w.path)
-	if then == nil || !w.of.readsMore() {
+	ctx = table.SpanFromContext(ctx).WithPath(ctx, w.path)
+	if then == nil || !w.selections.readsMore() {
 		planLoads(ctx, p.level, w.keys, nil)
 		return
 	}
-	of := w.of
-	planLoads(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[K, V]) {
-		targets := make([]target[V], len(found))
+	of := w.selections
+	planLoads(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[K, V]) {
+		targets := make([]planTarget[V], len(found))
 		for i := range found {
-			targets[i] = target[V]{found[i].Value, of.selections(found[i].Key)}
+			targets[i] = planTarget[V]{found[i].Value, of.of(found[i].Key)}
 		}
 		then(plan{p.planState, next}, ctx, targets)
 	})
 }
 
-// startRecords plans records that an access pattern reads by key.
-func startRecords[K comparable, V any](ctx context.Context, p plan, w *wanted[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []target[V])) {
+// planRecords plans records that an access pattern reads by key.
+func planRecords[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.Lookup[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) > 0 {
 		planKeys(ctx, p, w, loaders.Records(p.loaders, pattern).Plan, then)
 	}
 }
 
-// startList plans pages of lists.
-func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest], pattern *model.List[T], then func(plan, context.Context, []target[T])) {
+// planList plans pages of lists.
+func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequest], pattern *model.List[T], then func(plan, context.Context, []planTarget[T])) {
 	if len(w.keys) == 0 {
 		return
 	}
 	l := loaders.Pages(p.loaders, pattern)
-	ctx = table.SpanOf(ctx).At(ctx, w.path)
-	if then == nil || !w.of.readsMore() {
+	ctx = table.SpanFromContext(ctx).WithPath(ctx, w.path)
+	if then == nil || !w.selections.readsMore() {
 		l.Plan(ctx, p.level, w.keys, nil)
 		return
 	}
-	of := w.of
-	l.Plan(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, pages []loaders.Found[dynamo.ListRequest, dynamo.Slice[T]]) {
+	of := w.selections
+	l.Plan(ctx, p.level, w.keys, func(ctx context.Context, next *loaders.Level, pages []loaders.FoundValue[dynamo.ListRequest, dynamo.Page[T]]) {
 		n := 0
 		for i := range pages {
 			n += len(pages[i].Value.Items)
 		}
-		targets := make([]target[T], 0, n)
+		targets := make([]planTarget[T], 0, n)
 		for i := range pages {
-			selections := of.selections(pages[i].Key)
+			selections := of.of(pages[i].Key)
 			for _, item := range pages[i].Value.Items {
-				targets = append(targets, target[T]{item, selections})
+				targets = append(targets, planTarget[T]{item, selections})
 			}
 		}
 		then(plan{p.planState, next}, ctx, targets)
@@ -252,54 +252,54 @@ func startList[T any](ctx context.Context, p plan, w *wanted[dynamo.ListRequest]
 }
 
 // addList adds a page of a list. It ignores invalid arguments, which the resolver rejects.
-func addList(p plan, w *wanted[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
+func addList(p plan, w *pendingKeys[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
 	if q.Err == nil && p.argumentsOf(f) != nil {
 		w.add(q.Key, f.Path, f.Records)
 	}
 }
 
-// addRef adds the ID of a referenced record. An empty ID means that there is no reference.
-func addRef[ID ~string](w *wanted[ID], f *operation.Field, id ID) {
+// addReference adds the ID of a referenced record. An empty ID means that there is no reference.
+func addReference[ID ~string](w *pendingKeys[ID], f *operation.Field, id ID) {
 	if id != "" {
 		w.add(id, f.Path, f.Records)
 	}
 }
 
 // addBatch adds the well-formed keys of a batch.
-func addBatch[ID ~string](w *wanted[ID], f *operation.Field, arguments interface{ keys() ([]ID, error) }) {
+func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments interface{ keys() ([]ID, error) }) {
 	keys, _ := arguments.keys() // the resolver rejects too many keys
-	w.room = max(w.room, len(keys))
+	w.capacity = max(w.capacity, len(keys))
 	for _, key := range keys {
-		addRef(w, f, key)
+		addReference(w, f, key)
 	}
 }
 
-// refs are the IDs of records that a level of the query refers to. Records of one kind share a
-// request. An order with its timeline is read by one Query of its item collection, and so is a
+// references are the IDs of records that a level of the query refers to. Records of one kind share
+// a request. An order with its timeline is read by one Query of its item collection, and so is a
 // product with its inventory.
-type refs struct {
-	customers       wanted[commerce.CustomerID]
-	orders          wanted[commerce.OrderID]
-	wholeOrders     wanted[commerce.OrderID]
-	products        wanted[commerce.SKU]
-	wholeProducts   wanted[commerce.SKU]
-	inventoryLevels wanted[model.InventoryLevelKey]
-	employees       wanted[commerce.EmployeeID]
-	warehouses      wanted[commerce.WarehouseID]
+type references struct {
+	customers          pendingKeys[commerce.CustomerID]
+	orders             pendingKeys[commerce.OrderID]
+	orderCollections   pendingKeys[commerce.OrderID]
+	products           pendingKeys[commerce.SKU]
+	productCollections pendingKeys[commerce.SKU]
+	inventoryLevels    pendingKeys[model.InventoryLevelKey]
+	employees          pendingKeys[commerce.EmployeeID]
+	warehouses         pendingKeys[commerce.WarehouseID]
 }
 
 // order returns the list of keys for an order with these selections.
-func (r *refs) order(selections []*operation.SelectionSet) *wanted[commerce.OrderID] {
-	if operation.Selects(selections, "timeline") {
-		return &r.wholeOrders
+func (r *references) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
+	if operation.SelectsReading(selections, "timeline") {
+		return &r.orderCollections
 	}
 	return &r.orders
 }
 
 // product returns the list of keys for a product with these selections.
-func (r *refs) product(selections []*operation.SelectionSet) *wanted[commerce.SKU] {
-	if operation.Selects(selections, "inventory") {
-		return &r.wholeProducts
+func (r *references) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
+	if operation.SelectsReading(selections, "inventory") {
+		return &r.productCollections
 	}
 	return &r.products
 }
@@ -308,27 +308,27 @@ func (r *refs) product(selections []*operation.SelectionSet) *wanted[commerce.SK
 func (p plan) record(ctx context.Context, record any, selections []*operation.SelectionSet) {
 	switch record := record.(type) {
 	case *commerce.Customer:
-		p.customers(ctx, []target[*commerce.Customer]{{record, selections}})
+		p.customers(ctx, []planTarget[*commerce.Customer]{{record, selections}})
 	case *commerce.Order:
-		p.orders(ctx, []target[*commerce.Order]{{record, selections}})
+		p.orders(ctx, []planTarget[*commerce.Order]{{record, selections}})
 	case *commerce.Product:
-		p.products(ctx, []target[*commerce.Product]{{record, selections}})
+		p.products(ctx, []planTarget[*commerce.Product]{{record, selections}})
 	case *commerce.InventoryLevel:
-		p.inventoryLevels(ctx, []target[*commerce.InventoryLevel]{{record, selections}})
+		p.inventoryLevels(ctx, []planTarget[*commerce.InventoryLevel]{{record, selections}})
 	case *commerce.Employee:
-		p.employees(ctx, []target[*commerce.Employee]{{record, selections}})
+		p.employees(ctx, []planTarget[*commerce.Employee]{{record, selections}})
 	case *commerce.Warehouse:
-		p.warehouses(ctx, []target[*commerce.Warehouse]{{record, selections}})
+		p.warehouses(ctx, []planTarget[*commerce.Warehouse]{{record, selections}})
 	}
 }
 
 // query plans the root fields.
 func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 	var (
-		referenced refs
-		emails     wanted[string]
-		items      wanted[model.OrderItemKey]
-		counts     wanted[dynamo.ListRequest]
+		referenced references
+		emails     pendingKeys[string]
+		items      pendingKeys[model.OrderItemKey]
+		counts     pendingKeys[dynamo.ListRequest]
 	)
 	for _, f := range root.Reads {
 		switch {
@@ -349,49 +349,49 @@ func (p plan) query(ctx context.Context, root *operation.SelectionSet) {
 				referenced.products.add(line.SKU, f.Path, nil)
 			}
 		case f.Name == "orderCounts":
-			counts.add(loaders.AllOrderCounts(), f.Path, f.Records)
+			counts.add(loaders.AllOrderCountsRequest(), f.Path, f.Records)
 		case f.Name == "viewer":
-			for principal, f := range fields([]target[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
+			for principal, f := range selectedFields([]planTarget[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
 				viewerReference(principal, f, &referenced)
 			}
 		}
 	}
-	p.wholeRefs(ctx, &referenced)
+	p.planCollections(ctx, &referenced)
 	p.itemsByID(ctx, &items, &referenced)
 	p.planReferences(ctx, &referenced)
 	p.emails(ctx, &emails)
-	startList(ctx, p, &counts, model.OrderCounts, nil)
+	planList(ctx, p, &counts, model.OrderCounts, nil)
 	p.rootLists(ctx, root)
 }
 
 // itemsByID plans items of orders and their references. The references are planned in the same
 // level, except for callers who see only their own orders. For these callers, the owners of the
 // orders must be known first.
-func (p plan) itemsByID(ctx context.Context, w *wanted[model.OrderItemKey], referenced *refs) {
-	if !p.loaders.OwnOrders() {
-		startRecords(ctx, p, w, model.OrderItem, nil)
-		itemRefs(w.targets(), referenced)
+func (p plan) itemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *references) {
+	if !p.loaders.OnlyOwnOrders() {
+		planRecords(ctx, p, w, model.OrderItem, nil)
+		itemReferences(w.targets(), referenced)
 		return
 	}
-	p.loaders.PlanOwnItems(table.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
-		var to refs
+	p.loaders.PlanOwnItems(table.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
+		var to references
 		for _, key := range visible {
-			itemRefs([]target[model.OrderItemKey]{{key, w.of.selections(key)}}, &to)
+			itemReferences([]planTarget[model.OrderItemKey]{{key, w.selections.of(key)}}, &to)
 		}
 		plan{p.planState, next}.planReferences(ctx, &to)
 	})
 }
 
 // emails plans customers by e-mail address: first the customer's ID, then the customer.
-func (p plan) emails(ctx context.Context, w *wanted[string]) {
+func (p plan) emails(ctx context.Context, w *pendingKeys[string]) {
 	if len(w.keys) == 0 {
 		return
 	}
-	loaders.Records(p.loaders, model.EmailClaim).Plan(table.SpanOf(ctx).At(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.Found[string, commerce.CustomerID]) {
-		var ids wanted[commerce.CustomerID]
+	loaders.Records(p.loaders, model.EmailClaim).Plan(table.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[string, commerce.CustomerID]) {
+		var ids pendingKeys[commerce.CustomerID]
 		for _, f := range found {
-			ids.add(f.Value, w.path, w.of.selections(f.Key))
+			ids.add(f.Value, w.path, w.selections.of(f.Key))
 		}
-		plan{p.planState, next}.customerRefs(ctx, &ids)
+		plan{p.planState, next}.customerReferences(ctx, &ids)
 	})
 }

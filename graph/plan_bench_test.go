@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
-	"github.com/ordergraph/ordergraph/internal/racing"
+	"github.com/ordergraph/ordergraph/internal/raceenabled"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/loaders"
 )
@@ -31,7 +31,7 @@ type plannedQuery struct {
 	resolvers   func(context.Context, *loaders.Loaders) error
 }
 
-// busyCustomer has the ten newest orders of busyBook.
+// busyCustomer has the ten newest orders of busyDataset.
 const busyCustomer = commerce.CustomerID("busy")
 
 func busyOrder(n int) commerce.OrderID {
@@ -43,10 +43,10 @@ func busyOrder(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// busyBook returns a dataset of 50 pending orders with three embedded items each. The first ten
+// busyDataset returns a dataset of 50 pending orders with three embedded items each. The first ten
 // orders belong to one customer, all others to a customer of their own.
-func busyBook(t testing.TB) commerce.Book {
-	var dataset commerce.Book
+func busyDataset(t testing.TB) commerce.Dataset {
+	var dataset commerce.Dataset
 	price, err := commerce.ParseMoney("1.50", "USD")
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func busyBook(t testing.TB) commerce.Book {
 		}
 		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := dataset.Settle(); err != nil {
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset
@@ -80,7 +80,7 @@ func plannedQueries() []plannedQuery {
 	items := `items { nodes { productId name quantity unitPrice { amount } } }`
 	fields := `id status total { amount } placedAt ` + items
 	itemsOf := func(ctx context.Context, l *loaders.Loaders, o *commerce.Order) error {
-		_, err := l.OrderItems(ctx, o, dynamo.Page{Limit: operation.DefaultPage})
+		_, err := l.OrderItems(ctx, o, dynamo.PageRequest{Limit: operation.DefaultPageSize})
 		return err
 	}
 	customersOf := func(orders []*commerce.Order) (ids []commerce.CustomerID) {
@@ -103,14 +103,14 @@ func plannedQueries() []plannedQuery {
 				if _, err := dynamo.ReadRecords(ctx, s, model.CustomerByID, []commerce.CustomerID{busyCustomer}); err != nil {
 					return err
 				}
-				_, err := dynamo.ReadPage(ctx, s, model.CustomerOrders, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
+				_, err := dynamo.ReadPage(ctx, s, model.CustomerOrders, dynamo.ListRequest{PartitionValue: string(busyCustomer), Page: dynamo.PageRequest{Limit: 10}})
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
 				if _, err := loaders.Records(l, model.CustomerByID).Load(ctx, busyCustomer); err != nil {
 					return err
 				}
-				_, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(busyCustomer), Page: dynamo.Page{Limit: 10}})
+				_, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(busyCustomer), Page: dynamo.PageRequest{Limit: 10}})
 				return err
 			},
 		},
@@ -143,7 +143,7 @@ func plannedQueries() []plannedQuery {
 				Variables: map[string]any{"status": "PENDING", "first": json.Number("50")}},
 			50,
 			func(ctx context.Context, s *dynamo.Store) error {
-				page, err := dynamo.ReadPage(ctx, s, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+				page, err := dynamo.ReadPage(ctx, s, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
 				if err != nil {
 					return err
 				}
@@ -151,7 +151,7 @@ func plannedQueries() []plannedQuery {
 				return err
 			},
 			func(ctx context.Context, l *loaders.Loaders) error {
-				page, err := loaders.Pages(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+				page, err := loaders.Pages(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
 				if err != nil {
 					return err
 				}
@@ -168,7 +168,7 @@ func plannedQueries() []plannedQuery {
 
 func busyExecutor(t testing.TB) *Executor {
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
-	if _, err := store.Load(context.Background(), busyBook(t)); err != nil {
+	if _, err := store.Load(context.Background(), busyDataset(t)); err != nil {
 		t.Fatal(err)
 	}
 	return NewExecutor(Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }})
@@ -182,7 +182,7 @@ func (f plannedQuery) planning(t testing.TB, e *Executor) func() {
 	}
 	return func() {
 		x := e.newExecution(context.Background(), operation)
-		x.load(e.resolver.store, "")
+		x.newLoaders(e.resolver.store, "")
 		x.plan(x.ctx, func(p plan) { p.query(x.ctx, operation.prepared.Root) })
 		if err := f.resolvers(x.ctx, x.loaders); err != nil {
 			t.Fatal(err)
@@ -192,7 +192,7 @@ func (f plannedQuery) planning(t testing.TB, e *Executor) func() {
 
 // reading returns a function that makes the same reads without a plan.
 func (f plannedQuery) reading(t testing.TB, e *Executor) func() {
-	ctx := table.NewReadBudget(e.limits.Requests).On(context.Background())
+	ctx := table.NewReadBudget(e.limits.Requests).NewContext(context.Background())
 	return func() {
 		if err := f.reads(ctx, e.resolver.store); err != nil {
 			t.Fatal(err)
@@ -201,8 +201,8 @@ func (f plannedQuery) reading(t testing.TB, e *Executor) func() {
 }
 
 // The allocations of a plan and its loaders are limited, apart from the allocations of the reads.
-func TestPlansTakeFewAllocations(t *testing.T) {
-	if racing.On || testing.CoverMode() != "" {
+func TestPlanAllocations(t *testing.T) {
+	if raceenabled.On || testing.CoverMode() != "" {
 		t.Skip("the race detector and -cover allocate, too")
 	}
 	e := busyExecutor(t)

@@ -130,10 +130,10 @@ func representation(t *rapid.T) string {
 
 // A plan never changes a response, for any query. All reads of a query are planned.
 func TestAnyQueryIsAnsweredAlikeWithAndWithoutAPlan(t *testing.T) {
-	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
+	store := storetest.SampleStore(t, storetest.Engines()[0].Client(t))
 	opts := Options{Store: store, Cursors: paging.NewCursors([]byte("a key for tests")), Report: func(_ context.Context, err error) { t.Error(err) }}
 	planned, alone := NewExecutor(opts), NewExecutor(opts)
-	alone.plans = false
+	alone.lookahead = false
 
 	rapid.Check(t, func(rt *rapid.T) {
 		query := drawSelections(rt, parsedSchema.Query, 4)
@@ -208,9 +208,9 @@ func TestInventoryThatIsAtHandIsNotReadAgain(t *testing.T) {
 func TestTimeoutsAreReported(t *testing.T) {
 	var reported []error
 	r := &Resolver{report: func(_ context.Context, err error) { reported = append(reported, err) }}
-	ctx := withReported(t.Context())
+	ctx := withReportedErrors(t.Context())
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded, context.DeadlineExceeded} {
-		if shown := r.present(ctx, err); shown.Extensions["code"] != errcode.Unavailable {
+		if shown := r.presentError(ctx, err); shown.Extensions["code"] != errcode.Unavailable {
 			t.Errorf("%v is shown as %v", err, shown.Extensions)
 		}
 	}
@@ -222,7 +222,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 	for err, code := range map[error]string{
 		context.DeadlineExceeded: errcode.TimedOut, context.Canceled: errcode.TimedOut, table.ErrUnavailable: errcode.TimedOut, errors.New("a fault"): errcode.Internal,
 	} {
-		if shown := r.present(late, err); shown.Extensions["code"] != code {
+		if shown := r.presentError(late, err); shown.Extensions["code"] != code {
 			t.Errorf("when the time is over, %v is shown as %v, want %s", err, shown.Extensions, code)
 		}
 	}

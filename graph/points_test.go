@@ -28,7 +28,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/racing"
+	"github.com/ordergraph/ordergraph/internal/raceenabled"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/setting"
 	"github.com/ordergraph/ordergraph/internal/storetest"
@@ -62,16 +62,16 @@ type timing struct {
 // No operation uses more than three times the bytes, units, document nodes and processor time that
 // its points pay for, whether it is executed or refused.
 func TestPointsPayForResources(t *testing.T) {
-	now := &handClock{now: hardStart.AddDate(1, 0, 0)}
+	now := &manualClock{now: hardStart.AddDate(1, 0, 0)}
 	// Two executors have a table each. The first one explains the units. On the second one, the same
 	// operation is repeated to measure its processor time.
 	executor := func(db *dynamodb.Client) *Executor {
-		e := NewExecutor(Options{Store: reproducibleOn(t, db, now), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: (&handClock{}).rates(1<<31-1, 1), Report: func(_ context.Context, err error) { t.Error(err) }})
+		e := NewExecutor(Options{Store: reproducibleOn(t, db, now), Cursors: paging.NewCursors([]byte("a key for tests")), Rates: (&manualClock{}).rates(1<<31-1, 1), Report: func(_ context.Context, err error) { t.Error(err) }})
 		stockFull(t, e)
 		return e
 	}
 	e := executor(storetest.Engines()[0].Client(t))
-	replaying, table := replay.Between(storetest.Engines()[0].Client(t))
+	replaying, table := replay.WrapClient(storetest.Engines()[0].Client(t))
 	s := stopwatch{executor: executor(replaying), table: table}
 	defer s.begin(t)()
 	requests := rapid.Custom(func(rt *rapid.T) Request { return Request{Query: rapid.SampledFrom(requestKinds).Draw(rt, "kind")(rt)} })
@@ -96,7 +96,7 @@ func TestPointsPayForResources(t *testing.T) {
 		for what, times := range map[string]float64{
 			"bytes of its body": u.body / operation.PointBytes, "bytes of its answer": u.answer / operation.PointBytes,
 			"read units": u.readUnits / operation.PointReadUnits, "write units": u.writeUnits / operation.PointWriteUnits,
-			"parsed nodes": u.parsed / operation.PointParsed, "visited nodes": u.visited / operation.PointVisited,
+			"parsed nodes": u.parsed / operation.PointParsedNodes, "visited nodes": u.visited / operation.PointVisitedNodes,
 		} {
 			if times /= float64(u.points); times > mostUsed {
 				t.Errorf("it uses %.1f times the %s that its %d points pay for: %+v\n%.1000s\n%.300s %v", times, what, u.points, u, r.Query, result.Data, result.Errors)
@@ -109,7 +109,7 @@ func TestPointsPayForResources(t *testing.T) {
 			worst = max(worst, times)
 			if times > mostUsed {
 				over++
-				if !racing.On && testing.CoverMode() == "" { // both slow down this module only
+				if !raceenabled.On && testing.CoverMode() == "" { // both slow down this module only
 					t.Errorf("it uses %.1f times the processor time that its %d points pay for: %.1000s", times, m.points, r.Query)
 				}
 			}
@@ -160,7 +160,7 @@ func (s *stopwatch) measure(t *testing.T, r Request) (unknown, remembered timing
 	t.Helper()
 	s.table.Record()
 	execute := func(r Request) usage {
-		s.table.Repeat()
+		s.table.Rewind()
 		u, _ := charged(t.Context(), t, s.executor, r)
 		return u
 	}
@@ -229,7 +229,7 @@ func stockFull(t *testing.T, e *Executor) {
 // memory of the request.
 func charged(ctx context.Context, t *testing.T, e *Executor, r Request) (u usage, result Result) {
 	t.Helper()
-	principal := commerce.Everybody().ID
+	principal := commerce.AnonymousAdmin().ID
 	body, err := json.Marshal(map[string]string{"query": r.Query})
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func charged(ctx context.Context, t *testing.T, e *Executor, r Request) (u usage
 	runtime.ReadMemStats(&m)
 	allocated, before := m.TotalAlloc, e.rates.Available(principal)
 	u.body, u.cpu = float64(len(body)), timed(t, func() {
-		if r.Paid, _ = e.Charge(ctx, len(body)); r.Paid == 0 {
+		if r.ChargedPoints, _ = e.Charge(ctx, len(body)); r.ChargedPoints == 0 {
 			t.Fatal("nothing was charged")
 		}
 		result = e.Execute(ctx, r)
@@ -369,16 +369,16 @@ var requestKinds = []func(*rapid.T) string{
 	// Large texts with many aliases.
 	func(t *rapid.T) string {
 		return fmt.Sprintf(`mutation { cancelOrder(input: {orderId: "01HVNR4Q3R0000000000000002", note: %q}) { order { timeline { nodes { %s } } } } }`,
-			strings.Repeat(rapid.SampledFrom([]string{"x", "\n", "é"}).Draw(t, "text"), size(t, "long", 0, commerce.MaxNote/2)), numbered(size(t, "aliases", 1, 97), "a%d: note "))
+			strings.Repeat(rapid.SampledFrom([]string{"x", "\n", "é"}).Draw(t, "text"), size(t, "long", 0, commerce.MaxNote/2)), repeatNumbered(size(t, "aliases", 1, 97), "a%d: note "))
 	},
 	func(t *rapid.T) string {
-		return `{ order(id: "01HVNR4Q3R0000000000000002") { timeline(last: 1) { nodes { ` + numbered(size(t, "aliases", 1, 97), "a%d: note ") + ` } } } }`
+		return `{ order(id: "01HVNR4Q3R0000000000000002") { timeline(last: 1) { nodes { ` + repeatNumbered(size(t, "aliases", 1, 97), "a%d: note ") + ` } } } }`
 	},
 	func(*rapid.T) string { return `{ _service { sdl } }` },
 	// Many lists of a record that may be missing.
 	func(t *rapid.T) string {
 		return `{ customer(id: ` + rapid.SampledFrom([]string{`"nobody"`, `"cust_01"`}).Draw(t, "id") + `) { ` +
-			numbered(size(t, "lists", 1, 90), "a%d: orders(first: %d) { __typename } ") + ` } }`
+			repeatNumbered(size(t, "lists", 1, 90), "a%d: orders(first: %d) { __typename } ") + ` } }`
 	},
 	// Pages of every size, including zero.
 	func(t *rapid.T) string {
@@ -388,12 +388,12 @@ var requestKinds = []func(*rapid.T) string{
 	func(t *rapid.T) string {
 		last := size(t, "fragments", 1, 3)
 		return fmt.Sprintf(`query Q%d {customers(first: 1) {nodes {...A}}}`, rapid.IntRange(0, 1000).Draw(t, "name")) +
-			strings.ReplaceAll(fan("ABC"[:last], size(t, "spreads", 1, 20)), "Query", "Customer") +
+			strings.ReplaceAll(nestedFragments("ABC"[:last], size(t, "spreads", 1, 20)), "Query", "Customer") +
 			fmt.Sprintf(" fragment %c on Customer {%s}", 'A'+last, strings.Repeat(rapid.SampledFrom([]string{"nonsense ", "name ", "a: name "}).Draw(t, "field"), size(t, "fields", 1, 700)))
 	},
 	func(t *rapid.T) string {
 		operations := size(t, "operations", 2, 150)
-		return numbered(operations, "query Q%d {...F} ") + `fragment F on Query {customers {nodes {` + strings.Repeat("name ", size(t, "fields", 1, 300)) + `}}}`
+		return repeatNumbered(operations, "query Q%d {...F} ") + `fragment F on Query {customers {nodes {` + strings.Repeat("name ", size(t, "fields", 1, 300)) + `}}}`
 	},
 	func(t *rapid.T) string {
 		return `{` + nested(size(t, "levels", 0, 300), `... on Query {`, strings.Repeat("__typename ", size(t, "fields", 1, 40)), `}`) + `}`
@@ -405,7 +405,7 @@ var requestKinds = []func(*rapid.T) string{
 		return strings.Repeat("fragment F on Query {"+strings.Repeat("a ", size(t, "fields", 1, 400))+"} ", size(t, "fragments", 1, 2)) // no operation
 	},
 	func(t *rapid.T) string {
-		return `query(` + numbered(size(t, "variables", 1, 390), "$a%d: Int ") + `) {__typename}`
+		return `query(` + repeatNumbered(size(t, "variables", 1, 390), "$a%d: Int ") + `) {__typename}`
 	},
 }
 
@@ -416,7 +416,7 @@ func size(t *rapid.T, label string, least, most int) int {
 
 // drawnLines draws the lines of an order.
 func drawnLines(t *rapid.T) string {
-	lines := numbered(rapid.SampledFrom([]int{0, 1, 3, 20, commerce.MaxLines, commerce.MaxLines + 1}).Draw(t, "lines"), `{sku: "p%d", quantity: 1} `)
+	lines := repeatNumbered(rapid.SampledFrom([]int{0, 1, 3, 20, commerce.MaxLines, commerce.MaxLines + 1}).Draw(t, "lines"), `{sku: "p%d", quantity: 1} `)
 	if rapid.IntRange(0, 3).Draw(t, "wrong") == 0 {
 		lines += `{sku: "nothing", quantity: 1}`
 	}

@@ -35,7 +35,7 @@ func TestPreparedOperationsAreKeptWithTheirDocuments(t *testing.T) {
 	// One operation of this document exceeds the document's capacity.
 	fragments := `query { customer(id: "cust_01") { ...F0 } }` + manyFields(6)
 	large := prepare(fragments, "", nil)
-	room := large.document.Room()
+	room := large.document.PreparedCapacity()
 	if other := prepare(fragments, "", nil); other.prepared == large.prepared || large.prepared.Bytes() <= room {
 		t.Errorf("an operation of %d bytes is cached in a document with a capacity of %d", large.prepared.Bytes(), room)
 	}

@@ -40,14 +40,14 @@ func lookupID[ID ~string](text string) (ID, bool) {
 
 // record returns the record with this key, or nil if the record does not exist.
 func record[K comparable, T any](ctx context.Context, p *model.Lookup[K, *T], key K) (*T, error) {
-	return orNull(loaders.Records(of(ctx), p).Load(ctx, key))
+	return orNull(loaders.Records(loadersOf(ctx), p).Load(ctx, key))
 }
 
 // lookupIDs parses the IDs of a batch. Malformed text becomes an empty ID. It returns
-// commerce.InvalidError if there are more than operation.MaxBatch IDs.
+// commerce.InvalidError if there are more than operation.MaxBatchKeys IDs.
 func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
-	if len(texts) > operation.MaxBatch {
-		return nil, commerce.For(argument, commerce.Invalid("has %d entries: send at most %d in one request", len(texts), operation.MaxBatch))
+	if len(texts) > operation.MaxBatchKeys {
+		return nil, commerce.WithArgument(argument, commerce.NewInvalidError("has %d entries: send at most %d in one request", len(texts), operation.MaxBatchKeys))
 	}
 	ids := make([]ID, len(texts))
 	for i, text := range texts {
@@ -82,7 +82,7 @@ func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce
 	if err != nil {
 		return nil, nil // no customer can have this address
 	}
-	id, err := loaders.Records(of(ctx), model.EmailClaim).Load(ctx, address)
+	id, err := loaders.Records(loadersOf(ctx), model.EmailClaim).Load(ctx, address)
 	if err != nil {
 		return orNull[commerce.Customer](nil, err)
 	}
@@ -102,20 +102,20 @@ func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*c
 	if !ok {
 		return nil, nil
 	}
-	return orNull(of(ctx).ItemByID(ctx, key))
+	return orNull(loadersOf(ctx).ItemByID(ctx, key))
 }
 
-func (r *Resolver) itemOf(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
+func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
 	sku, ok := lookupID[commerce.SKU](productID)
 	if !ok {
 		return nil, nil
 	}
-	return orNull(of(ctx).Item(ctx, order, sku))
+	return orNull(loadersOf(ctx).Item(ctx, order, sku))
 }
 
-// list returns a page request for the list of a field. parent is the ID of the record that the list
-// belongs to. Lists of Query have no parent.
-func (r *Resolver) list(field string, parent ...string) paging.Request {
+// pageRequest returns a page request for the list of a field. parent is the ID of the record that
+// the list belongs to. Lists of Query have no parent.
+func (r *Resolver) pageRequest(field string, parent ...string) paging.Request {
 	return r.cursors.Request(field, parent...)
 }
 
@@ -124,11 +124,11 @@ func connection[T any](ctx context.Context, from *model.List[T], q *paging.Reque
 	if q.Err != nil {
 		return nil, q.Err
 	}
-	slice, err := loaders.Pages(of(ctx), from).Load(ctx, q.Key)
-	return connected(q, slice, err)
+	slice, err := loaders.Pages(loadersOf(ctx), from).Load(ctx, q.Key)
+	return newConnection(q, slice, err)
 }
 
-func connected[T any](q *paging.Request, slice dynamo.Slice[T], err error) (*paging.Connection[T], error) {
+func newConnection[T any](q *paging.Request, slice dynamo.Page[T], err error) (*paging.Connection[T], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -137,53 +137,53 @@ func connected[T any](q *paging.Request, slice dynamo.Slice[T], err error) (*pag
 
 // The lists below may have been read with their record.
 
-func (r *Resolver) orderItems(id commerce.OrderID, a *orderItemsArguments, beyond operation.Beyond) paging.Request {
-	q := r.list("Order.items", string(id))
+func (r *Resolver) orderItemsRequest(id commerce.OrderID, a *orderItemsArguments, beyond operation.PageInfoSelection) paging.Request {
+	q := r.pageRequest("Order.items", string(id))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderItemsArguments) (*OrderItemConnection, error) {
-	q := r.orderItems(order.ID, &a, resolving(ctx).Beyond)
+	q := r.orderItemsRequest(order.ID, &a, currentField(ctx).PageInfo)
 	if q.Err != nil {
 		return nil, q.Err
 	}
-	slice, err := of(ctx).OrderItems(ctx, order, q.Key.Page)
-	return connected(&q, slice, err)
+	slice, err := loadersOf(ctx).OrderItems(ctx, order, q.Key.Page)
+	return newConnection(&q, slice, err)
 }
 
-func (r *Resolver) timeline(id commerce.OrderID, a *orderTimelineArguments, beyond operation.Beyond) paging.Request {
-	q := r.list("Order.timeline", string(id))
+func (r *Resolver) timelineRequest(id commerce.OrderID, a *orderTimelineArguments, beyond operation.PageInfoSelection) paging.Request {
+	q := r.pageRequest("Order.timeline", string(id))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orderTimelineArguments) (*OrderEventConnection, error) {
-	q := r.timeline(order.ID, &a, resolving(ctx).Beyond)
+	q := r.timelineRequest(order.ID, &a, currentField(ctx).PageInfo)
 	if q.Err != nil {
 		return nil, q.Err
 	}
-	slice, err := of(ctx).Timeline(ctx, order.ID, q.Key.Page)
-	return connected(&q, slice, err)
+	slice, err := loadersOf(ctx).Timeline(ctx, order.ID, q.Key.Page)
+	return newConnection(&q, slice, err)
 }
 
-func (r *Resolver) productInventory(sku commerce.SKU, a *productInventoryArguments, beyond operation.Beyond) paging.Request {
-	q := r.list("Product.inventory", string(sku))
+func (r *Resolver) inventoryRequest(sku commerce.SKU, a *productInventoryArguments, beyond operation.PageInfoSelection) paging.Request {
+	q := r.pageRequest("Product.inventory", string(sku))
 	a.list(&q, beyond)
 	return q
 }
 
 func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a productInventoryArguments) (*InventoryLevelConnection, error) {
-	q := r.productInventory(product.SKU, &a, resolving(ctx).Beyond)
+	q := r.inventoryRequest(product.SKU, &a, currentField(ctx).PageInfo)
 	if q.Err != nil {
 		return nil, q.Err
 	}
-	slice, err := of(ctx).ProductInventory(ctx, product.SKU, q.Key.Page)
-	return connected(&q, slice, err)
+	slice, err := loadersOf(ctx).ProductInventory(ctx, product.SKU, q.Key.Page)
+	return newConnection(&q, slice, err)
 }
 
-// stock returns one of the stock numbers of a product.
-func stock(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
-	p, err := of(ctx).Stocked(ctx, product)
+// stockNumber returns one of the stock numbers of a product.
+func stockNumber(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
+	p, err := loadersOf(ctx).WithStock(ctx, product)
 	return scalar.Count(number(p), err)
 }

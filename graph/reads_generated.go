@@ -13,7 +13,7 @@ import (
 )
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	placed := q.TimeRange("placed", a.placed)
 	switch {
 	case placed:
@@ -27,40 +27,40 @@ func (r *customerResolver) AccountRep(ctx context.Context, obj *commerce.Custome
 }
 
 func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
-	q := r.list("Customer.orders", string(obj.ID))
-	(&customerOrdersArguments{placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Customer.orders", string(obj.ID))
+	(&customerOrdersArguments{placed, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.CustomerOrders, &q)
 }
 
 // customerLists plans the lists that belong to records of type Customer.
-func (p plan) customerLists(ctx context.Context, targets []target[commerce.CustomerID]) {
-	var orders wanted[dynamo.ListRequest]
-	for key, f := range fields(targets) {
+func (p plan) customerLists(ctx context.Context, targets []planTarget[commerce.CustomerID]) {
+	var orders pendingKeys[dynamo.ListRequest]
+	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case 6: // orders
-			q := p.resolver.list("Customer.orders", string(key))
-			argumentsOf[customerOrdersArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Customer.orders", string(key))
+			argumentsOf[customerOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &orders, f, &q)
 		}
 	}
-	startList(ctx, p, &orders, model.CustomerOrders, plan.orders)
+	planList(ctx, p, &orders, model.CustomerOrders, plan.orders)
 }
 
 // customerReference adds the key of the record that a field refers to.
-func customerReference(record *commerce.Customer, f *operation.Field, to *refs) {
+func customerReference(record *commerce.Customer, f *operation.Field, to *references) {
 	switch f.Number {
 	case 5: // accountRep
-		addRef(&to.employees, f, record.AccountRepID)
+		addReference(&to.employees, f, record.AccountRepID)
 	}
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *employeeCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *employeeCustomersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *employeeOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *employeeOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
@@ -69,41 +69,41 @@ func (r *employeeResolver) Warehouse(ctx context.Context, obj *commerce.Employee
 }
 
 func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
-	q := r.list("Employee.customers", string(obj.ID))
-	(&employeeCustomersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Employee.customers", string(obj.ID))
+	(&employeeCustomersArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.EmployeeCustomers, &q)
 }
 
 func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
-	q := r.list("Employee.orders", string(obj.ID))
-	(&employeeOrdersArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Employee.orders", string(obj.ID))
+	(&employeeOrdersArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.EmployeeOrders, &q)
 }
 
 // employeeLists plans the lists that belong to records of type Employee.
-func (p plan) employeeLists(ctx context.Context, targets []target[commerce.EmployeeID]) {
-	var customers, orders wanted[dynamo.ListRequest]
-	for key, f := range fields(targets) {
+func (p plan) employeeLists(ctx context.Context, targets []planTarget[commerce.EmployeeID]) {
+	var customers, orders pendingKeys[dynamo.ListRequest]
+	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case 7: // customers
-			q := p.resolver.list("Employee.customers", string(key))
-			argumentsOf[employeeCustomersArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Employee.customers", string(key))
+			argumentsOf[employeeCustomersArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &customers, f, &q)
 		case 8: // orders
-			q := p.resolver.list("Employee.orders", string(key))
-			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Employee.orders", string(key))
+			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &orders, f, &q)
 		}
 	}
-	startList(ctx, p, &customers, model.EmployeeCustomers, plan.customers)
-	startList(ctx, p, &orders, model.EmployeeOrders, plan.orders)
+	planList(ctx, p, &customers, model.EmployeeCustomers, plan.customers)
+	planList(ctx, p, &orders, model.EmployeeOrders, plan.orders)
 }
 
 // employeeReference adds the key of the record that a field refers to.
-func employeeReference(record *commerce.Employee, f *operation.Field, to *refs) {
+func employeeReference(record *commerce.Employee, f *operation.Field, to *references) {
 	switch f.Number {
 	case 6: // warehouse
-		addRef(&to.warehouses, f, record.WarehouseID)
+		addReference(&to.warehouses, f, record.WarehouseID)
 	}
 }
 
@@ -116,94 +116,94 @@ func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.In
 }
 
 // inventoryLevelReference adds the key of the record that a field refers to.
-func inventoryLevelReference(key model.InventoryLevelKey, f *operation.Field, to *refs) {
+func inventoryLevelReference(key model.InventoryLevelKey, f *operation.Field, to *references) {
 	switch f.Number {
 	case 2: // product
-		addRef(&to.products, f, key.SKU)
+		addReference(&to.products, f, key.SKU)
 	case 4: // warehouse
-		addRef(&to.warehouses, f, key.Warehouse)
+		addReference(&to.warehouses, f, key.Warehouse)
 	}
 }
 
 func (r *mutationResolver) CreateCustomer(ctx context.Context, input input.CreateCustomerInput) (*Payload[commerce.Customer], error) {
-	return mutate(ctx, r.Resolver, r.store.CreateCustomer, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.CreateCustomer, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) UpdateCustomer(ctx context.Context, input input.UpdateCustomerInput) (*Payload[commerce.Customer], error) {
-	return mutate(ctx, r.Resolver, r.store.UpdateCustomer, input.Command, nil)
+	return executeMutation(ctx, r.Resolver, r.store.UpdateCustomer, input.Command, nil)
 }
 
 func (r *mutationResolver) AssignAccountRep(ctx context.Context, input input.AssignAccountRepInput) (*Payload[commerce.Customer], error) {
-	return mutate(ctx, r.Resolver, r.store.AssignAccountRep, input.Command, nil)
+	return executeMutation(ctx, r.Resolver, r.store.AssignAccountRep, input.Command, nil)
 }
 
 func (r *mutationResolver) PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error) {
-	return mutate(ctx, r.Resolver, r.store.PlaceOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.PlaceOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) ConfirmOrder(ctx context.Context, input input.ConfirmOrderInput) (*Payload[commerce.Order], error) {
-	return mutate(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) ShipOrder(ctx context.Context, input input.ShipOrderInput) (*Payload[commerce.Order], error) {
-	return mutate(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) DeliverOrder(ctx context.Context, input input.DeliverOrderInput) (*Payload[commerce.Order], error) {
-	return mutate(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) CancelOrder(ctx context.Context, input input.CancelOrderInput) (*Payload[commerce.Order], error) {
-	return mutate(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.MoveOrder, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) SetOrderItem(ctx context.Context, input input.SetOrderItemInput) (*Payload[commerce.Order], error) {
-	return mutate(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
+	return executeMutation(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
 }
 
 func (r *mutationResolver) RemoveOrderItem(ctx context.Context, input input.RemoveOrderItemInput) (*Payload[commerce.Order], error) {
-	return mutate(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
+	return executeMutation(ctx, r.Resolver, r.store.SetOrderItem, input.Command, nil)
 }
 
 func (r *mutationResolver) UpdateShippingAddress(ctx context.Context, input input.UpdateShippingAddressInput) (*Payload[commerce.Order], error) {
-	return mutate(ctx, r.Resolver, r.store.UpdateShippingAddress, input.Command, nil)
+	return executeMutation(ctx, r.Resolver, r.store.UpdateShippingAddress, input.Command, nil)
 }
 
 func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
-	return mutate(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error) {
-	return mutate(ctx, r.Resolver, r.store.UpdateProduct, input.Command, nil)
+	return executeMutation(ctx, r.Resolver, r.store.UpdateProduct, input.Command, nil)
 }
 
 func (r *mutationResolver) CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error) {
-	return mutate(ctx, r.Resolver, r.store.CreateWarehouse, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.CreateWarehouse, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) SetInventoryLevel(ctx context.Context, input input.SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error) {
-	return mutate(ctx, r.Resolver, r.store.SetInventoryLevel, input.Command, nil)
+	return executeMutation(ctx, r.Resolver, r.store.SetInventoryLevel, input.Command, nil)
 }
 
 func (r *mutationResolver) AdjustInventory(ctx context.Context, input input.AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error) {
-	return mutate(ctx, r.Resolver, r.store.AdjustInventory, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.AdjustInventory, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error) {
-	return mutate(ctx, r.Resolver, r.store.HireEmployee, input.Command, input.IdempotencyKey)
+	return executeMutation(ctx, r.Resolver, r.store.HireEmployee, input.Command, input.IdempotencyKey)
 }
 
 func (r *mutationResolver) UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error) {
-	return mutate(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
+	return executeMutation(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *orderItemsArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *orderItemsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
@@ -216,12 +216,12 @@ func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*c
 }
 
 // orderReference adds the key of the record that a field refers to.
-func orderReference(record *commerce.Order, f *operation.Field, to *refs) {
+func orderReference(record *commerce.Order, f *operation.Field, to *references) {
 	switch f.Number {
 	case 3: // customer
-		addRef(&to.customers, f, record.CustomerID)
+		addReference(&to.customers, f, record.CustomerID)
 	case 15: // accountRep
-		addRef(&to.employees, f, record.AccountRepID)
+		addReference(&to.employees, f, record.AccountRepID)
 	}
 }
 
@@ -230,10 +230,10 @@ func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event)
 }
 
 // orderEventReference adds the key of the record that a field refers to.
-func orderEventReference(record *commerce.Event, f *operation.Field, to *refs) {
+func orderEventReference(record *commerce.Event, f *operation.Field, to *references) {
 	switch f.Number {
 	case 8: // warehouse
-		addRef(&to.warehouses, f, record.WarehouseID)
+		addReference(&to.warehouses, f, record.WarehouseID)
 	}
 }
 
@@ -246,43 +246,43 @@ func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (
 }
 
 // orderItemReference adds the key of the record that a field refers to.
-func orderItemReference(key model.OrderItemKey, f *operation.Field, to *refs) {
+func orderItemReference(key model.OrderItemKey, f *operation.Field, to *references) {
 	switch f.Number {
 	case 8: // product
-		addRef(&to.products, f, key.SKU)
+		addReference(&to.products, f, key.SKU)
 	case 9: // order
-		addRef(&to.orders, f, key.Order)
+		addReference(&to.orders, f, key.Order)
 	}
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *productInventoryArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *productInventoryArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *productOrderItemsArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *productOrderItemsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error) {
-	q := r.list("Product.orderItems", string(obj.SKU))
-	(&productOrderItemsArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Product.orderItems", string(obj.SKU))
+	(&productOrderItemsArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.ProductOrderItems, &q)
 }
 
 // productLists plans the lists that belong to records of type Product.
-func (p plan) productLists(ctx context.Context, targets []target[commerce.SKU]) {
-	var orderItems wanted[dynamo.ListRequest]
-	for key, f := range fields(targets) {
+func (p plan) productLists(ctx context.Context, targets []planTarget[commerce.SKU]) {
+	var orderItems pendingKeys[dynamo.ListRequest]
+	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case 8: // orderItems
-			q := p.resolver.list("Product.orderItems", string(key))
-			argumentsOf[productOrderItemsArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Product.orderItems", string(key))
+			argumentsOf[productOrderItemsArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &orderItems, f, &q)
 		}
 	}
-	startList(ctx, p, &orderItems, model.ProductOrderItems, plan.lineItems)
+	planList(ctx, p, &orderItems, model.ProductOrderItems, plan.lineItems)
 }
 
 // key converts the arguments to the key of a record. It returns false if an ID is malformed.
@@ -291,7 +291,7 @@ func (a *queryCustomerArguments) key() (key commerce.CustomerID, ok bool) {
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	namePrefix := q.Prefix(a.namePrefix)
 	switch {
 	case namePrefix:
@@ -322,7 +322,7 @@ func (a *queryOrderItemArguments) key() (key model.OrderItemKey, ok bool) {
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	statuses := q.Statuses(a.statuses)
 	placed := q.TimeRange("placed", a.placed)
 	switch {
@@ -335,7 +335,7 @@ func (a *queryOrdersArguments) list(q *paging.Request, beyond operation.Beyond) 
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.Status("status", a.status)
 	placed := q.TimeRange("placed", a.placed)
 	switch {
@@ -356,7 +356,7 @@ func (a *queryProductsBySkuArguments) keys() ([]commerce.SKU, error) {
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryProductsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	category := q.OptionalText(a.category)
 	namePrefix := q.Prefix(a.namePrefix)
 	switch {
@@ -369,7 +369,7 @@ func (a *queryProductsArguments) list(q *paging.Request, beyond operation.Beyond
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryCategoriesArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryCategoriesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
@@ -390,19 +390,19 @@ func (a *queryEmployeeArguments) key() (key commerce.EmployeeID, ok bool) {
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryEmployeesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.DateRange("hired", a.hired)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryEmployeesByNameArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.Text(a.name)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryEmployeesByJobTitleArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.Text(a.jobTitle)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -413,7 +413,7 @@ func (a *queryWarehouseArguments) key() (key commerce.WarehouseID, ok bool) {
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
@@ -426,8 +426,8 @@ func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Cust
 }
 
 func (r *queryResolver) Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
-	q := r.list("Query.customers")
-	(&queryCustomersArguments{namePrefix, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.customers")
+	(&queryCustomersArguments{namePrefix, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Customers, &q)
 }
 
@@ -448,14 +448,14 @@ func (r *queryResolver) OrdersByID(ctx context.Context, ids []string) ([]*commer
 }
 
 func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
-	q := r.list("Query.orders")
-	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.orders")
+	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Orders, &q)
 }
 
 func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
-	q := r.list("Query.ordersByStatus")
-	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.ordersByStatus")
+	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.OrdersByStatus, &q)
 }
 
@@ -476,14 +476,14 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 }
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
-	q := r.list("Query.products")
-	(&queryProductsArguments{category, namePrefix, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.products")
+	(&queryProductsArguments{category, namePrefix, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.ProductsByName, &q)
 }
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
-	q := r.list("Query.categories")
-	(&queryCategoriesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.categories")
+	(&queryCategoriesArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Categories, &q)
 }
 
@@ -504,20 +504,20 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 }
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
-	q := r.list("Query.employees")
-	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.employees")
+	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Employees, &q)
 }
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
-	q := r.list("Query.employeesByName")
-	(&queryEmployeesByNameArguments{name, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.employeesByName")
+	(&queryEmployeesByNameArguments{name, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
-	q := r.list("Query.employeesByJobTitle")
-	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.employeesByJobTitle")
+	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
@@ -530,67 +530,67 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 }
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
-	q := r.list("Query.warehouses")
-	(&queryWarehousesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Query.warehouses")
+	(&queryWarehousesArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Warehouses, &q)
 }
 
 // rootLists plans the lists of Query.
 func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
-	var customers, orders, ordersByStatus, products, categories, employees, employeesByName, employeesByJobTitle, warehouses wanted[dynamo.ListRequest]
+	var customers, orders, ordersByStatus, products, categories, employees, employeesByName, employeesByJobTitle, warehouses pendingKeys[dynamo.ListRequest]
 	for _, f := range root.Reads {
 		switch f.Number {
 		case 4: // customers
-			q := p.resolver.list("Query.customers")
-			argumentsOf[queryCustomersArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.customers")
+			argumentsOf[queryCustomersArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &customers, f, &q)
 		case 8: // orders
-			q := p.resolver.list("Query.orders")
-			argumentsOf[queryOrdersArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.orders")
+			argumentsOf[queryOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &orders, f, &q)
 		case 10: // ordersByStatus
-			q := p.resolver.list("Query.ordersByStatus")
-			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.ordersByStatus")
+			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &ordersByStatus, f, &q)
 		case 14: // products
-			q := p.resolver.list("Query.products")
-			argumentsOf[queryProductsArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.products")
+			argumentsOf[queryProductsArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &products, f, &q)
 		case 15: // categories
-			q := p.resolver.list("Query.categories")
-			argumentsOf[queryCategoriesArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.categories")
+			argumentsOf[queryCategoriesArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &categories, f, &q)
 		case 18: // employees
-			q := p.resolver.list("Query.employees")
-			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.employees")
+			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &employees, f, &q)
 		case 19: // employeesByName
-			q := p.resolver.list("Query.employeesByName")
-			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.employeesByName")
+			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &employeesByName, f, &q)
 		case 20: // employeesByJobTitle
-			q := p.resolver.list("Query.employeesByJobTitle")
-			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.employeesByJobTitle")
+			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &employeesByJobTitle, f, &q)
 		case 22: // warehouses
-			q := p.resolver.list("Query.warehouses")
-			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Query.warehouses")
+			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &warehouses, f, &q)
 		}
 	}
-	startList(ctx, p, &customers, model.Customers, plan.customers)
-	startList(ctx, p, &orders, model.Orders, plan.orders)
-	startList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
-	startList(ctx, p, &products, model.ProductsByName, plan.products)
-	startList(ctx, p, &categories, model.Categories, plan.categories)
-	startList(ctx, p, &employees, model.Employees, plan.employees)
-	startList(ctx, p, &employeesByName, model.EmployeesByName, plan.employees)
-	startList(ctx, p, &employeesByJobTitle, model.EmployeesByJobTitle, plan.employees)
-	startList(ctx, p, &warehouses, model.Warehouses, plan.warehouses)
+	planList(ctx, p, &customers, model.Customers, plan.customers)
+	planList(ctx, p, &orders, model.Orders, plan.orders)
+	planList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
+	planList(ctx, p, &products, model.ProductsByName, plan.products)
+	planList(ctx, p, &categories, model.Categories, plan.categories)
+	planList(ctx, p, &employees, model.Employees, plan.employees)
+	planList(ctx, p, &employeesByName, model.EmployeesByName, plan.employees)
+	planList(ctx, p, &employeesByJobTitle, model.EmployeesByJobTitle, plan.employees)
+	planList(ctx, p, &warehouses, model.Warehouses, plan.warehouses)
 }
 
 // rootRecord adds the key of the record that a field of Query reads by its arguments. It returns false for other fields.
-func (p plan) rootRecord(f *operation.Field, to *refs) bool {
+func (p plan) rootRecord(f *operation.Field, to *references) bool {
 	switch f.Number {
 	case 2: // customer
 		if key, ok := argumentsOf[queryCustomerArguments](p, f).key(); ok {
@@ -631,52 +631,52 @@ func (r *viewerResolver) Customer(ctx context.Context, obj *commerce.Principal) 
 }
 
 // viewerReference adds the key of the record that a field refers to.
-func viewerReference(record *commerce.Principal, f *operation.Field, to *refs) {
+func viewerReference(record *commerce.Principal, f *operation.Field, to *references) {
 	switch f.Number {
 	case 3: // customer
-		addRef(&to.customers, f, record.Customer)
+		addReference(&to.customers, f, record.Customer)
 	}
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *warehouseEmployeesArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *warehouseEmployeesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 // list adds the arguments to a request. Cursors contain all of them except those that choose the page.
-func (a *warehouseInventoryArguments) list(q *paging.Request, beyond operation.Beyond) {
+func (a *warehouseInventoryArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
 func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
-	q := r.list("Warehouse.employees", string(obj.ID))
-	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Warehouse.employees", string(obj.ID))
+	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.WarehouseEmployees, &q)
 }
 
 func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
-	q := r.list("Warehouse.inventory", string(obj.ID))
-	(&warehouseInventoryArguments{first, after, last, before}).list(&q, resolving(ctx).Beyond)
+	q := r.pageRequest("Warehouse.inventory", string(obj.ID))
+	(&warehouseInventoryArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.WarehouseInventory, &q)
 }
 
 // warehouseLists plans the lists that belong to records of type Warehouse.
-func (p plan) warehouseLists(ctx context.Context, targets []target[commerce.WarehouseID]) {
-	var employees, inventory wanted[dynamo.ListRequest]
-	for key, f := range fields(targets) {
+func (p plan) warehouseLists(ctx context.Context, targets []planTarget[commerce.WarehouseID]) {
+	var employees, inventory pendingKeys[dynamo.ListRequest]
+	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case 3: // employees
-			q := p.resolver.list("Warehouse.employees", string(key))
-			argumentsOf[warehouseEmployeesArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Warehouse.employees", string(key))
+			argumentsOf[warehouseEmployeesArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &employees, f, &q)
 		case 4: // inventory
-			q := p.resolver.list("Warehouse.inventory", string(key))
-			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.Beyond)
+			q := p.resolver.pageRequest("Warehouse.inventory", string(key))
+			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.PageInfo)
 			addList(p, &inventory, f, &q)
 		}
 	}
-	startList(ctx, p, &employees, model.WarehouseEmployees, plan.employees)
-	startList(ctx, p, &inventory, model.WarehouseInventory, plan.inventoryLevels)
+	planList(ctx, p, &employees, model.WarehouseEmployees, plan.employees)
+	planList(ctx, p, &inventory, model.WarehouseInventory, plan.inventoryLevels)
 }
 
 // Address returns the resolvers of Address.

@@ -70,7 +70,7 @@ type Options struct {
 	EventTime time.Duration
 	// Unfit, if not nil, is called with each trusted document that is invalid or exceeds a limit, and
 	// with its first error.
-	Unfit func(document.Trusted, document.Error)
+	OnInvalidDocument func(document.Trusted, document.Error)
 }
 
 type principalKey struct{}
@@ -85,7 +85,7 @@ func WithPrincipal(ctx context.Context, p commerce.Principal) context.Context {
 func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 	p, ok := ctx.Value(principalKey{}).(commerce.Principal)
 	if !ok && !r.authenticated {
-		return commerce.Everybody()
+		return commerce.AnonymousAdmin()
 	}
 	return p
 }

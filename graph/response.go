@@ -34,8 +34,8 @@ func newBoundedResponse(latest, limit int) boundedResponse {
 // offset returns the length of the response so far.
 func (r *boundedResponse) offset() int { return r.dropped + len(r.out) }
 
-// bound drops the bytes beyond the limit.
-func (r *boundedResponse) bound() {
+// dropExcess drops the bytes beyond the limit.
+func (r *boundedResponse) dropExcess() {
 	if len(r.out) > r.limit+responseSlack {
 		r.dropped += len(r.out) - r.limit
 		r.out = r.out[:r.limit]
@@ -55,14 +55,14 @@ func (r *boundedResponse) truncate(offset int) {
 // Write appends b. It never fails.
 func (r *boundedResponse) Write(b []byte) (int, error) {
 	r.out = append(r.out, b...)
-	r.bound()
+	r.dropExcess()
 	return len(b), nil
 }
 
-// tooLong returns the error for a response that exceeds the limit.
-func tooLong(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
+// newResponseTooLargeError returns the error for a response that exceeds the limit.
+func newResponseTooLargeError(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
-		return errcode.New(operation.Position, document.Codes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not send it again; read its result with a query that selects less", limit)
+		return errcode.New(operation.Position, document.Codes.ResponseBytes, "the mutation was executed, but its response exceeds the limit of %d bytes: do not send it again; read its result with a query that selects less", limit)
 	}
-	return errcode.New(operation.Position, document.Codes.Answer, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
+	return errcode.New(operation.Position, document.Codes.ResponseBytes, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
 }

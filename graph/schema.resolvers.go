@@ -24,19 +24,19 @@ func (r *customerResolver) Order(ctx context.Context, obj *commerce.Customer, id
 }
 
 func (r *customerResolver) Spending(ctx context.Context, obj *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
-	return of(ctx).Spending(ctx, obj, placed)
+	return loadersOf(ctx).Spending(ctx, obj, placed)
 }
 
 func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error) {
-	return scalar.Count(of(ctx).OrderCount(ctx, obj))
+	return scalar.Count(loadersOf(ctx).OrderCount(ctx, obj))
 }
 
 func (r *employeeResolver) OrderCount(ctx context.Context, obj *commerce.Employee) (*int32, error) {
-	return scalar.CountOrNull(of(ctx).RepOrderCount(ctx, obj.ID))
+	return scalar.CountOrNull(loadersOf(ctx).RepOrderCount(ctx, obj.ID))
 }
 
 func (r *orderResolver) ItemCount(ctx context.Context, obj *commerce.Order) (int32, error) {
-	return scalar.Count(of(ctx).ItemCount(ctx, obj))
+	return scalar.Count(loadersOf(ctx).ItemCount(ctx, obj))
 }
 
 func (r *orderResolver) Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error) {
@@ -44,7 +44,7 @@ func (r *orderResolver) Items(ctx context.Context, obj *commerce.Order, first *i
 }
 
 func (r *orderResolver) Item(ctx context.Context, obj *commerce.Order, productID string) (*commerce.LineItem, error) {
-	return r.itemOf(ctx, obj, productID)
+	return r.orderItemBySKU(ctx, obj, productID)
 }
 
 func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error) {
@@ -72,11 +72,11 @@ func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*st
 }
 
 func (r *productResolver) TotalInventory(ctx context.Context, obj *commerce.Product) (int32, error) {
-	return stock(ctx, obj, func(p *commerce.Product) int { return p.TotalInventory })
+	return stockNumber(ctx, obj, func(p *commerce.Product) int { return p.TotalInventory })
 }
 
 func (r *productResolver) Available(ctx context.Context, obj *commerce.Product) (int32, error) {
-	return stock(ctx, obj, func(p *commerce.Product) int { return p.Available })
+	return stockNumber(ctx, obj, func(p *commerce.Product) int { return p.Available })
 }
 
 func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
@@ -84,7 +84,7 @@ func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, 
 }
 
 func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product) (*int32, error) {
-	return scalar.CountOrNull(of(ctx).ProductOrderCount(ctx, obj))
+	return scalar.CountOrNull(loadersOf(ctx).ProductOrderCount(ctx, obj))
 }
 
 func (r *queryResolver) Viewer(ctx context.Context) (*commerce.Principal, error) {
@@ -96,7 +96,7 @@ func (r *viewerResolver) Permissions(_ context.Context, obj *commerce.Principal)
 }
 
 func (r *queryResolver) OrderCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
-	return of(ctx).StatusCounts(ctx)
+	return loadersOf(ctx).StatusCounts(ctx)
 }
 
 func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
@@ -104,7 +104,7 @@ func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*com
 }
 
 func (r *queryResolver) Quote(ctx context.Context, in input.QuoteInput) (*commerce.Quote, error) {
-	return in.Quote(ctx, of(ctx).Quote)
+	return in.Quote(ctx, loadersOf(ctx).Quote)
 }
 
 func (r *queryResolver) OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error) {

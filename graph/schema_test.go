@@ -116,8 +116,8 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 // A field that looks up records by a list of keys documents the maximum number of keys. One
 // BatchGetItem reads them.
 func TestBatchesFitOneRequest(t *testing.T) {
-	if operation.MaxBatch > dynamo.KeysPerRequest {
-		t.Errorf("a batch has up to %d keys, a BatchGetItem %d", operation.MaxBatch, dynamo.KeysPerRequest)
+	if operation.MaxBatchKeys > dynamo.KeysPerRequest {
+		t.Errorf("a batch has up to %d keys, a BatchGetItem %d", operation.MaxBatchKeys, dynamo.KeysPerRequest)
 	}
 	batches := 0
 	for _, f := range parsedSchema.Query.Fields {
@@ -126,8 +126,8 @@ func TestBatchesFitOneRequest(t *testing.T) {
 			continue
 		}
 		batches++
-		if !strings.Contains(a.Description, fmt.Sprint("at most ", operation.MaxBatch)) {
-			t.Errorf("Query.%s(%s): %q does not document the maximum of %d", f.Name, a.Name, a.Description, operation.MaxBatch)
+		if !strings.Contains(a.Description, fmt.Sprint("at most ", operation.MaxBatchKeys)) {
+			t.Errorf("Query.%s(%s): %q does not document the maximum of %d", f.Name, a.Name, a.Description, operation.MaxBatchKeys)
 		}
 	}
 	if batches == 0 {
@@ -144,7 +144,7 @@ func TestMaxLinesIsDocumented(t *testing.T) {
 }
 
 // Every mutation has a write pattern, and its description names the pattern.
-func TestSchemaAndModelNameTheSameWrites(t *testing.T) {
+func TestMutationDescriptionsNameWritePatterns(t *testing.T) {
 	patterns := model.WritePatterns()
 	mutations := parsedSchema.Mutation.Fields
 	if len(mutations) != len(patterns) {

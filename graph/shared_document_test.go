@@ -55,7 +55,7 @@ var shared = []sharing{
 func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
 	t.Parallel()
 	who := map[string]commerce.Principal{"a customer": ann, "an admin": {ID: "adm", Role: commerce.RoleAdmin}, "a clerk": {ID: "clerk", Role: commerce.RoleStaff}}
-	e := guarded(t, Options{})
+	e := newAuthenticatedExecutor(t, Options{})
 	answer := func(execute func(context.Context, Request) Result, by commerce.Principal, r Request) string {
 		result := execute(WithExplain(WithPrincipal(context.Background(), by)), r)
 		var errs []string
@@ -81,7 +81,7 @@ func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
 						continue
 					}
 					r := Request{Query: s.document, OperationName: operation, Variables: variables}
-					fresh := oracle{guarded(t, Options{Store: e.resolver.store})}
+					fresh := oracle{newAuthenticatedExecutor(t, Options{Store: e.resolver.store})}
 					a := asked{by, r, answer(fresh.Execute, who[by], r)}
 					all = append(all, a)
 					kinds[a.want] = true

@@ -22,13 +22,13 @@ type Stream struct {
 	executor  *Executor
 	operation *admittedOperation
 	// caller is the caller whose quota the subscription uses.
-	caller  admission.Caller
-	changes changes
-	ended   bool
+	caller admission.Caller
+	source changeSource
+	ended  bool
 }
 
-// changes is the source of a subscription's events: a feed.Subscription.
-type changes interface {
+// changeSource is the source of a subscription's events: a feed.Subscription.
+type changeSource interface {
 	Next(context.Context) (feed.OrderChange, error)
 	Close()
 }
@@ -42,44 +42,44 @@ func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 
 // subscribe starts a subscription. It costs as much as one event, and nothing is refunded.
 func (e *Executor) subscribe(ctx context.Context, o *admittedOperation) (*Stream, Result) {
-	opened := &opening{}
-	stream, result := e.follow(ctx, o, opened)
+	opened := &openedSource{}
+	stream, result := e.openStream(ctx, o, opened)
 	if stream == nil {
-		o.paid.Settle(0, nil)
+		o.reservation.Settle(0, nil)
 	}
 	// The reads of missed events produce at most one response, so they are charged separately. They
 	// are also charged if "after" is the ID of an event that does not exist.
-	e.ratesOf(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-beginningReads))
+	e.ratesOf(ctx).Deduct(e.resolver.principal(ctx).ID, operation.ListCost*(opened.reads-includedReads))
 	return stream, result
 }
 
-// beginningReads is the number of requests that the cost of a subscription's start includes: the
+// includedReads is the number of requests that the cost of a subscription's start includes: the
 // latest event, and one page of missed events.
-const beginningReads = 2
+const includedReads = 2
 
-// follow opens the source of a subscription's events.
-func (e *Executor) follow(ctx context.Context, operation *admittedOperation, opened *opening) (*Stream, Result) {
+// openStream opens the source of a subscription's events.
+func (e *Executor) openStream(ctx context.Context, operation *admittedOperation, opened *openedSource) (*Stream, Result) {
 	caller := admission.CallerOf(ctx)
-	if refused := e.followed.Take(caller, operation.document, operation.Variables); refused != nil {
+	if refused := e.subscriptionMemory.Reserve(caller, operation.document, operation.Variables); refused != nil {
 		return nil, Result{Response: e.refusal(ctx, refused), Outcome: Refused, Refusal: refused}
 	}
 	defer func() {
-		if opened.changes == nil {
-			e.followed.Give(caller, operation.document, operation.Variables)
+		if opened.source == nil {
+			e.subscriptionMemory.Release(caller, operation.document, operation.Variables)
 		}
 	}()
-	x := e.newExecution(context.WithValue(ctx, openingKey{}, opened), operation)
-	x.load(e.resolver.store, "")
-	x.root(x.fieldSubscription) // the resolver opens the source; see subscription_sources.go
+	x := e.newExecution(context.WithValue(ctx, openedSourceKey{}, opened), operation)
+	x.newLoaders(e.resolver.store, "")
+	x.writeRoot(x.fieldSubscription) // the resolver opens the source; see subscription_sources.go
 	response := x.respond(nil)
-	if len(response.Errors) > 0 || opened.changes == nil {
-		if opened.changes != nil {
-			opened.changes.Close()
-			opened.changes = nil
+	if len(response.Errors) > 0 || opened.source == nil {
+		if opened.source != nil {
+			opened.source.Close()
+			opened.source = nil
 		}
 		return nil, Result{Response: response, Outcome: Refused}
 	}
-	return &Stream{executor: e, operation: operation, caller: caller, changes: opened.changes}, Result{Response: &graphql.Response{}}
+	return &Stream{executor: e, operation: operation, caller: caller, source: opened.source}, Result{Response: &graphql.Response{}}
 }
 
 // Next waits for an event and executes the operation for it. It returns false at the end of the
@@ -91,14 +91,14 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	if s.ended {
 		return Result{Response: &graphql.Response{}}, false
 	}
-	ctx = withReported(ctx)
-	change, err := s.changes.Next(ctx)
+	ctx = withReportedErrors(ctx)
+	change, err := s.source.Next(ctx)
 	if err == nil {
 		var paid *rate.Reservation
 		if paid, err = s.executor.ratesOf(ctx).Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
 			caller, events := admission.CallerOf(ctx), s.executor.pools[admission.Events]
-			if err = events.Await(ctx, caller, s.operation.cost); err == nil {
-				defer events.Give(caller, s.operation.cost)
+			if err = events.Acquire(ctx, caller, s.operation.cost); err == nil {
+				defer events.Release(caller, s.operation.cost)
 				return s.deliver(ctx, paid, &change), true
 			}
 			paid.Settle(0, nil)
@@ -116,8 +116,8 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 
 // Close ends the subscription and releases its memory.
 func (s *Stream) Close() {
-	s.changes.Close()
-	s.executor.followed.Give(s.caller, s.operation.document, s.operation.Variables)
+	s.source.Close()
+	s.executor.subscriptionMemory.Release(s.caller, s.operation.document, s.operation.Variables)
 }
 
 // deliver executes the operation for one event, with its own context, loaders, budget and time
@@ -127,7 +127,7 @@ func (s *Stream) deliver(ctx context.Context, paid *rate.Reservation, change *fe
 	defer func() { paid.Settle(spent, result.Response) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			result = Result{Response: e.refusal(ctx, recovered(ctx, panicked))}
+			result = Result{Response: e.refusal(ctx, panicError(ctx, panicked))}
 		}
 	}()
 	if e.eventTime > 0 {

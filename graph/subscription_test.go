@@ -23,14 +23,14 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// scripted is a source that delivers prepared changes, and then an error.
-type scripted struct {
+// scriptedSource is a source that delivers prepared changes, and then an error.
+type scriptedSource struct {
 	changes []feed.OrderChange
 	then    error
 	closed  int
 }
 
-func (s *scripted) Next(ctx context.Context) (feed.OrderChange, error) {
+func (s *scriptedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 	if len(s.changes) == 0 {
 		if s.then == nil {
 			<-ctx.Done()
@@ -43,19 +43,19 @@ func (s *scripted) Next(ctx context.Context) (feed.OrderChange, error) {
 	return next, nil
 }
 
-func (s *scripted) Close() { s.closed++ }
+func (s *scriptedSource) Close() { s.closed++ }
 
-// following returns a stream of prepared changes.
-func following(t *testing.T, e *Executor, query string, from *scripted) *Stream {
+// newScriptedStream returns a stream of prepared changes.
+func newScriptedStream(t *testing.T, e *Executor, query string, from *scriptedSource) *Stream {
 	t.Helper()
-	operation, refused := e.admit(withReported(t.Context()), Request{Query: query})
+	operation, refused := e.admit(withReportedErrors(t.Context()), Request{Query: query})
 	if refused != nil {
 		t.Fatal(refused.Errors)
 	}
-	if refused := e.followed.Take(admission.Caller{}, operation.document, operation.Variables); refused != nil {
+	if refused := e.subscriptionMemory.Reserve(admission.Caller{}, operation.document, operation.Variables); refused != nil {
 		t.Fatal(refused)
 	}
-	return &Stream{executor: e, operation: operation, changes: from}
+	return &Stream{executor: e, operation: operation, source: from}
 }
 
 const sampleOrder = "01HVMK3P2QRSV8T4X6Y9ZABCD1"
@@ -69,8 +69,8 @@ func text(t *testing.T, r Result) string {
 	return string(b)
 }
 
-// anyOrder returns an order of the sample dataset.
-func anyOrder(t *testing.T, e *Executor) *commerce.Order {
+// sampleOrderRecord returns an order of the sample dataset.
+func sampleOrderRecord(t *testing.T, e *Executor) *commerce.Order {
 	t.Helper()
 	got := e.Execute(t.Context(), Request{Query: `{ orders(first: 1) { nodes { id } } }`})
 	var data struct {
@@ -89,9 +89,9 @@ func anyOrder(t *testing.T, e *Executor) *commerce.Order {
 
 // Each event produces its own response. Records in the event are not read, the others are read, and
 // all selections are planned.
-func TestEventsAreAnswers(t *testing.T) {
+func TestEventsProduceResponses(t *testing.T) {
 	e := executor(t, Options{})
-	order := anyOrder(t, e)
+	order := sampleOrderRecord(t, e)
 	changed := *order
 	changed.Status = commerce.Cancelled
 	event := &commerce.Event{ID: "01HVMK3P2QRSV8T4X6Y9ZABCDE", OrderID: order.ID, Type: commerce.EventShipped, At: time.Unix(0, 0).UTC(), WarehouseID: "wh_sea"}
@@ -106,8 +106,8 @@ func TestEventsAreAnswers(t *testing.T) {
 		"of an order that is gone": {feed.OrderChange{OrderID: "01HVMK3P2QRSV8T4X6Y9ZABCDZ"}, `{"u":{"id":null,"orderId":"01HVMK3P2QRSV8T4X6Y9ZABCDZ","event":null,"order":null}}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from := &scripted{changes: []feed.OrderChange{c.change, c.change}}
-			s := following(t, e, `subscription { u: orderStatusChanged { id orderId event { type warehouse { id } } order { status customer { id } } } }`, from)
+			from := &scriptedSource{changes: []feed.OrderChange{c.change, c.change}}
+			s := newScriptedStream(t, e, `subscription { u: orderStatusChanged { id orderId event { type warehouse { id } } order { status customer { id } } } }`, from)
 			for range 2 {
 				got, more := s.Next(WithExplain(t.Context()))
 				if !more || len(got.Errors) > 0 || string(got.Data) != c.want || got.Outcome != Executed {
@@ -135,9 +135,9 @@ func TestEventsAreAnswers(t *testing.T) {
 // together with its timeline.
 func TestEventsPlanTimelines(t *testing.T) {
 	e := executor(t, Options{})
-	order := anyOrder(t, e)
+	order := sampleOrderRecord(t, e)
 	for _, change := range []feed.OrderChange{{OrderID: order.ID, Order: order}, {OrderID: order.ID}} {
-		s := following(t, e, `subscription { orderStatusChanged { order { id timeline(first: 5) { nodes { type } } } } }`, &scripted{changes: []feed.OrderChange{change}})
+		s := newScriptedStream(t, e, `subscription { orderStatusChanged { order { id timeline(first: 5) { nodes { type } } } } }`, &scriptedSource{changes: []feed.OrderChange{change}})
 		got, _ := s.Next(WithExplain(t.Context()))
 		if explained, ok := got.Extensions["explain"].(explanation); !ok || len(got.Errors) > 0 || explained.Totals.Requests != 1 {
 			t.Errorf("%s: want one request", text(t, got))
@@ -147,19 +147,19 @@ func TestEventsPlanTimelines(t *testing.T) {
 
 // An error in one event produces a response with errors, and the subscription continues.
 func TestErrorsOfEvents(t *testing.T) {
-	e := executor(t, Options{Limits: document.Limits{Requests: 1, Answer: 120}})
-	order := anyOrder(t, executor(t, Options{}))
+	e := executor(t, Options{Limits: document.Limits{Requests: 1, ResponseBytes: 120}})
+	order := sampleOrderRecord(t, executor(t, Options{}))
 	change := feed.OrderChange{OrderID: order.ID, Order: order}
 	for name, c := range map[string]struct {
 		query, code, data string
 		path              string
 	}{
 		"too many requests": {`subscription { u: orderStatusChanged { order { customer { id } accountRep { id } timeline { nodes { id } } } } }`, document.Codes.Requests, "", `["u","order",`},
-		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, document.Codes.Answer, "", ``},
+		"too long":          {`subscription { u: orderStatusChanged { order { ` + strings.Repeat("a", 100) + `: id } } }`, document.Codes.ResponseBytes, "", ``},
 		"a bad argument":    {`subscription { u: orderStatusChanged { order { items(first: 0) { nodes { sku: productId } } } } }`, errcode.BadUserInput, `{"u":{"order":null}}`, `["u","order","items"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := following(t, e, c.query, &scripted{changes: []feed.OrderChange{change, change}})
+			s := newScriptedStream(t, e, c.query, &scriptedSource{changes: []feed.OrderChange{change, change}})
 			defer s.Close()
 			for range 2 {
 				got, more := s.Next(t.Context())
@@ -176,9 +176,9 @@ func TestErrorsOfEvents(t *testing.T) {
 func TestNullReachesTheData(t *testing.T) {
 	e := executor(t, Options{})
 	e.resolver.report = func(context.Context, error) {}
-	s := following(t, e, `subscription { u: orderStatusChanged { orderId } }`, &scripted{})
+	s := newScriptedStream(t, e, `subscription { u: orderStatusChanged { orderId } }`, &scriptedSource{})
 	defer s.Close()
-	got, _ := e.run(withReported(t.Context()), s.operation, nil)
+	got, _ := e.run(withReportedErrors(t.Context()), s.operation, nil)
 	if string(got.Data) != "null" || len(got.Errors) != 1 || got.Errors[0].Path.String() != "u" {
 		t.Errorf("data %s, errors %v", got.Data, got.Errors)
 	}
@@ -199,7 +199,7 @@ func TestStreamsEnd(t *testing.T) {
 	}{
 		"too slow": {fmt.Errorf("following: %w", feed.ErrTooSlow), errcode.TooSlow}, "broken": {fmt.Errorf("following: %w", table.ErrUnavailable), errcode.Unavailable}, "a fault": {errors.New("x"), errcode.Internal},
 	} {
-		s := following(t, e, `subscription { orderStatusChanged { id } }`, &scripted{then: c.err})
+		s := newScriptedStream(t, e, `subscription { orderStatusChanged { id } }`, &scriptedSource{then: c.err})
 		got, more := s.Next(t.Context())
 		if more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != c.code || got.Outcome != Refused {
 			t.Errorf("%s: more %v, %s", name, more, text(t, got))
@@ -209,7 +209,7 @@ func TestStreamsEnd(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := following(t, e, `subscription { orderStatusChanged { id } }`, &scripted{})
+	s := newScriptedStream(t, e, `subscription { orderStatusChanged { id } }`, &scriptedSource{})
 	cancel()
 	if got, more := s.Next(ctx); more || len(got.Errors) > 0 {
 		t.Errorf("its context has ended: more %v, %s", more, text(t, got))
@@ -217,12 +217,12 @@ func TestStreamsEnd(t *testing.T) {
 }
 
 // Events have their own pool, wait for capacity in it, and release the capacity.
-func TestEventsWaitForRoom(t *testing.T) {
+func TestEventsWaitForCapacity(t *testing.T) {
 	e := executor(t, Options{Admission: admission.New(admission.Sizes{admission.Cost: 16_000})})
-	order := anyOrder(t, e)
-	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
+	order := sampleOrderRecord(t, e)
+	s := newScriptedStream(t, e, `subscription { orderStatusChanged { orderId } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
 	others, events := admission.Caller{Key: "others"}, e.pools[admission.Events]
-	if err := events.Await(t.Context(), others, events.Size); err != nil {
+	if err := events.Acquire(t.Context(), others, events.Size); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.Execute(t.Context(), Request{Query: `{ __typename }`}); got.Outcome != Executed {
@@ -241,7 +241,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 		t.Fatal("an event was executed without capacity")
 	default:
 	}
-	events.Give(others, events.Size)
+	events.Release(others, events.Size)
 	if !<-done {
 		t.Error("the event was not delivered when there was capacity")
 	}
@@ -251,7 +251,7 @@ func TestEventsWaitForRoom(t *testing.T) {
 }
 
 // A subscription has exactly one root field.
-func TestSubscriptionsFollowOneField(t *testing.T) {
+func TestSubscriptionRootField(t *testing.T) {
 	e := executor(t, Options{})
 	const id = `id: "` + sampleOrder + `"`
 	for query, valid := range map[string]bool{
@@ -280,7 +280,7 @@ func TestSubscriptionsFollowOneField(t *testing.T) {
 
 // Execute rejects a subscription, and the error names the streaming transports. A read-only request
 // rejects mutations.
-func TestPlainRequestsFollowNothing(t *testing.T) {
+func TestExecuteRejectsSubscriptions(t *testing.T) {
 	e := executor(t, Options{})
 	for _, readOnly := range []bool{false, true} {
 		got := e.Execute(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, ReadOnly: readOnly})
@@ -288,7 +288,7 @@ func TestPlainRequestsFollowNothing(t *testing.T) {
 			t.Errorf("outcome %d, %s", got.Outcome, text(t, got))
 		}
 	}
-	if stream, got := e.Start(t.Context(), Request{Query: `mutation { __typename }`, ReadOnly: true}); stream != nil || got.Outcome != NotReadOnly {
+	if stream, got := e.Start(t.Context(), Request{Query: `mutation { __typename }`, ReadOnly: true}); stream != nil || got.Outcome != MutationNotAllowed {
 		t.Errorf("a mutation: outcome %d", got.Outcome)
 	}
 	if stream, got := e.Start(t.Context(), Request{Query: `{ customer(id: "cust_01") { name } }`}); stream != nil || string(got.Data) != `{"customer":{"name":"Alice Chen"}}` {
@@ -297,7 +297,7 @@ func TestPlainRequestsFollowNothing(t *testing.T) {
 }
 
 // Without a change feed, subscriptions are rejected.
-func TestSubscriptionsNeedAFeed(t *testing.T) {
+func TestSubscriptionsNeedChangeFeed(t *testing.T) {
 	e := executor(t, Options{})
 	var reported []error
 	e.resolver.report = func(_ context.Context, err error) { reported = append(reported, err) }
@@ -311,7 +311,7 @@ func TestSubscriptionsNeedAFeed(t *testing.T) {
 }
 
 // A document that several subscriptions hold is counted once. The total is limited.
-func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
+func TestSubscriptionMemoryLimit(t *testing.T) {
 	e := executor(t, Options{})
 	admitted := func(query string, variables map[string]any) *admittedOperation {
 		o, refused := e.admit(t.Context(), Request{Query: query, Variables: variables})
@@ -324,12 +324,12 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	first := admitted(query, map[string]any{"id": "a"})
 	room := func(bytes int) *admission.Pool {
 		pool := admission.New(admission.Sizes{admission.SubscriptionMemory: bytes})[admission.SubscriptionMemory]
-		e.followed = document.NewHeld(pool)
+		e.subscriptionMemory = document.NewSubscriptionMemory(pool)
 		return pool
 	}
 	ann, bob := admission.Caller{Key: "ann"}, admission.Caller{Key: "bob"}
 	take := func(c admission.Caller, o *admittedOperation) bool {
-		return e.followed.Take(c, o.document, o.Variables) == nil
+		return e.subscriptionMemory.Reserve(c, o.document, o.Variables) == nil
 	}
 	pool := room(1 << 20)
 	if !take(ann, first) {
@@ -341,11 +341,11 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 		t.Errorf("a document takes %d bytes, twice %d, the second caller %d", one, pool.Used(), pool.UsedBy(bob))
 	}
 	// When the caller whom a document is charged to has gone, another caller is charged.
-	e.followed.Give(ann, first.document, first.Variables)
+	e.subscriptionMemory.Release(ann, first.document, first.Variables)
 	if pool.UsedBy(ann) != 0 || pool.UsedBy(bob) != one {
 		t.Errorf("the first caller has %d bytes, the second %d, want 0 and %d", pool.UsedBy(ann), pool.UsedBy(bob), one)
 	}
-	e.followed.Give(bob, same.document, same.Variables)
+	e.subscriptionMemory.Release(bob, same.document, same.Variables)
 	if pool.Used() != 0 {
 		t.Errorf("%d bytes are held in the end", pool.Used())
 	}
@@ -360,7 +360,7 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 	if take(bob, long) {
 		t.Error("variables beyond the capacity were accepted")
 	}
-	if refused := room(one).Take(bob, one); refused != nil {
+	if refused := room(one).TryAcquire(bob, one); refused != nil {
 		t.Fatal(refused)
 	}
 	stream, got := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`})
@@ -373,8 +373,8 @@ func TestDocumentsOfSubscriptionsHaveALimit(t *testing.T) {
 // counted.
 func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
-	store := storetest.Sample(t, db)
-	e := NewExecutor(Options{Store: store, Feed: storetest.Feed(t, db, store, feed.Options{}), Cursors: paging.NewCursors([]byte("a key for tests"))})
+	store := storetest.SampleStore(t, db)
+	e := NewExecutor(Options{Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{}), Cursors: paging.NewCursors([]byte("a key for tests"))})
 	stream, result := e.Start(t.Context(), Request{Query: `subscription { orderStatusChanged { id } }`, Extensions: map[string]any{"x": strings.Repeat("x", 100_000)}, Variables: map[string]any{"x": strings.Repeat("x", 100_000)}})
 	if stream == nil {
 		t.Fatal(result.Errors)
@@ -386,7 +386,7 @@ func TestSubscriptionsHoldNoExtensions(t *testing.T) {
 }
 
 // An event holds its capacity until it has been delivered.
-func TestEventsHoldTheirRoom(t *testing.T) {
+func TestEventsHoldCapacity(t *testing.T) {
 	var e *Executor
 	var free []bool
 	look := func() time.Time {
@@ -396,7 +396,7 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 		return time.Unix(0, 0)
 	}
 	e = executor(t, Options{Rates: rate.Options{Burst: 1000, Now: look}})
-	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
+	s := newScriptedStream(t, e, `subscription { orderStatusChanged { orderId } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	free = nil
 	if got, more := s.Next(t.Context()); !more || len(got.Errors) > 0 {
@@ -409,16 +409,16 @@ func TestEventsHoldTheirRoom(t *testing.T) {
 }
 
 // If a client disconnects while an event waits for capacity, the event's points are refunded.
-func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
-	e, _ := rated(t, 1000, 1, Options{})
-	s := following(t, e, `subscription { orderStatusChanged { orderId } }`, &scripted{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
+func TestCanceledEventsAreRefunded(t *testing.T) {
+	e, _ := newRateLimitedExecutor(t, 1000, 1, Options{})
+	s := newScriptedStream(t, e, `subscription { orderStatusChanged { orderId } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	s.operation.cost = 100
 	others, events := admission.Caller{Key: "others"}, e.pools[admission.Events]
-	if err := events.Await(t.Context(), others, events.Size); err != nil {
+	if err := events.Acquire(t.Context(), others, events.Size); err != nil {
 		t.Fatal(err)
 	}
-	defer events.Give(others, events.Size)
+	defer events.Release(others, events.Size)
 	left := e.rates.Available("anonymous")
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan bool)
@@ -433,7 +433,7 @@ func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 	if <-told {
 		t.Error("an event was delivered without capacity")
 	}
-	if now := e.rates.Available("anonymous"); now != left-rate.RefusedCost {
+	if now := e.rates.Available("anonymous"); now != left-rate.MinRequestCost {
 		t.Errorf("%d points are left of %d", now, left)
 	}
 }
@@ -442,7 +442,7 @@ func TestEventsThatFindNoRoomAreGivenBack(t *testing.T) {
 func TestEventsHaveATimeLimit(t *testing.T) {
 	e := executor(t, Options{EventTime: time.Nanosecond})
 	e.resolver.report = func(context.Context, error) {}
-	s := following(t, e, `subscription { orderStatusChanged { orderId order { id } } }`, &scripted{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
+	s := newScriptedStream(t, e, `subscription { orderStatusChanged { orderId order { id } } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	got, more := s.Next(t.Context())
 	if !more || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.TimedOut {
@@ -455,13 +455,13 @@ func TestEventsReadConsistently(t *testing.T) {
 	e := executor(t, Options{})
 	units := func(by func(context.Context) Result) float64 {
 		trace := &table.Trace{}
-		if got := by(trace.Begin(t.Context())); len(got.Errors) > 0 || len(trace.Requests()) != 1 {
+		if got := by(trace.NewContext(t.Context())); len(got.Errors) > 0 || len(trace.Requests()) != 1 {
 			t.Fatal(text(t, got), trace.Requests())
 		}
 		return trace.Requests()[0].ReadUnits
 	}
-	order := anyOrder(t, e)
-	s := following(t, e, `subscription { orderStatusChanged { order { status } } }`, &scripted{changes: []feed.OrderChange{{OrderID: order.ID}}})
+	order := sampleOrderRecord(t, e)
+	s := newScriptedStream(t, e, `subscription { orderStatusChanged { order { status } } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: order.ID}}})
 	defer s.Close()
 	event := units(func(ctx context.Context) Result {
 		got, _ := s.Next(ctx)

@@ -8,7 +8,7 @@ import (
 )
 
 func (r *orderUpdateResolver) ID(ctx context.Context, obj *feed.OrderChange) (*string, error) {
-	return updateID(obj), nil
+	return resumeID(obj), nil
 }
 
 func (r *orderUpdateResolver) Order(ctx context.Context, obj *feed.OrderChange) (*commerce.Order, error) {

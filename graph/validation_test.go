@@ -49,7 +49,7 @@ func TestIntrospectionOff(t *testing.T) {
 		if len(answer.Errors) == 0 || answer.Errors[0].Extensions["code"] != code || answer.Outcome != Refused {
 			t.Errorf("%s: %v, want %s", query, answer.Errors, code)
 		}
-		untold(t, query, answer.Errors)
+		checkSchemaHidden(t, query, answer.Errors)
 	}
 	for query, variables := range map[string]map[string]any{
 		`query($i:PlaceOrderInput!){placeOrder(input:$i){__typename}}`:    {"i": map[string]any{"item": "x"}},
@@ -60,15 +60,16 @@ func TestIntrospectionOff(t *testing.T) {
 		if len(answer.Errors) == 0 {
 			t.Errorf("%s is not refused", query)
 		}
-		untold(t, fmt.Sprint(query, variables), answer.Errors)
+		checkSchemaHidden(t, fmt.Sprint(query, variables), answer.Errors)
 	}
 	if answer := e.Execute(t.Context(), Request{Query: `{__typename}`}); string(answer.Data) != `{"__typename":"Query"}` {
 		t.Errorf("__typename gives %s %v", answer.Data, answer.Errors)
 	}
 }
 
-// untold fails the test if errors contain names of the schema that the request does not contain.
-func untold(t *testing.T, sent string, errs gqlerror.List) {
+// checkSchemaHidden fails the test if errors contain names of the schema that the request does not
+// contain.
+func checkSchemaHidden(t *testing.T, sent string, errs gqlerror.List) {
 	t.Helper()
 	words := func(text string) []string {
 		return strings.FieldsFunc(text, func(r rune) bool { return r != '_' && (r < '0' || r > 'z' || r > '9' && r < 'A' || r > 'Z' && r < 'a') })
@@ -104,7 +105,7 @@ func untold(t *testing.T, sent string, errs gqlerror.List) {
 
 // With introspection, messages contain helpful names.
 func TestMessagesSuggest(t *testing.T) {
-	e := unread(t, document.Limits{})
+	e := newExecutorWithoutStore(t, document.Limits{})
 	for query, message := range map[string]string{
 		`{custome(id:"1"){name}}`:           `Did you mean "customer"`,
 		`{customer(id:"1")}`:                `must have a selection`,

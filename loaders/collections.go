@@ -11,28 +11,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// collected returns the records of planned item collections.
-type collected[K comparable, W, V any] struct {
-	whole  *Loader[K, W]
-	record func(W) V
+// collectionSource returns the records of planned item collections.
+type collectionSource[K comparable, W, V any] struct {
+	collections *Loader[K, W]
+	record      func(W) V
 }
 
-func (c collected[K, W, V]) knows(key K) bool { return c.whole.knows(key) }
+func (c collectionSource[K, W, V]) isKnown(key K) bool { return c.collections.isKnown(key) }
 
-func (c collected[K, W, V]) load(ctx context.Context, key K) (v V, err error) {
-	collection, err := c.whole.Load(ctx, key)
+func (c collectionSource[K, W, V]) load(ctx context.Context, key K) (v V, err error) {
+	collection, err := c.collections.Load(ctx, key)
 	if err != nil {
 		return v, err
 	}
 	return c.record(collection), nil
 }
 
-// without returns the keys that a source does not know.
-func without[K comparable, V any](keys []K, s source[K, V]) []K {
-	if !slices.ContainsFunc(keys, s.knows) {
+// withoutKnown returns the keys that a source does not know.
+func withoutKnown[K comparable, V any](keys []K, s recordSource[K, V]) []K {
+	if !slices.ContainsFunc(keys, s.isKnown) {
 		return keys
 	}
-	return slices.DeleteFunc(slices.Clone(keys), s.knows)
+	return slices.DeleteFunc(slices.Clone(keys), s.isKnown)
 }
 
 // Order returns an order.
@@ -55,26 +55,27 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	Records(l, model.OrderByID).prime(ctx, keys, values)
 }
 
-// PlanWholeOrders plans orders with their line items and timelines, with one Query per order.
+// PlanOrderCollections plans orders with their line items and timelines, with one Query per order.
 // Order, OrderItems, Item and Timeline then use the result. then is called as by Loader.Plan, with
 // the orders that were found.
 //
 // For a viewer of its own orders, only the orders are planned. The customer of an order is known
 // only after the read, so the order's item collection must not be read before.
-func (l *Loaders) PlanWholeOrders(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []Found[commerce.OrderID, *commerce.Order])) {
-	if l.OwnOrders() {
+func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
+	if l.OnlyOwnOrders() {
 		Records(l, model.OrderByID).Plan(ctx, level, ids, then)
 		return
 	}
-	planWhole(ctx, &l.wholeOrder, level, ids, func(whole *dynamo.WholeOrder) *commerce.Order { return whole.Order }, then)
+	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderItemCollection) *commerce.Order { return whole.Order }, then)
 }
 
-// planWhole plans item collections. then receives the records that the item collections belong to.
-func planWhole[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []Found[K, V])) {
-	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []Found[K, W]) {
-		all := make([]Found[K, V], len(found))
+// planCollections plans item collections. then receives the records that the item collections
+// belong to.
+func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []FoundValue[K, V])) {
+	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []FoundValue[K, W]) {
+		all := make([]FoundValue[K, V], len(found))
 		for i, whole := range found {
-			all[i] = Found[K, V]{whole.Key, record(whole.Value)}
+			all[i] = FoundValue[K, V]{whole.Key, record(whole.Value)}
 		}
 		if then != nil {
 			then(ctx, next, all)
@@ -82,32 +83,36 @@ func planWhole[K comparable, W, V any](ctx context.Context, l *Loader[K, W], lev
 	})
 }
 
-// PlanWholeProducts plans products with their inventory, with one Query per product. Loads of the
-// product and ProductInventory then use the result. then is called as by Loader.Plan, with the
+// PlanProductCollections plans products with their inventory, with one Query per product. Loads of
+// the product and ProductInventory then use the result. then is called as by Loader.Plan, with the
 // products that were found.
-func (l *Loaders) PlanWholeProducts(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []Found[commerce.SKU, *commerce.Product])) {
-	planWhole(ctx, &l.wholeProduct, level, skus, func(whole *dynamo.WholeProduct) *commerce.Product { return whole.Product }, then)
+func (l *Loaders) PlanProductCollections(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []FoundValue[commerce.SKU, *commerce.Product])) {
+	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductItemCollection) *commerce.Product { return whole.Product }, then)
 }
 
-// WholeOrderPlanned reports whether the item collection of an order was planned or read.
-func (l *Loaders) WholeOrderPlanned(id commerce.OrderID) bool { return l.wholeOrder.knows(id) }
+// OrderCollectionPlanned reports whether the item collection of an order was planned or read.
+func (l *Loaders) OrderCollectionPlanned(id commerce.OrderID) bool {
+	return l.orderCollections.isKnown(id)
+}
 
-// WholeProductPlanned reports whether the item collection of a product was planned or read.
-func (l *Loaders) WholeProductPlanned(sku commerce.SKU) bool { return l.wholeProduct.knows(sku) }
+// ProductCollectionPlanned reports whether the item collection of a product was planned or read.
+func (l *Loaders) ProductCollectionPlanned(sku commerce.SKU) bool {
+	return l.productCollections.isKnown(sku)
+}
 
-// whole returns the item collection of an order if it was planned and is complete, and nil
-// otherwise.
-func (l *Loaders) whole(id commerce.OrderID) *dynamo.WholeOrder {
-	if whole, ok := l.wholeOrder.find(id); ok && whole.Complete {
+// completeOrderCollection returns the item collection of an order if it was planned and is
+// complete, and nil otherwise.
+func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderItemCollection {
+	if whole, ok := l.orderCollections.loadKnown(id); ok && whole.Complete {
 		return whole
 	}
 	return nil
 }
 
-// wholeOf returns the item collection of a product if it was planned and is complete, and nil
-// otherwise.
-func (l *Loaders) wholeOf(sku commerce.SKU) *dynamo.WholeProduct {
-	if whole, ok := l.wholeProduct.find(sku); ok && whole.Complete {
+// completeProductCollection returns the item collection of a product if it was planned and is
+// complete, and nil otherwise.
+func (l *Loaders) completeProductCollection(sku commerce.SKU) *dynamo.ProductItemCollection {
+	if whole, ok := l.productCollections.loadKnown(sku); ok && whole.Complete {
 		return whole
 	}
 	return nil
@@ -119,22 +124,22 @@ func byEvent(e *commerce.Event) string { return string(e.ID) }
 
 func byWarehouse(v *commerce.InventoryLevel) string { return string(v.WarehouseID) }
 
-// ItemsAtHand returns a page of an order's line items if that needs no request, because the order
+// CachedItems returns a page of an order's line items if that needs no request, because the order
 // embeds them or its item collection was read.
-func (l *Loaders) ItemsAtHand(o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], bool) {
+func (l *Loaders) CachedItems(o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], bool) {
 	if o.EmbedsItems {
 		return dynamo.PageOfValues(o.Items, bySKU, page), true
 	}
-	if whole := l.whole(o.ID); whole != nil {
+	if whole := l.completeOrderCollection(o.ID); whole != nil {
 		return dynamo.PageOf(whole.Items, bySKU, page), true
 	}
-	return dynamo.Slice[*commerce.LineItem]{}, false
+	return dynamo.Page[*commerce.LineItem]{}, false
 }
 
-// AllItems returns the request for all line items of an order. It counts the items of an order
-// without a count. Its limit is larger than any order.
-func AllItems(id commerce.OrderID) dynamo.ListRequest {
-	return dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}}
+// AllItemsRequest returns the request for all line items of an order. It counts the items of an
+// order without a count. Its limit is larger than any order.
+func AllItemsRequest(id commerce.OrderID) dynamo.ListRequest {
+	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }
 
 // ItemCount returns the number of line items of an order. It counts the items with a Query if the
@@ -145,25 +150,25 @@ func (l *Loaders) ItemCount(ctx context.Context, o *commerce.Order) (int, error)
 	if o.ItemCount != nil {
 		return *o.ItemCount, nil
 	}
-	slice, err := l.OrderItems(ctx, o, AllItems(o.ID).Page)
+	slice, err := l.OrderItems(ctx, o, AllItemsRequest(o.ID).Page)
 	return len(slice.Items), err
 }
 
 // OrderItems returns a page of an order's line items.
 //
 // It returns the errors of dynamo.ReadPage.
-func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.Page) (dynamo.Slice[*commerce.LineItem], error) {
-	if slice, ok := l.ItemsAtHand(o, page); ok {
+func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo.PageRequest) (dynamo.Page[*commerce.LineItem], error) {
+	if slice, ok := l.CachedItems(o, page); ok {
 		return slice, nil
 	}
 	pages := Pages(l, model.OrderItems)
-	if all := AllItems(o.ID); pages.knows(all) {
+	if all := AllItemsRequest(o.ID); pages.isKnown(all) {
 		// The plan reads all items to count them.
 		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
 			return dynamo.PageOf(slice.Items, bySKU, page), nil
 		}
 	}
-	return pages.Load(ctx, dynamo.ListRequest{Of: string(o.ID), Page: page})
+	return pages.Load(ctx, dynamo.ListRequest{PartitionValue: string(o.ID), Page: page})
 }
 
 // Item returns one line item of an order.
@@ -171,7 +176,7 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 // It returns commerce.ErrNotFound if the order has no such item, and the errors of
 // dynamo.ReadRecords.
 func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, error) {
-	if item, ok := l.ItemAtHand(o, sku); ok {
+	if item, ok := l.CachedItem(o, sku); ok {
 		if item == nil {
 			return nil, commerce.ErrNotFound
 		}
@@ -180,9 +185,9 @@ func (l *Loaders) Item(ctx context.Context, o *commerce.Order, sku commerce.SKU)
 	return Records(l, model.OrderItem).Load(ctx, model.OrderItemKey{Order: o.ID, SKU: sku})
 }
 
-// ItemAtHand returns a line item of an order if that needs no request. The item is nil if the order
-// does not have it. ItemAtHand returns false if a request is needed.
-func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
+// CachedItem returns a line item of an order if that needs no request. The item is nil if the order
+// does not have it. CachedItem returns false if a request is needed.
+func (l *Loaders) CachedItem(o *commerce.Order, sku commerce.SKU) (*commerce.LineItem, bool) {
 	if o.EmbedsItems {
 		for i := range o.Items {
 			if o.Items[i].SKU == sku {
@@ -191,7 +196,7 @@ func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.Lin
 		}
 		return nil, true
 	}
-	whole := l.whole(o.ID)
+	whole := l.completeOrderCollection(o.ID)
 	if whole == nil {
 		return nil, false
 	}
@@ -206,27 +211,27 @@ func (l *Loaders) ItemAtHand(o *commerce.Order, sku commerce.SKU) (*commerce.Lin
 // Timeline returns a page of an order's events.
 //
 // It returns the errors of dynamo.ReadPage.
-func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], error) {
-	if slice, ok := l.TimelineAtHand(id, page); ok {
+func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.PageRequest) (dynamo.Page[*commerce.Event], error) {
+	if slice, ok := l.CachedTimeline(id, page); ok {
 		return slice, nil
 	}
-	return Pages(l, model.Timeline).Load(ctx, dynamo.ListRequest{Of: string(id), Page: page})
+	return Pages(l, model.Timeline).Load(ctx, dynamo.ListRequest{PartitionValue: string(id), Page: page})
 }
 
-// TimelineAtHand returns a page of an order's events if the order's item collection was read.
-func (l *Loaders) TimelineAtHand(id commerce.OrderID, page dynamo.Page) (dynamo.Slice[*commerce.Event], bool) {
-	whole := l.whole(id)
+// CachedTimeline returns a page of an order's events if the order's item collection was read.
+func (l *Loaders) CachedTimeline(id commerce.OrderID, page dynamo.PageRequest) (dynamo.Page[*commerce.Event], bool) {
+	whole := l.completeOrderCollection(id)
 	if whole == nil {
-		return dynamo.Slice[*commerce.Event]{}, false
+		return dynamo.Page[*commerce.Event]{}, false
 	}
 	return dynamo.PageOf(whole.Events, byEvent, page), true
 }
 
-// Stocked returns a product with its stock, which some lists of products lack. It returns the
+// WithStock returns a product with its stock, which some lists of products lack. It returns the
 // product unchanged if its record does not exist.
 //
 // It returns the errors of dynamo.ReadRecords, together with the unchanged product.
-func (l *Loaders) Stocked(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
+func (l *Loaders) WithStock(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
 	if !p.Partial {
 		return p, nil
 	}
@@ -243,50 +248,51 @@ func (l *Loaders) Stocked(ctx context.Context, p *commerce.Product) (*commerce.P
 // ProductInventory returns a page of a product's inventory levels.
 //
 // It returns the errors of dynamo.ReadPage.
-func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], error) {
-	if slice, ok := l.InventoryAtHand(sku, page); ok {
+func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page dynamo.PageRequest) (dynamo.Page[*commerce.InventoryLevel], error) {
+	if slice, ok := l.CachedInventory(sku, page); ok {
 		return slice, nil
 	}
-	return Pages(l, model.ProductInventory).Load(ctx, dynamo.ListRequest{Of: string(sku), Page: page})
+	return Pages(l, model.ProductInventory).Load(ctx, dynamo.ListRequest{PartitionValue: string(sku), Page: page})
 }
 
-// InventoryAtHand returns a page of a product's inventory levels if the product's item collection
+// CachedInventory returns a page of a product's inventory levels if the product's item collection
 // was read.
-func (l *Loaders) InventoryAtHand(sku commerce.SKU, page dynamo.Page) (dynamo.Slice[*commerce.InventoryLevel], bool) {
-	whole := l.wholeOf(sku)
+func (l *Loaders) CachedInventory(sku commerce.SKU, page dynamo.PageRequest) (dynamo.Page[*commerce.InventoryLevel], bool) {
+	whole := l.completeProductCollection(sku)
 	if whole == nil {
-		return dynamo.Slice[*commerce.InventoryLevel]{}, false
+		return dynamo.Page[*commerce.InventoryLevel]{}, false
 	}
 	return dynamo.PageOf(whole.Levels, byWarehouse, page), true
 }
 
-// AllOrderCounts returns the request for all partial order counts.
-func AllOrderCounts() dynamo.ListRequest {
-	return dynamo.ListRequest{Page: dynamo.Page{Limit: model.OrderCountParts}}
+// AllOrderCountsRequest returns the request for all partial order counts.
+func AllOrderCountsRequest() dynamo.ListRequest {
+	return dynamo.ListRequest{Page: dynamo.PageRequest{Limit: model.OrderCountParts}}
 }
 
 // StatusCounts returns the number of orders in each status.
 //
-// It returns table.ErrNotCounted if not all orders are counted, and the errors of dynamo.ReadPage.
+// It returns table.ErrStatusCountsIncomplete if not all orders are counted, and the errors of
+// dynamo.ReadPage.
 func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
-	parts, err := Pages(l, model.OrderCounts).Load(ctx, AllOrderCounts())
+	parts, err := Pages(l, model.OrderCounts).Load(ctx, AllOrderCountsRequest())
 	if err != nil {
 		return nil, err
 	}
 	counts, complete := commerce.SumOrderCounts(parts.Items)
 	if !complete || len(parts.Items) < model.OrderCountParts {
-		return nil, table.ErrNotCounted
+		return nil, table.ErrStatusCountsIncomplete
 	}
 	return counts, nil
 }
 
 // RepOrdersOf returns the request for the counter records of an account rep.
 func RepOrdersOf(id commerce.EmployeeID) dynamo.ListRequest {
-	return dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: model.RepOrderParts}}
+	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: model.RepOrderParts}}
 }
 
-// RepOrderCount returns the number of orders of an account rep. It returns table.ErrNotCounted if
-// they are not counted, and the errors of dynamo.ReadPage.
+// RepOrderCount returns the number of orders of an account rep. It returns
+// table.ErrStatusCountsIncomplete if they are not counted, and the errors of dynamo.ReadPage.
 func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
 	parts, err := Pages(l, model.EmployeeOrderCount).Load(ctx, RepOrdersOf(id))
 	if err != nil {
@@ -294,42 +300,42 @@ func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*i
 	}
 	sum, complete := commerce.SumRepOrders(parts.Items)
 	if !complete {
-		return nil, table.ErrNotCounted
+		return nil, table.ErrStatusCountsIncomplete
 	}
 	return &sum, nil
 }
 
 // ProductOrderCount returns the number of orders with a line item of a product. It returns
-// table.ErrNotCounted if they are not counted, and the errors of dynamo.ReadRecords.
+// table.ErrStatusCountsIncomplete if they are not counted, and the errors of dynamo.ReadRecords.
 func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*int, error) {
-	own, err := l.Stocked(ctx, p)
+	own, err := l.WithStock(ctx, p)
 	if err == nil && own.OrderCount == nil {
-		err = table.ErrNotCounted
+		err = table.ErrStatusCountsIncomplete
 	}
 	return own.OrderCount, err
 }
 
-// SpendingOf returns the request for a customer's spending in the months of a date range. A nil
-// range means all months.
+// SpendingRequest returns the request for a customer's spending in the months of a date range. A
+// nil range means all months.
 //
 // It returns a commerce.InvalidError for an invalid range.
-func SpendingOf(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.ListRequest, error) {
-	r := dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: commerce.MaxSpending, More: true}}
+func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.ListRequest, error) {
+	r := dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: commerce.MaxSpendingEntries, DetectMore: true}}
 	if placed == nil {
 		return r, nil
 	}
-	r.Range = dynamo.MonthsOf(*placed)
-	return r, commerce.For("placed", placed.Check())
+	r.Range = dynamo.SpendingMonthsRange(*placed)
+	return r, commerce.WithArgument("placed", placed.Validate())
 }
 
 // Spending returns a customer's spending in the months of a date range. A nil range means all
 // months.
 //
-// It returns table.ErrNotAddedUp if the spending records are incomplete. It returns a
-// commerce.InvalidError if the range is invalid or has more than commerce.MaxSpending entries. It
-// also returns the errors of dynamo.ReadRecords and dynamo.ReadPage.
+// It returns table.ErrSpendingIncomplete if the spending records are incomplete. It returns a
+// commerce.InvalidError if the range is invalid or has more than commerce.MaxSpendingEntries
+// entries. It also returns the errors of dynamo.ReadRecords and dynamo.ReadPage.
 func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
-	key, err := SpendingOf(c.ID, placed)
+	key, err := SpendingRequest(c.ID, placed)
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +348,7 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 		case err != nil:
 			return nil, err
 		case !own.SpendingComplete:
-			return nil, table.ErrNotAddedUp
+			return nil, table.ErrSpendingIncomplete
 		}
 	}
 	page, err := Pages(l, model.CustomerSpending).Load(ctx, key)
@@ -350,7 +356,7 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 		return nil, err
 	}
 	if page.HasNext {
-		return nil, commerce.For("placed", commerce.Invalid("selects more than %d entries of months and currencies: request fewer months", commerce.MaxSpending))
+		return nil, commerce.WithArgument("placed", commerce.NewInvalidError("selects more than %d entries of months and currencies: request fewer months", commerce.MaxSpendingEntries))
 	}
 	return page.Items, nil
 }
@@ -367,7 +373,7 @@ func (l *Loaders) OrderCount(ctx context.Context, c *commerce.Customer) (int, er
 	if own, err := Records(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
-	return l.CountedOrders.Load(ctx, c.ID)
+	return l.OrderCountQueries.Load(ctx, c.ID)
 }
 
 // PlanOrderCounts plans the order counts of customers that were read without a count. It reads the
@@ -379,13 +385,13 @@ func (l *Loaders) PlanOrderCounts(ctx context.Context, level *Level, customers [
 			unknown = append(unknown, c.ID)
 		}
 	}
-	Records(l, model.CustomerByID).Plan(ctx, level, unknown, func(ctx context.Context, next *Level, own []Found[commerce.CustomerID, *commerce.Customer]) {
+	Records(l, model.CustomerByID).Plan(ctx, level, unknown, func(ctx context.Context, next *Level, own []FoundValue[commerce.CustomerID, *commerce.Customer]) {
 		counted := map[commerce.CustomerID]bool{}
 		for _, c := range own {
 			counted[c.Key] = c.Value.OrderCount != nil
 		}
 		// An edge may exist although the customer's record is missing or unreadable.
 		uncounted := slices.DeleteFunc(slices.Clone(unknown), func(id commerce.CustomerID) bool { return counted[id] })
-		l.CountedOrders.Plan(ctx, next, uncounted, nil)
+		l.OrderCountQueries.Plan(ctx, next, uncounted, nil)
 	})
 }

@@ -19,7 +19,7 @@ import (
 const largeOrder = commerce.OrderID("01HVMK3P2Q0000000000000001")
 
 // orderOfSize returns a dataset with one order that has the given numbers of line items and events.
-func orderOfSize(t testing.TB, items, events int) commerce.Book {
+func orderOfSize(t testing.TB, items, events int) commerce.Dataset {
 	t.Helper()
 	price, err := commerce.ParseMoney("1.50", "USD")
 	if err != nil {
@@ -27,7 +27,7 @@ func orderOfSize(t testing.TB, items, events int) commerce.Book {
 	}
 	at := time.Date(2024, 4, 16, 23, 15, 41, 783e6, time.UTC)
 	o := commerce.OrderWithItems{Order: commerce.Order{ID: largeOrder, CustomerID: "c1", Status: commerce.Pending, PlacedAt: at, UpdatedAt: at}}
-	dataset := commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Carl", Email: "carl@example.com", CreatedAt: at}}}
+	dataset := commerce.Dataset{Customers: []commerce.Customer{{ID: "c1", Name: "Carl", Email: "carl@example.com", CreatedAt: at}}}
 	for i := range items {
 		sku := commerce.SKU(fmt.Sprintf("sku_%03d", i))
 		dataset.Products = append(dataset.Products, commerce.Product{SKU: sku, Name: "N", Category: "C", UnitPrice: price})
@@ -37,23 +37,23 @@ func orderOfSize(t testing.TB, items, events int) commerce.Book {
 		o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(fmt.Sprintf("01HVMK3P2Q%016d", i)), OrderID: largeOrder, Type: commerce.EventItemSet, At: at, Actor: fmt.Sprint(i)})
 	}
 	dataset.Orders = []commerce.OrderWithItems{o}
-	if err := dataset.Settle(); err != nil {
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset
 }
 
 // pages returns page requests from both ends and the middle of a list.
-func pages(position func(i int) string) []dynamo.Page {
-	return []dynamo.Page{
-		{Limit: 5}, {Limit: 5, More: true}, {Limit: 100, More: true}, {Limit: 5, FromEnd: true, More: true}, {Limit: 5, After: position(7), More: true},
-		{Limit: 5, FromEnd: true, Before: position(12), More: true}, {Limit: 100, After: position(2), Before: position(9), More: true},
+func pages(position func(i int) string) []dynamo.PageRequest {
+	return []dynamo.PageRequest{
+		{Limit: 5}, {Limit: 5, DetectMore: true}, {Limit: 100, DetectMore: true}, {Limit: 5, FromEnd: true, DetectMore: true}, {Limit: 5, After: position(7), DetectMore: true},
+		{Limit: 5, FromEnd: true, Before: position(12), DetectMore: true}, {Limit: 100, After: position(2), Before: position(9), DetectMore: true},
 	}
 }
 
-func planWholeOrder(ctx context.Context, l *loaders.Loaders, id commerce.OrderID) {
+func planOrderCollection(ctx context.Context, l *loaders.Loaders, id commerce.OrderID) {
 	l.Plan(func(first *loaders.Level) {
-		l.PlanWholeOrders(ctx, first, []commerce.OrderID{id}, func(context.Context, *loaders.Level, []loaders.Found[commerce.OrderID, *commerce.Order]) {})
+		l.PlanOrderCollections(ctx, first, []commerce.OrderID{id}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.OrderID, *commerce.Order]) {})
 	})
 }
 
@@ -77,14 +77,14 @@ func TestPagesOfOrderItemCollections(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dataset := orderOfSize(t, c.items, c.events)
-			s := open(t, dataset, nil)
+			s := newFixture(t, dataset, nil)
 			lines, events := dataset.Orders[0].Lines, dataset.Orders[0].Events
 			sku := func(i int) string { return string(lines[i].SKU) }
 			event := func(i int) string { return string(events[i].ID) }
 			for i, itemsPage := range pages(sku) {
 				eventsPage := pages(event)[i]
 				ctx, l, trace := s.begin()
-				planWholeOrder(ctx, l, largeOrder)
+				planOrderCollection(ctx, l, largeOrder)
 				o, err := l.Order(ctx, largeOrder)
 				if err != nil || o.ID != largeOrder || *o.ItemCount != c.items {
 					t.Fatalf("order %+v, %v", o, err)
@@ -117,7 +117,7 @@ func checkCounts(t testing.TB, trace *table.Trace, want []string) {
 }
 
 // checkPage compares a page with the same page of the complete list.
-func checkPage[T any](t testing.TB, got dynamo.Slice[*T], err error, all []T, position func(int) string, page dynamo.Page) {
+func checkPage[T any](t testing.TB, got dynamo.Page[*T], err error, all []T, position func(int) string, page dynamo.PageRequest) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("page %+v: %v", page, err)
@@ -128,9 +128,9 @@ func checkPage[T any](t testing.TB, got dynamo.Slice[*T], err error, all []T, po
 		pointers[i], positions[&all[i]] = &all[i], position(i)
 	}
 	want := dynamo.PageOf(pointers, func(p *T) string { return positions[p] }, page)
-	if !reflect.DeepEqual(got.Items, want.Items) || !slices.Equal(got.Places(), want.Places()) || got.HasNext != want.HasNext || got.HasPrevious != want.HasPrevious {
+	if !reflect.DeepEqual(got.Items, want.Items) || !slices.Equal(got.ItemPositions(), want.ItemPositions()) || got.HasNext != want.HasNext || got.HasPrevious != want.HasPrevious {
 		t.Errorf("page %+v: got %d of %v, next %v, previous %v; want %d of %v, next %v, previous %v", page,
-			len(got.Items), got.Places(), got.HasNext, got.HasPrevious, len(want.Items), want.Places(), want.HasNext, want.HasPrevious)
+			len(got.Items), got.ItemPositions(), got.HasNext, got.HasPrevious, len(want.Items), want.ItemPositions(), want.HasNext, want.HasPrevious)
 	}
 }
 
@@ -146,10 +146,10 @@ func TestItemOfAnOrder(t *testing.T) {
 		{"on its own", 60, false, []string{"AP1 GetItem", "AP5 BatchGetItem"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := open(t, orderOfSize(t, c.items, 1), nil)
+			s := newFixture(t, orderOfSize(t, c.items, 1), nil)
 			ctx, l, trace := s.begin()
 			if c.planned {
-				planWholeOrder(ctx, l, largeOrder)
+				planOrderCollection(ctx, l, largeOrder)
 			}
 			o, err := l.Order(ctx, largeOrder)
 			if err != nil {
@@ -157,7 +157,7 @@ func TestItemOfAnOrder(t *testing.T) {
 			}
 			if !c.planned {
 				// Plan the item as a query plan does, so that both loads share a request if one is needed.
-				if _, atHand := l.ItemAtHand(o, "sku_007"); !atHand {
+				if _, atHand := l.CachedItem(o, "sku_007"); !atHand {
 					l.Plan(func(first *loaders.Level) {
 						loaders.Records(l, model.OrderItem).Plan(ctx, first, []model.OrderItemKey{{Order: o.ID, SKU: "sku_007"}, {Order: o.ID, SKU: "vase"}}, nil)
 					})
@@ -176,48 +176,48 @@ func TestItemOfAnOrder(t *testing.T) {
 }
 
 func TestMissingOrderItemCollection(t *testing.T) {
-	ctx, l, trace := open(t, orderOfSize(t, 1, 1), nil).begin()
+	ctx, l, trace := newFixture(t, orderOfSize(t, 1, 1), nil).begin()
 	const missing = "01HVMK3P2Q0000000000000009"
-	planWholeOrder(ctx, l, missing)
+	planOrderCollection(ctx, l, missing)
 	if o, err := l.Order(ctx, missing); !errors.Is(err, commerce.ErrNotFound) || o != nil {
 		t.Errorf("order %v, %v, want ErrNotFound", o, err)
 	}
-	if _, ok := l.TimelineAtHand(missing, dynamo.Page{Limit: 1}); ok {
+	if _, ok := l.CachedTimeline(missing, dynamo.PageRequest{Limit: 1}); ok {
 		t.Error("its timeline is at hand")
 	}
 	checkRequests(t, trace, "AP25 Query")
 }
 
 func TestPlannedCollectionsAreKnown(t *testing.T) {
-	ctx, l, _ := open(t, sample(t), nil).begin()
-	planWholeOrder(ctx, l, largeOrder)
-	_, ok := l.TimelineAtHand(largeOrder, dynamo.Page{Limit: 1})
-	if !l.WholeOrderPlanned(largeOrder) || l.WholeOrderPlanned("01HVNR4Q3R0000000000000002") || !ok {
+	ctx, l, _ := newFixture(t, sampleData(t), nil).begin()
+	planOrderCollection(ctx, l, largeOrder)
+	_, ok := l.CachedTimeline(largeOrder, dynamo.PageRequest{Limit: 1})
+	if !l.OrderCollectionPlanned(largeOrder) || l.OrderCollectionPlanned("01HVNR4Q3R0000000000000002") || !ok {
 		t.Error("one whole order was planned, and no other")
 	}
 	l.Plan(func(first *loaders.Level) {
-		l.PlanWholeProducts(ctx, first, []commerce.SKU{"prod_100"}, func(context.Context, *loaders.Level, []loaders.Found[commerce.SKU, *commerce.Product]) {})
+		l.PlanProductCollections(ctx, first, []commerce.SKU{"prod_100"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
 	})
-	if !l.WholeProductPlanned("prod_100") || l.WholeProductPlanned("prod_101") {
+	if !l.ProductCollectionPlanned("prod_100") || l.ProductCollectionPlanned("prod_101") {
 		t.Error("one whole product was planned, and no other")
 	}
-	if _, ok := l.InventoryAtHand("prod_101", dynamo.Page{Limit: 1}); ok {
+	if _, ok := l.CachedInventory("prod_101", dynamo.PageRequest{Limit: 1}); ok {
 		t.Error("the stock of a product that nobody planned is at hand")
 	}
 }
 
 // The plan of an order item collection calls then with the order.
 func TestThenOfItemCollections(t *testing.T) {
-	ctx, l, _ := open(t, sample(t), nil).begin()
+	ctx, l, _ := newFixture(t, sampleData(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		l.PlanWholeOrders(ctx, first, []commerce.OrderID{largeOrder}, func(_ context.Context, _ *loaders.Level, found []loaders.Found[commerce.OrderID, *commerce.Order]) {
+		l.PlanOrderCollections(ctx, first, []commerce.OrderID{largeOrder}, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.OrderID, *commerce.Order]) {
 			if len(found) != 1 || found[0].Key != largeOrder || found[0].Value.Total.Decimal() != "94.96" {
 				t.Errorf("then was told %+v", found)
 			}
 		})
 	})
 	l.Plan(func(first *loaders.Level) {
-		l.PlanWholeProducts(ctx, first, []commerce.SKU{"prod_100"}, func(_ context.Context, _ *loaders.Level, found []loaders.Found[commerce.SKU, *commerce.Product]) {
+		l.PlanProductCollections(ctx, first, []commerce.SKU{"prod_100"}, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.SKU, *commerce.Product]) {
 			if len(found) != 1 || found[0].Key != "prod_100" || found[0].Value.Name != "Widget A" {
 				t.Errorf("then was told %+v", found)
 			}
@@ -237,12 +237,12 @@ func TestPagesOfProductInventory(t *testing.T) {
 			for i := range c.warehouses {
 				dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: "sku_000", WarehouseID: commerce.WarehouseID(fmt.Sprintf("w_%03d", i)), Quantity: i})
 			}
-			s := open(t, dataset, nil)
+			s := newFixture(t, dataset, nil)
 			warehouse := func(i int) string { return string(dataset.Levels[i].WarehouseID) }
 			for _, page := range pages(warehouse) {
 				ctx, l, trace := s.begin()
 				l.Plan(func(first *loaders.Level) {
-					l.PlanWholeProducts(ctx, first, []commerce.SKU{"sku_000"}, func(context.Context, *loaders.Level, []loaders.Found[commerce.SKU, *commerce.Product]) {})
+					l.PlanProductCollections(ctx, first, []commerce.SKU{"sku_000"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
 				})
 				l.Plan(func(first *loaders.Level) {
 					loaders.Records(l, model.ProductBySKU).Plan(ctx, first, []commerce.SKU{"sku_000"}, nil)
@@ -259,9 +259,9 @@ func TestPagesOfProductInventory(t *testing.T) {
 }
 
 func TestMissingProductItemCollection(t *testing.T) {
-	ctx, l, trace := open(t, sample(t), nil).begin()
+	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		l.PlanWholeProducts(ctx, first, []commerce.SKU{"vase"}, func(context.Context, *loaders.Level, []loaders.Found[commerce.SKU, *commerce.Product]) {})
+		l.PlanProductCollections(ctx, first, []commerce.SKU{"vase"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
 	})
 	if p, err := loaders.Records(l, model.ProductBySKU).Load(ctx, "vase"); !errors.Is(err, commerce.ErrNotFound) || p != nil {
 		t.Errorf("product %v, %v, want ErrNotFound", p, err)
@@ -271,7 +271,7 @@ func TestMissingProductItemCollection(t *testing.T) {
 
 // Products that are planned without their inventory share a batch.
 func TestPlannedProducts(t *testing.T) {
-	ctx, l, trace := open(t, sample(t), nil).begin()
+	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
 	skus := []commerce.SKU{"prod_100", "prod_101", "prod_abc"}
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.ProductBySKU).Plan(ctx, first, skus, nil) })
 	for _, sku := range skus {
@@ -284,8 +284,8 @@ func TestPlannedProducts(t *testing.T) {
 
 // Orders and customers that were read from a list are not read again by ID.
 func TestPrimedRecords(t *testing.T) {
-	ctx, l, trace := open(t, sample(t), nil).begin()
-	page, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: "cust_01", Page: dynamo.Page{Limit: 10}})
+	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
+	page, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Page: dynamo.PageRequest{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,12 +305,12 @@ func TestPrimedRecords(t *testing.T) {
 	checkRequests(t, trace, "AP1 BatchGetItem", "AP2 Query")
 }
 
-// foreignCustomer writes external records of a customer and orders, without a count.
-func foreignCustomer(s shop, orders int) {
-	s.put(map[string]any{"pk": "CUSTOMER#foreign", "sk": "#METADATA", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
+// externalCustomer writes external records of a customer and orders, without a count.
+func externalCustomer(s fixture, orders int) {
+	s.putExternal(map[string]any{"pk": "CUSTOMER#foreign", "sk": "#METADATA", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
 	for i := range orders {
 		id := fmt.Sprintf("01HVMK3P2Q%016d", i)
-		s.put(map[string]any{"pk": "CUSTOMER#foreign", "sk": "ORDER#" + id, "orderId": id, "customerId": "foreign", "status": "pending", "total": 5, "createdAt": "2026-02-01T00:00:00Z"})
+		s.putExternal(map[string]any{"pk": "CUSTOMER#foreign", "sk": "ORDER#" + id, "orderId": id, "customerId": "foreign", "status": "pending", "total": 5, "createdAt": "2026-02-01T00:00:00Z"})
 	}
 }
 
@@ -325,8 +325,8 @@ func TestOrderCount(t *testing.T) {
 		{"foreign", 7, []string{"AP6 GetItem", "AP2 Query"}},
 	} {
 		t.Run(string(c.id), func(t *testing.T) {
-			s := open(t, sample(t), nil)
-			foreignCustomer(s, 7)
+			s := newFixture(t, sampleData(t), nil)
+			externalCustomer(s, 7)
 			ctx, l, trace := s.begin()
 			customer, err := loaders.Records(l, model.CustomerByID).Load(ctx, c.id)
 			if err != nil {
@@ -345,11 +345,11 @@ func TestOrderCount(t *testing.T) {
 // The list of an account rep's customers contains edges without a count. The customers' records are
 // read, and only the orders of customers without a count are counted.
 func TestPlannedOrderCounts(t *testing.T) {
-	s := open(t, sample(t), nil)
-	foreignCustomer(s, 3)
-	s.put(map[string]any{"pk": "CUSTOMER#foreign", "sk": "REP", "gsi1pk": "REP#rep_001", "gsi1sk": "CUSTOMER#foreign", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
+	s := newFixture(t, sampleData(t), nil)
+	externalCustomer(s, 3)
+	s.putExternal(map[string]any{"pk": "CUSTOMER#foreign", "sk": "REP", "gsi1pk": "REP#rep_001", "gsi1sk": "CUSTOMER#foreign", "customerId": "foreign", "name": "F", "email": "f@example.com", "createdAt": "2026-02-01T00:00:00Z"})
 	ctx, l, trace := s.begin()
-	page, err := loaders.Pages(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{Of: "rep_001", Page: dynamo.Page{Limit: 10}})
+	page, err := loaders.Pages(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_001", Page: dynamo.PageRequest{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +370,7 @@ func TestPlannedOrderCounts(t *testing.T) {
 }
 
 func TestOrderCountOfTheRecord(t *testing.T) {
-	ctx, l, trace := open(t, sample(t), nil).begin()
+	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
 	if n, err := l.OrderCount(ctx, &commerce.Customer{ID: "cust_01", OrderCount: new(41)}); err != nil || n != 41 {
 		t.Errorf("%d orders, %v, want the 41 that the record tells", n, err)
 	}
@@ -379,7 +379,7 @@ func TestOrderCountOfTheRecord(t *testing.T) {
 
 // The orders of an edge's customer are counted even if the customer's record is missing.
 func TestOrderCountOfAnEdgeWithoutItsCustomer(t *testing.T) {
-	ctx, l, trace := open(t, sample(t), nil).begin()
+	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
 	if n, err := l.OrderCount(ctx, &commerce.Customer{ID: "nobody"}); err != nil || n != 0 {
 		t.Errorf("%d orders, %v, want 0", n, err)
 	}

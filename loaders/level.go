@@ -10,17 +10,17 @@ import (
 // Level is a set of reads of a plan that run concurrently. Each read continues with its own next
 // level as soon as it finishes.
 type Level struct {
-	reads []pending
-	// room is the initial capacity of reads. It is enough for most levels.
-	room [2]pending
+	reads []levelRead
+	// initial is the initial capacity of reads. It is enough for most levels.
+	initial [2]levelRead
 }
 
-// pending is a read of a level.
-type pending interface{ run() }
+// levelRead is a read of a level.
+type levelRead interface{ run() }
 
-func (v *Level) add(p pending) {
+func (v *Level) add(p levelRead) {
 	if v.reads == nil {
-		v.reads = v.room[:0]
+		v.reads = v.initial[:0]
 	}
 	v.reads = append(v.reads, p)
 }
@@ -52,8 +52,8 @@ func (l *Loaders) Plan(first func(*Level)) {
 	first(v)
 }
 
-// Found is a value that a plan read, and its key.
-type Found[K comparable, V any] struct {
+// FoundValue is a value that a plan read, and its key.
+type FoundValue[K comparable, V any] struct {
 	Key   K
 	Value V
 }
@@ -64,37 +64,37 @@ type Found[K comparable, V any] struct {
 //
 // A panic in then is reported; the values and the keys that then added remain available, because
 // planning only saves requests. then is not called if ctx has ended.
-func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []Found[K, V])) {
+func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
 	if l.collections != nil {
-		keys = without(keys, l.collections)
+		keys = withoutKnown(keys, l.collections)
 	}
 	if len(keys) == 0 {
 		return
 	}
-	p := &planned[K, V]{own: batch[K, V]{loader: l, ctx: ctx}, keys: keys, then: then}
+	p := &plannedRead[K, V]{own: batch[K, V]{loader: l, ctx: ctx}, keys: keys, then: then}
 	l.mu.Lock()
 	l.known.grow(len(keys))
 	for i, key := range keys {
 		location, known := l.known.find(key)
 		if !known {
-			location = place[K, V]{&p.own, i}
-			if p.places != nil {
+			location = valueRef[K, V]{&p.own, i}
+			if p.refs != nil {
 				location.index = len(p.own.keys)
 				p.own.keys = append(p.own.keys, key)
 			}
 			l.known.add(key, location)
-		} else if p.places == nil {
+		} else if p.refs == nil {
 			p.own.keys = append(make([]K, 0, len(keys)-1), keys[:i]...)
-			p.places = make([]place[K, V], i, len(keys))
+			p.refs = make([]valueRef[K, V], i, len(keys))
 			for j := range i {
-				p.places[j] = place[K, V]{&p.own, j}
+				p.refs[j] = valueRef[K, V]{&p.own, j}
 			}
 		}
-		if p.places != nil {
-			p.places = append(p.places, location)
+		if p.refs != nil {
+			p.refs = append(p.refs, location)
 		}
 	}
-	if p.places == nil {
+	if p.refs == nil {
 		p.own.keys = keys
 	}
 	l.mu.Unlock()
@@ -103,48 +103,48 @@ func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then fu
 	}
 }
 
-// planned is a batch of planned keys and its callback.
-type planned[K comparable, V any] struct {
+// plannedRead is a batch of planned keys and its callback.
+type plannedRead[K comparable, V any] struct {
 	own  batch[K, V]
 	keys []K
-	// places locate the values of keys, or are nil if own reads all keys in their order.
-	places []place[K, V]
-	then   func(context.Context, *Level, []Found[K, V])
-	next   Level
+	// refs locate the values of keys, or are nil if own reads all keys in their order.
+	refs []valueRef[K, V]
+	then func(context.Context, *Level, []FoundValue[K, V])
+	next Level
 }
 
-func (p *planned[K, V]) run() {
+func (p *plannedRead[K, V]) run() {
 	if len(p.own.keys) > 0 {
 		p.own.once.Do(p.own.read)
 	}
 	if p.then == nil {
 		return
 	}
-	found := make([]Found[K, V], 0, len(p.keys))
-	span := table.SpanOf(p.own.ctx)
+	found := make([]FoundValue[K, V], 0, len(p.keys))
+	span := table.SpanFromContext(p.own.ctx)
 	requestedIn := span.Wave()
 	ctx := span.Fork(p.own.ctx)
 	for i, key := range p.keys {
-		location := place[K, V]{&p.own, i}
-		if p.places != nil {
-			location = p.places[i]
+		location := valueRef[K, V]{&p.own, i}
+		if p.refs != nil {
+			location = p.refs[i]
 		}
-		if v, err := location.get(); err == nil {
-			found = append(found, Found[K, V]{key, v.value})
-			table.SpanOf(ctx).Wait(v.after(requestedIn))
+		if v, err := location.value(); err == nil {
+			found = append(found, FoundValue[K, V]{key, v.value})
+			table.SpanFromContext(ctx).WaitForWave(v.availableAfter(requestedIn))
 		}
 	}
 	if ctx.Err() == nil {
-		p.follow(ctx, found)
+		p.callThen(ctx, found)
 		p.next.run()
 	}
 }
 
-// follow calls then and reports a panic.
-func (p *planned[K, V]) follow(ctx context.Context, found []Found[K, V]) {
+// callThen calls then and reports a panic.
+func (p *plannedRead[K, V]) callThen(ctx context.Context, found []FoundValue[K, V]) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			p.own.loader.all.report(panicked)
+			p.own.loader.loaders.reportPanic(panicked)
 		}
 	}()
 	p.then(ctx, &p.next, found)

@@ -11,13 +11,13 @@ import (
 func TestMissingResults(t *testing.T) {
 	ctx := t.Context()
 	all := New(ctx, nil, Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) })
-	few := Loader[int, string]{all: all, many: batched[int, string](func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.Result[string], error) {
+	few := Loader[int, string]{loaders: all, batchReader: batchFunc[int, string](func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.Result[string], error) {
 		return make([]dynamo.Result[string], len(keys)-1), nil
 	})}
-	none := Loader[int, string]{all: all, many: batched[int, string](func(*Loaders, context.Context, []int) ([]dynamo.Result[string], error) { return nil, nil })}
+	none := Loader[int, string]{loaders: all, batchReader: batchFunc[int, string](func(*Loaders, context.Context, []int) ([]dynamo.Result[string], error) { return nil, nil })}
 	all.Plan(func(first *Level) {
 		for _, l := range []*Loader[int, string]{&few, &none} {
-			l.Plan(ctx, first, []int{1, 2}, func(_ context.Context, _ *Level, found []Found[int, string]) {
+			l.Plan(ctx, first, []int{1, 2}, func(_ context.Context, _ *Level, found []FoundValue[int, string]) {
 				if len(found) > 0 {
 					t.Errorf("found %v", found)
 				}

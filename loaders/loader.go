@@ -14,87 +14,90 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// longestWait ends a batch of unplanned keys if no caller waits for a value earlier.
-const longestWait = time.Second
+// maxBatchWait ends a batch of unplanned keys if no caller waits for a value earlier.
+const maxBatchWait = time.Second
 
 // Loader reads values by key for one GraphQL request. It reads each key once and batches keys if
 // DynamoDB can. It is safe for concurrent use.
 type Loader[K comparable, V any] struct {
-	all *Loaders
+	loaders *Loaders
 	// Exactly one of the two readers is set: the reader of several keys, or the reader of a single key
 	// if keys cannot share a request.
-	many manyReader[K, V]
-	one  reader[K, V]
+	batchReader batchReader[K, V]
+	keyReader   keyReader[K, V]
 	// collections returns records that were read with their item collections. It is nil if the records
 	// have no item collections.
-	collections source[K, V]
+	collections recordSource[K, V]
 
 	mu sync.Mutex
 	// known has the keys that were planned, primed or loaded.
-	known smallMap[K, place[K, V]]
+	known smallMap[K, valueRef[K, V]]
 	// unplanned batches the keys that were not planned. It is nil until the first such key.
-	unplanned *dataloader.Loader[K, loaded[V]]
+	unplanned *dataloader.Loader[K, timedValue[V]]
 }
 
-// single sets a read function that needs one request per key. Up to maxQueries run concurrently.
-func (l *Loader[K, V]) single(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
-	l.all, l.one = all, single[K, V](read)
+// initSingle sets a read function that needs one request per key. Up to maxConcurrentQueries run
+// concurrently.
+func (l *Loader[K, V]) initSingle(all *Loaders, read func(*Loaders, context.Context, K) (V, error)) {
+	l.loaders, l.keyReader = all, singleFunc[K, V](read)
 }
 
 type (
-	// reader reads the value of one key.
-	reader[K comparable, V any] interface {
+	// keyReader reads the value of one key.
+	keyReader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, key K) (V, error)
 	}
-	// manyReader reads keys that can share a request. It returns a result for each key, in the order
+	// batchReader reads keys that can share a request. It returns a result for each key, in the order
 	// of the keys. An error applies to all keys.
-	manyReader[K comparable, V any] interface {
+	batchReader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error)
 	}
-	// source returns values that another loader has read.
-	source[K comparable, V any] interface {
-		knows(key K) bool
+	// recordSource returns values that another loader has read.
+	recordSource[K comparable, V any] interface {
+		isKnown(key K) bool
 		load(ctx context.Context, key K) (V, error)
 	}
 )
 
 // Each reader is at most one pointer in size, so that storing it in an interface does not allocate.
 type (
-	single[K comparable, V any]  func(*Loaders, context.Context, K) (V, error)
-	batched[K comparable, V any] func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
-	lookup[K comparable, V any]  struct{ pattern *model.Lookup[K, V] }
-	list[V any]                  struct{ pattern *model.List[V] }
+	singleFunc[K comparable, V any]   func(*Loaders, context.Context, K) (V, error)
+	batchFunc[K comparable, V any]    func(*Loaders, context.Context, []K) ([]dynamo.Result[V], error)
+	lookupReader[K comparable, V any] struct{ pattern *model.Lookup[K, V] }
+	listReader[V any]                 struct{ pattern *model.List[V] }
 )
 
-func (f single[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) { return f(l, ctx, key) }
+func (f singleFunc[K, V]) read(ctx context.Context, l *Loaders, key K) (V, error) {
+	return f(l, ctx, key)
+}
 
-func (f batched[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
+func (f batchFunc[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
 	return f(l, ctx, keys)
 }
 
-func (r lookup[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
+func (r lookupReader[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.Result[V], error) {
 	return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
 }
 
 // read reads a page. The page is empty if the viewer may not read the customer's orders.
-func (r list[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Slice[V], error) {
-	if r.pattern.PK == model.CustomerOrders.PK && !l.viewer.ordersOf(commerce.CustomerID(key.Of)) {
-		return dynamo.Slice[V]{}, nil
+func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Page[V], error) {
+	if r.pattern.PK == model.CustomerOrders.PK && !l.viewer.canReadOrdersOf(commerce.CustomerID(key.PartitionValue)) {
+		return dynamo.Page[V]{}, nil
 	}
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// loaded is a value and its timing. wave is the wave of requests after which the value was
+// timedValue is a value and its timing. wave is the wave of requests after which the value was
 // available. took is the number of waves that reading it took.
-type loaded[V any] struct {
-	value      V
-	wave, took int
+type timedValue[V any] struct {
+	value       V
+	wave, waves int
 }
 
-// after returns the wave after which a caller that requested the value in the given wave has it.
-// The value may result from a longer chain of requests that another caller began. A caller that
-// joins during the read waits no longer than if it had started the read.
-func (v loaded[V]) after(wave int) int { return min(v.wave, wave+v.took) }
+// availableAfter returns the wave after which a caller that requested the value in the given wave
+// has it. The value may result from a longer chain of requests that another caller began. A caller
+// that joins during the read waits no longer than if it had started the read.
+func (v timedValue[V]) availableAfter(wave int) int { return min(v.wave, wave+v.waves) }
 
 // Load returns the value of a key. It reads the value unless the key was planned or primed.
 //
@@ -105,63 +108,63 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 		var zero V
 		return zero, err
 	}
-	if l.collections != nil && l.collections.knows(key) {
+	if l.collections != nil && l.collections.isKnown(key) {
 		return l.collections.load(ctx, key)
 	}
 	l.mu.Lock()
 	location, ok := l.known.find(key)
 	if !ok {
-		location = l.ask(ctx, key)
+		location = l.loadUnplanned(ctx, key)
 	}
 	l.mu.Unlock()
-	v, err := location.get()
+	v, err := location.value()
 	return v.value, err
 }
 
-// ask starts the read of a key that was not planned. Keys that can share a request are batched
-// until a caller waits for a value. The caller holds l.mu.
-func (l *Loader[K, V]) ask(ctx context.Context, key K) place[K, V] {
+// loadUnplanned starts the read of a key that was not planned. Keys that can share a request are
+// batched until a caller waits for a value. The caller holds l.mu.
+func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] {
 	b := &batch[K, V]{loader: l, ctx: ctx}
-	if l.many == nil {
+	if l.batchReader == nil {
 		b.keys = []K{key}
 	} else {
 		if l.unplanned == nil {
-			l.unplanned = dataloader.NewBatchedLoader(l.readUnplanned, dataloader.WithWait[K, loaded[V]](longestWait))
+			l.unplanned = dataloader.NewBatchedLoader(l.readUnplanned, dataloader.WithWait[K, timedValue[V]](maxBatchWait))
 		}
 		b.unplanned = l.unplanned.Load(ctx, key)
 	}
-	location := place[K, V]{batch: b}
+	location := valueRef[K, V]{batch: b}
 	l.known.add(key, location)
 	return location
 }
 
 // readUnplanned reads a batch of keys that were not planned. first is the context of the first
 // caller.
-func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[loaded[V]] {
+func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[timedValue[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
-	out := make([]*dataloader.Result[loaded[V]], len(keys))
+	out := make([]*dataloader.Result[timedValue[V]], len(keys))
 	for i := range keys {
-		v, err := place[K, V]{b, i}.get()
-		out[i] = &dataloader.Result[loaded[V]]{Data: v, Error: err}
+		v, err := valueRef[K, V]{b, i}.value()
+		out[i] = &dataloader.Result[timedValue[V]]{Data: v, Error: err}
 	}
 	return out
 }
 
-// find waits for the value of a known key. It returns false if the key is unknown or its read
+// loadKnown waits for the value of a known key. It returns false if the key is unknown or its read
 // failed.
-func (l *Loader[K, V]) find(key K) (v V, ok bool) {
+func (l *Loader[K, V]) loadKnown(key K) (v V, ok bool) {
 	l.mu.Lock()
 	location, known := l.known.find(key)
 	l.mu.Unlock()
 	if !known {
 		return v, false
 	}
-	got, err := location.get()
+	got, err := location.value()
 	return got.value, err == nil
 }
 
-// knows reports whether a key was planned, primed or loaded.
-func (l *Loader[K, V]) knows(key K) bool {
+// isKnown reports whether a key was planned, primed or loaded.
+func (l *Loader[K, V]) isKnown(key K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, known := l.known.find(key)
@@ -175,14 +178,14 @@ func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 
 // prime adds the values of several keys.
 func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Result[V]) {
-	b := &batch[K, V]{results: values, wave: table.SpanOf(ctx).Wave()}
+	b := &batch[K, V]{results: values, wave: table.SpanFromContext(ctx).Wave()}
 	b.once.Do(func() {}) // there is nothing to read
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known.grow(len(keys))
 	for i, key := range keys {
 		if _, known := l.known.find(key); !known {
-			l.known.add(key, place[K, V]{b, i})
+			l.known.add(key, valueRef[K, V]{b, i})
 		}
 	}
 }
@@ -197,32 +200,32 @@ type batch[K comparable, V any] struct {
 	ctx  context.Context
 	keys []K
 	// unplanned returns the value of a key that was not planned. It is nil for planned keys.
-	unplanned dataloader.Thunk[loaded[V]]
+	unplanned dataloader.Thunk[timedValue[V]]
 
 	// The result of the read.
-	results    []dynamo.Result[V]
-	err        error
-	wave, took int
+	results     []dynamo.Result[V]
+	err         error
+	wave, waves int
 }
 
 func (b *batch[K, V]) read() {
 	if b.unplanned != nil {
 		b.loader.unplanned.Flush()
 		v, err := b.unplanned()
-		b.results, b.wave, b.took = []dynamo.Result[V]{{Value: v.value, Err: err}}, v.wave, v.took
+		b.results, b.wave, b.waves = []dynamo.Result[V]{{Value: v.value, Err: err}}, v.wave, v.waves
 		return
 	}
-	ctx := table.SpanOf(b.ctx).Fork(b.loader.all.ctx)
+	ctx := table.SpanFromContext(b.ctx).Fork(b.loader.loaders.ctx)
 	b.results, b.err = b.loader.read(ctx, b.keys)
-	b.wave = table.SpanOf(ctx).Wave()
-	b.took = b.wave - table.SpanOf(b.ctx).Wave()
+	b.wave = table.SpanFromContext(ctx).Wave()
+	b.waves = b.wave - table.SpanFromContext(b.ctx).Wave()
 }
 
 // read reads keys from the store. A panic becomes the error of all keys.
 func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Result[V], err error) {
-	defer table.Recovered(&err)
-	if l.many != nil {
-		if results, err = l.many.read(ctx, l.all, keys); err == nil && len(results) != len(keys) {
+	defer table.RecoverTo(&err)
+	if l.batchReader != nil {
+		if results, err = l.batchReader.read(ctx, l.loaders, keys); err == nil && len(results) != len(keys) {
 			// Accessing a missing result would panic. In a goroutine of a level, the panic would end the
 			// server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
@@ -231,28 +234,28 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 	}
 	results = make([]dynamo.Result[V], len(keys))
 	if len(keys) == 1 {
-		results[0].Value, results[0].Err = l.one.read(ctx, l.all, keys[0])
+		results[0].Value, results[0].Err = l.keyReader.read(ctx, l.loaders, keys[0])
 		return results, nil
 	}
-	err = table.Parallel(ctx, len(keys), maxQueries, func(ctx context.Context, i int) error {
-		results[i].Value, results[i].Err = l.one.read(ctx, l.all, keys[i])
+	err = table.Parallel(ctx, len(keys), maxConcurrentQueries, func(ctx context.Context, i int) error {
+		results[i].Value, results[i].Err = l.keyReader.read(ctx, l.loaders, keys[i])
 		return nil // errors are stored by key
 	})
 	return results, err
 }
 
-// place locates the value of a key: a batch and an index in its results.
-type place[K comparable, V any] struct {
+// valueRef locates the value of a key: a batch and an index in its results.
+type valueRef[K comparable, V any] struct {
 	batch *batch[K, V]
 	index int
 }
 
-// get reads the batch if necessary and returns the value.
-func (p place[K, V]) get() (loaded[V], error) {
+// value reads the batch if necessary and returns the value.
+func (p valueRef[K, V]) value() (timedValue[V], error) {
 	b := p.batch
 	b.once.Do(b.read)
 	if b.err != nil {
-		return loaded[V]{}, b.err
+		return timedValue[V]{}, b.err
 	}
-	return loaded[V]{b.results[p.index].Value, b.wave, b.took}, b.results[p.index].Err
+	return timedValue[V]{b.results[p.index].Value, b.wave, b.waves}, b.results[p.index].Err
 }

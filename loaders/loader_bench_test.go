@@ -7,13 +7,13 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/racing"
+	"github.com/ordergraph/ordergraph/internal/raceenabled"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // Loading planned keys does not allocate.
 func TestLoadingPlannedKeysDoesNotAllocate(t *testing.T) {
-	if countable, reason := allocationsCount(); !countable {
+	if countable, reason := allocationsCountable(); !countable {
 		t.Skip(reason)
 	}
 	for _, n := range []int{1, 50} {
@@ -35,11 +35,11 @@ func TestLoadingPlannedKeysDoesNotAllocate(t *testing.T) {
 func loadersOf(t testing.TB, n int) (context.Context, *loaders.Loaders, []commerce.CustomerID) {
 	book, ids := customers(n)
 	ctx := context.Background()
-	return ctx, loaders.New(ctx, open(t, book, nil).store, everything(), nil), ids
+	return ctx, loaders.New(ctx, newFixture(t, book, nil).store, adminViewer(), nil), ids
 }
 
 func BenchmarkNew(b *testing.B) {
-	store, viewer := open(b, commerce.Book{}, nil).store, everything()
+	store, viewer := newFixture(b, commerce.Dataset{}, nil).store, adminViewer()
 	b.ReportAllocs()
 	for b.Loop() {
 		loaders.New(context.Background(), store, viewer, nil)
@@ -62,19 +62,19 @@ func benchmarkLoad(b *testing.B, n int) {
 	}
 }
 
-func BenchmarkItemsAtHand(b *testing.B) {
+func BenchmarkCachedItems(b *testing.B) {
 	order := orderOfSize(b, 3, 1).Orders[0]
 	order.Items, order.EmbedsItems = order.Lines, true
 	_, l, _ := loadersOf(b, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if slice, ok := l.ItemsAtHand(&order.Order, dynamo.Page{Limit: 20}); !ok || len(slice.Items) != 3 {
+		if slice, ok := l.CachedItems(&order.Order, dynamo.PageRequest{Limit: 20}); !ok || len(slice.Items) != 3 {
 			b.Fatal(slice)
 		}
 	}
 }
 
-// allocationsCount reports whether allocations can be counted, or the reason why they cannot.
-func allocationsCount() (bool, string) {
-	return !racing.On && testing.CoverMode() == "", "the race detector and -cover also allocate"
+// allocationsCountable reports whether allocations can be counted, or the reason why they cannot.
+func allocationsCountable() (bool, string) {
+	return !raceenabled.On && testing.CoverMode() == "", "the race detector and -cover also allocate"
 }

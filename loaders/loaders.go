@@ -15,17 +15,17 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// maxQueries is the maximum number of concurrent Queries of one batch.
-const maxQueries = 16
+// maxConcurrentQueries is the maximum number of concurrent Queries of one batch.
+const maxConcurrentQueries = 16
 
 // Loaders holds the loaders of one GraphQL request. It is safe for concurrent use.
 type Loaders struct {
-	// CountedOrders counts the orders of customers whose records have no count.
-	CountedOrders Loader[commerce.CustomerID, int]
+	// OrderCountQueries counts the orders of customers whose records have no count.
+	OrderCountQueries Loader[commerce.CustomerID, int]
 
 	// Item collections. Planned orders and products are taken from their planned item collections.
-	wholeOrder   Loader[commerce.OrderID, *dynamo.WholeOrder]
-	wholeProduct Loader[commerce.SKU, *dynamo.WholeProduct]
+	orderCollections   Loader[commerce.OrderID, *dynamo.OrderItemCollection]
+	productCollections Loader[commerce.SKU, *dynamo.ProductItemCollection]
 
 	mu sync.Mutex
 	// patterns are the loaders of access patterns, by the pattern's number. Each is created at its
@@ -34,29 +34,29 @@ type Loaders struct {
 
 	// ctx ends the requests of all loaders. The context of a single caller does not end a shared read,
 	// so a cancelled caller does not fail the others.
-	ctx    context.Context
-	store  *dynamo.Store
-	viewer Viewer
-	report func(panicked any)
+	ctx         context.Context
+	store       *dynamo.Store
+	viewer      Viewer
+	reportPanic func(panicked any)
 }
 
 // New returns the loaders of one GraphQL request. They return only records that the viewer may
 // read. Their requests to the store end with ctx. report is called with the value of a panic in a
 // callback of Plan.
 func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any)) *Loaders {
-	l := &Loaders{ctx: ctx, store: s, viewer: viewer, report: report}
+	l := &Loaders{ctx: ctx, store: s, viewer: viewer, reportPanic: report}
 	// These functions capture no variables, so that requests do not allocate them.
-	l.CountedOrders.single(l, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
-		if !l.viewer.ordersOf(id) {
+	l.OrderCountQueries.initSingle(l, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
+		if !l.viewer.canReadOrdersOf(id) {
 			return 0, nil
 		}
 		return l.store.OrderCount(ctx, id)
 	})
-	l.wholeOrder.single(l, func(l *Loaders, ctx context.Context, id commerce.OrderID) (*dynamo.WholeOrder, error) {
-		return l.store.WholeOrder(ctx, id)
+	l.orderCollections.initSingle(l, func(l *Loaders, ctx context.Context, id commerce.OrderID) (*dynamo.OrderItemCollection, error) {
+		return l.store.OrderItemCollection(ctx, id)
 	})
-	l.wholeProduct.single(l, func(l *Loaders, ctx context.Context, sku commerce.SKU) (*dynamo.WholeProduct, error) {
-		return l.store.WholeProduct(ctx, sku)
+	l.productCollections.initSingle(l, func(l *Loaders, ctx context.Context, sku commerce.SKU) (*dynamo.ProductItemCollection, error) {
+		return l.store.ProductItemCollection(ctx, sku)
 	})
 	return l
 }
@@ -67,40 +67,42 @@ func Records[K comparable, V any](l *Loaders, p *model.Lookup[K, V]) *Loader[K, 
 	defer l.mu.Unlock()
 	loader, ok := l.patterns[p.Number()].(*Loader[K, V])
 	if !ok {
-		loader = &Loader[K, V]{all: l, many: lookup[K, V]{p}}
-		special(l, loader)
+		loader = &Loader[K, V]{loaders: l, batchReader: lookupReader[K, V]{p}}
+		overrideReaders(l, loader)
 		l.patterns[p.Number()] = loader
 	}
 	return loader
 }
 
 // Pages returns the loader of an access pattern that reads pages of lists.
-func Pages[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest, dynamo.Slice[V]] {
+func Pages[V any](l *Loaders, p *model.List[V]) *Loader[dynamo.ListRequest, dynamo.Page[V]] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	loader, ok := l.patterns[p.Number()].(*Loader[dynamo.ListRequest, dynamo.Slice[V]])
+	loader, ok := l.patterns[p.Number()].(*Loader[dynamo.ListRequest, dynamo.Page[V]])
 	if !ok {
-		loader = &Loader[dynamo.ListRequest, dynamo.Slice[V]]{all: l, one: list[V]{p}}
+		loader = &Loader[dynamo.ListRequest, dynamo.Page[V]]{loaders: l, keyReader: listReader[V]{p}}
 		l.patterns[p.Number()] = loader
 	}
 	return loader
 }
 
-// special replaces the readers of loaders that check access, use item collections or cannot batch.
-func special(l *Loaders, loader any) {
+// overrideReaders replaces the readers of loaders that check access, use item collections or cannot
+// batch.
+func overrideReaders(l *Loaders, loader any) {
 	switch loader := loader.(type) {
 	case *Loader[commerce.CustomerID, *commerce.Customer]:
-		loader.many = batched[commerce.CustomerID, *commerce.Customer]((*Loaders).customersByID)
+		loader.batchReader = batchFunc[commerce.CustomerID, *commerce.Customer]((*Loaders).customersByID)
 	case *Loader[commerce.OrderID, *commerce.Order]:
-		loader.many = batched[commerce.OrderID, *commerce.Order]((*Loaders).ordersByID)
-		loader.collections = collected[commerce.OrderID, *dynamo.WholeOrder, *commerce.Order]{&l.wholeOrder, func(w *dynamo.WholeOrder) *commerce.Order { return w.Order }}
+		loader.batchReader = batchFunc[commerce.OrderID, *commerce.Order]((*Loaders).ordersByID)
+		loader.collections = collectionSource[commerce.OrderID, *dynamo.OrderItemCollection, *commerce.Order]{&l.orderCollections, func(w *dynamo.OrderItemCollection) *commerce.Order { return w.Order }}
 	case *Loader[model.CustomerOrderKey, *commerce.Order]:
-		loader.many = batched[model.CustomerOrderKey, *commerce.Order]((*Loaders).customerOrders)
+		loader.batchReader = batchFunc[model.CustomerOrderKey, *commerce.Order]((*Loaders).customerOrders)
 	case *Loader[commerce.SKU, *commerce.Product]:
-		loader.collections = collected[commerce.SKU, *dynamo.WholeProduct, *commerce.Product]{&l.wholeProduct, func(w *dynamo.WholeProduct) *commerce.Product { return w.Product }}
+		loader.collections = collectionSource[commerce.SKU, *dynamo.ProductItemCollection, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductItemCollection) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
-		// An email address comes from the client. If it cannot be part of a key, the client gets the error.
-		loader.many, loader.one = nil, single[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
+		// An email address comes from the client. If it cannot be part of a key, the client gets the
+		// error.
+		loader.batchReader, loader.keyReader = nil, singleFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})
 	}

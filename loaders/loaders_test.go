@@ -29,12 +29,12 @@ import (
 
 const tableName = "orders"
 
-// between intercepts requests between the SDK and the engine. It forwards a request with next or
-// handles it differently.
-type between func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
+// interceptor intercepts requests between the SDK and the engine. It forwards a request with next
+// or handles it differently.
+type interceptor func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
 
-// shop is a table with a dataset.
-type shop struct {
+// fixture is a table with a dataset.
+type fixture struct {
 	t     testing.TB
 	store *dynamo.Store
 	// db calls the engine directly, without between.
@@ -45,11 +45,11 @@ type httpClient func(*http.Request) (*http.Response, error)
 
 func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c(r) }
 
-// open returns a table with a dataset. Its requests go through b if b is not nil.
-func open(t testing.TB, dataset commerce.Book, b between) shop {
+// newFixture returns a table with a dataset. Its requests go through b if b is not nil.
+func newFixture(t testing.TB, dataset commerce.Dataset, b interceptor) fixture {
 	t.Helper()
 	engine := embedded.New()
-	s := shop{t: t, db: engine.Client()}
+	s := fixture{t: t, db: engine.Client()}
 	plain, err := dynamo.New(s.db, dynamo.Options{Table: tableName})
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func open(t testing.TB, dataset commerce.Book, b between) shop {
 	return s
 }
 
-// put writes an external record. Values have the type string or int.
-func (s shop) put(attributes map[string]any) {
+// putExternal writes an external record. Values have the type string or int.
+func (s fixture) putExternal(attributes map[string]any) {
 	s.t.Helper()
 	item := map[string]types.AttributeValue{}
 	for name, v := range attributes {
@@ -92,10 +92,10 @@ func (s shop) put(attributes map[string]any) {
 
 // begin returns a context, loaders and a trace, as for one GraphQL request. A panic in a plan fails
 // the test.
-func (s shop) begin() (context.Context, *loaders.Loaders, *table.Trace) {
+func (s fixture) begin() (context.Context, *loaders.Loaders, *table.Trace) {
 	trace := &table.Trace{}
-	ctx := trace.Begin(context.Background())
-	return ctx, loaders.New(ctx, s.store, everything(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
+	ctx := trace.NewContext(context.Background())
+	return ctx, loaders.New(ctx, s.store, adminViewer(), func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }
 
 // checkRequests compares the requests of a trace, by round trip, with access patterns and
@@ -112,8 +112,8 @@ func checkRequests(t testing.TB, trace *table.Trace, want ...string) {
 }
 
 // customers returns a dataset of n customers and their IDs: cust_000 and so on.
-func customers(n int) (commerce.Book, []commerce.CustomerID) {
-	var dataset commerce.Book
+func customers(n int) (commerce.Dataset, []commerce.CustomerID) {
+	var dataset commerce.Dataset
 	var ids []commerce.CustomerID
 	for i := range n {
 		id := commerce.CustomerID(fmt.Sprintf("cust_%03d", i))
@@ -188,7 +188,7 @@ func (l *keyLog) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response
 func TestEveryKeyIsReadOnce(t *testing.T) {
 	dataset, ids := customers(7)
 	log := keyLog{times: map[string]int{}}
-	s := open(t, dataset, log.pass)
+	s := newFixture(t, dataset, log.pass)
 	ctx, l, _ := s.begin()
 	var group sync.WaitGroup
 	for i := range 200 {
@@ -211,7 +211,7 @@ func TestEveryKeyIsReadOnce(t *testing.T) {
 
 func TestSingleLoadIsOneGetItem(t *testing.T) {
 	dataset, ids := customers(2)
-	ctx, l, trace := open(t, dataset, nil).begin()
+	ctx, l, trace := newFixture(t, dataset, nil).begin()
 	for range 3 {
 		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, ids[1])
 		checkCustomer(t, c, err, ids[1])
@@ -235,7 +235,7 @@ func TestAPlanIsOneBatch(t *testing.T) {
 		{"250 keys", ids, []string{"AP6 BatchGetItem", "AP6 BatchGetItem", "AP6 BatchGetItem"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, l, trace := open(t, dataset, nil).begin()
+			ctx, l, trace := newFixture(t, dataset, nil).begin()
 			l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, c.keys, nil) })
 			l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, c.keys, nil) })
 			for _, id := range c.keys {
@@ -255,7 +255,7 @@ func TestAPlanIsOneBatch(t *testing.T) {
 // A plan of many keys is one batch, even if adding the keys takes longer than the loader waits for
 // unplanned keys.
 func TestALargePlanIsOneBatch(t *testing.T) {
-	ctx, l, trace := open(t, commerce.Book{}, nil).begin()
+	ctx, l, trace := newFixture(t, commerce.Dataset{}, nil).begin()
 	var keys []commerce.CustomerID
 	for i := range 2000 {
 		keys = append(keys, commerce.CustomerID(fmt.Sprintf("nobody_%d", i)))
@@ -270,7 +270,7 @@ func TestALargePlanIsOneBatch(t *testing.T) {
 func TestPlansOfOverlappingKeysReadEachOnce(t *testing.T) {
 	dataset, ids := customers(30)
 	log := keyLog{times: map[string]int{}}
-	ctx, l, _ := open(t, dataset, log.pass).begin()
+	ctx, l, _ := newFixture(t, dataset, log.pass).begin()
 	l.Plan(func(first *loaders.Level) {
 		for from := range 20 {
 			loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[from:from+10], nil)
@@ -287,12 +287,14 @@ func TestPlansOfOverlappingKeysReadEachOnce(t *testing.T) {
 	}
 }
 
-// held delays all requests until the test releases them.
-type held struct{ arrived, release chan struct{} }
+// blockedEngine delays all requests until the test releases them.
+type blockedEngine struct{ arrived, release chan struct{} }
 
-func hold() held { return held{make(chan struct{}, 100), make(chan struct{})} }
+func newBlockedEngine() blockedEngine {
+	return blockedEngine{make(chan struct{}, 100), make(chan struct{})}
+}
 
-func (h held) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+func (h blockedEngine) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 	h.arrived <- struct{}{}
 	select {
 	case <-h.release:
@@ -305,8 +307,8 @@ func (h held) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, e
 // If the first caller of a key is cancelled during the read, the read continues for the others.
 func TestACallersCancellationDoesNotFailAnother(t *testing.T) {
 	dataset, ids := customers(1)
-	h := hold()
-	ctx, l, _ := open(t, dataset, h.pass).begin()
+	h := newBlockedEngine()
+	ctx, l, _ := newFixture(t, dataset, h.pass).begin()
 	first, leave := context.WithCancel(ctx)
 	var group sync.WaitGroup
 	group.Go(func() { _, _ = loaders.Records(l, model.CustomerByID).Load(first, ids[0]) })
@@ -325,14 +327,14 @@ func TestACallersCancellationDoesNotFailAnother(t *testing.T) {
 // The end of the GraphQL request ends its reads.
 func TestTheEndOfTheRequestEndsItsReads(t *testing.T) {
 	dataset, ids := customers(3)
-	h := hold()
-	s := open(t, dataset, h.pass)
+	h := newBlockedEngine()
+	s := newFixture(t, dataset, h.pass)
 	ctx, end := context.WithCancel(context.Background())
-	l := loaders.New(ctx, s.store, everything(), nil)
+	l := loaders.New(ctx, s.store, adminViewer(), nil)
 	var planning sync.WaitGroup
 	planning.Go(func() {
 		l.Plan(func(first *loaders.Level) {
-			loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, func(context.Context, *loaders.Level, []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+			loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 				t.Error("something was planned after the end")
 			})
 		})
@@ -351,9 +353,9 @@ func TestTheEndOfTheRequestEndsItsReads(t *testing.T) {
 // waited for the first reads.
 func TestAPlanIsCompleteWhenItReturns(t *testing.T) {
 	dataset, ids := customers(2)
-	ctx, l, trace := open(t, dataset, nil).begin()
+	ctx, l, trace := newFixture(t, dataset, nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:1], func(ctx context.Context, next *loaders.Level, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:1], func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 			if len(found) != 1 || found[0].Key != ids[0] {
 				t.Errorf("then was told %v", found)
 				return
@@ -377,9 +379,9 @@ func TestAPlanIsCompleteWhenItReturns(t *testing.T) {
 
 // Reads of a level run concurrently. A callback does not wait for the other reads.
 func TestChainsOfAPlanDoNotWaitForOneAnother(t *testing.T) {
-	dataset := sample(t)
+	dataset := sampleData(t)
 	followed := make(chan struct{})
-	s := open(t, dataset, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	s := newFixture(t, dataset, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 		switch body := string(readBody(r)); {
 		case strings.Contains(body, "wh_sea"):
 			close(followed)
@@ -402,7 +404,7 @@ func TestChainsOfAPlanDoNotWaitForOneAnother(t *testing.T) {
 			if slowFirst {
 				slow(first)
 			}
-			loaders.Records(l, model.EmployeeByID).Plan(ctx, first, []commerce.EmployeeID{"emp_001"}, func(ctx context.Context, next *loaders.Level, _ []loaders.Found[commerce.EmployeeID, *commerce.Employee]) {
+			loaders.Records(l, model.EmployeeByID).Plan(ctx, first, []commerce.EmployeeID{"emp_001"}, func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.EmployeeID, *commerce.Employee]) {
 				loaders.Records(l, model.WarehouseByID).Plan(ctx, next, []commerce.WarehouseID{"wh_sea"}, nil)
 			})
 			if !slowFirst {
@@ -416,12 +418,12 @@ func TestChainsOfAPlanDoNotWaitForOneAnother(t *testing.T) {
 // Planning only saves requests: if a callback panics, the values are still available.
 func TestAPanicInThenIsReported(t *testing.T) {
 	dataset, ids := customers(3)
-	s := open(t, dataset, nil)
+	s := newFixture(t, dataset, nil)
 	ctx := context.Background()
 	reported := make(chan any, 1)
-	l := loaders.New(ctx, s.store, everything(), func(panicked any) { reported <- panicked })
+	l := loaders.New(ctx, s.store, adminViewer(), func(panicked any) { reported <- panicked })
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:2], func(ctx context.Context, next *loaders.Level, _ []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+		loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids[:2], func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 			loaders.Records(l, model.CustomerByID).Plan(ctx, next, ids[2:], nil)
 			panic("oh")
 		})
@@ -437,10 +439,10 @@ func TestAPanicInThenIsReported(t *testing.T) {
 
 func TestMissingRecords(t *testing.T) {
 	dataset, ids := customers(3)
-	ctx, l, trace := open(t, dataset, nil).begin()
+	ctx, l, trace := newFixture(t, dataset, nil).begin()
 	keys := append([]commerce.CustomerID{"nobody", "no.one"}, ids...)
 	l.Plan(func(first *loaders.Level) {
-		loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, func(_ context.Context, _ *loaders.Level, found []loaders.Found[commerce.CustomerID, *commerce.Customer]) {
+		loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 			if len(found) != len(ids) {
 				t.Errorf("then was told of %d customers, want %d", len(found), len(ids))
 			}
@@ -460,8 +462,8 @@ func TestMissingRecords(t *testing.T) {
 
 func TestACorruptRecordFailsItsOwnKeyOnly(t *testing.T) {
 	dataset, ids := customers(3)
-	s := open(t, dataset, nil)
-	s.put(map[string]any{"pk": "CUSTOMER#cust_001", "sk": "#METADATA", "customerId": "cust_001", "name": 5, "email": "x@example.com", "createdAt": "2026-02-01T00:00:00.000Z"})
+	s := newFixture(t, dataset, nil)
+	s.putExternal(map[string]any{"pk": "CUSTOMER#cust_001", "sk": "#METADATA", "customerId": "cust_001", "name": 5, "email": "x@example.com", "createdAt": "2026-02-01T00:00:00.000Z"})
 	ctx, l, trace := s.begin()
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
@@ -475,13 +477,14 @@ func TestACorruptRecordFailsItsOwnKeyOnly(t *testing.T) {
 	checkRequests(t, trace, "AP6 BatchGetItem")
 }
 
-// busy answers only a part of each batch, at least one key, and returns the others as unprocessed.
-type busy struct {
+// throttledEngine answers only a part of each batch, at least one key, and returns the others as
+// unprocessed.
+type throttledEngine struct {
 	some  int
 	calls int
 }
 
-func (b *busy) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+func (b *throttledEngine) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 	if operation(r) != "BatchGetItem" {
 		return next.Do(r)
 	}
@@ -526,8 +529,8 @@ func reply(r *http.Request, answer any) *http.Response {
 
 func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 	dataset, ids := customers(10)
-	b := &busy{some: 4}
-	ctx, l, trace := open(t, dataset, b.pass).begin()
+	b := &throttledEngine{some: 4}
+	ctx, l, trace := newFixture(t, dataset, b.pass).begin()
 	keys := append(slices.Clone(ids), "nobody")
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, nil) })
 	for _, id := range ids {
@@ -553,16 +556,16 @@ func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 // Unprocessed keys are requested again until the GraphQL request ends.
 func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 	dataset, ids := customers(2)
-	b := &busy{}
+	b := &throttledEngine{}
 	ctx, end := context.WithCancel(context.Background())
-	s := open(t, dataset, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	s := newFixture(t, dataset, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 		res, err := b.pass(r, next)
 		if b.calls == 3 {
 			end()
 		}
 		return res, err
 	})
-	l := loaders.New(ctx, s.store, everything(), nil)
+	l := loaders.New(ctx, s.store, adminViewer(), nil)
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for _, id := range ids {
 		if _, err := loaders.Records(l, model.CustomerByID).Load(context.Background(), id); !errors.Is(err, context.Canceled) {
@@ -574,8 +577,8 @@ func TestUnprocessedKeysEndWithTheRequest(t *testing.T) {
 // Each list is read with its access pattern, and the same page is read once.
 func TestListsAreReadOnce(t *testing.T) {
 	type reading func(context.Context, *loaders.Loaders) (string, error)
-	s := open(t, sample(t), nil)
-	page := dynamo.Page{Limit: 2}
+	s := newFixture(t, sampleData(t), nil)
+	page := dynamo.PageRequest{Limit: 2}
 	placed := commerce.TimeRange{From: time.Date(2024, 4, 17, 0, 0, 0, 0, time.UTC)}
 	for _, c := range []struct {
 		name string
@@ -585,49 +588,49 @@ func TestListsAreReadOnce(t *testing.T) {
 		requests []string
 	}{
 		{"a customer's orders", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(orderID)(loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: "cust_01", Page: page}))
+			return pageIDs(orderID)(loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Page: page}))
 		}, "[01HVNR4Q3R0000000000000002 01HVMK3P2Q0000000000000001]", []string{"AP2 Query"}},
 		{"a customer's orders of a time", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(orderID)(loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: "cust_01", Pattern: &model.CustomerOrdersPlaced.AccessPattern, Range: dynamo.PlacedIn(placed), Page: page}))
+			return pageIDs(orderID)(loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "cust_01", Pattern: &model.CustomerOrdersPlaced.AccessPattern, Range: dynamo.PlacedRange(placed), Page: page}))
 		}, "[01HVNR4Q3R0000000000000002]", []string{"AP23 Query"}},
 		{"orders by status", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(orderID)(loaders.Pages(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Shipped), Page: page}))
+			return pageIDs(orderID)(loaders.Pages(l, model.OrdersByStatus).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Shipped), Page: page}))
 		}, "[01KNVV2HR00000000000000101]", []string{"AP3 Query"}},
 		{"orders in two statuses", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(orderID)(loaders.Pages(l, model.Orders).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Confirmed, commerce.Shipped), Pattern: &model.OrdersInStatuses.AccessPattern, Page: page}))
+			return pageIDs(orderID)(loaders.Pages(l, model.Orders).Load(ctx, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Confirmed, commerce.Shipped), Pattern: &model.OrdersInStatuses.AccessPattern, Page: page}))
 		}, "[01KNVV2HR00000000000000101 01KE1VN3G00000000000000005]", []string{"AP24 Query", "AP24 Query"}},
 		{"an account rep's orders", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(orderID)(loaders.Pages(l, model.EmployeeOrders).Load(ctx, dynamo.ListRequest{Of: "rep_002", Page: page}))
+			return pageIDs(orderID)(loaders.Pages(l, model.EmployeeOrders).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_002", Page: page}))
 		}, "[01KE1VN3G00000000000000005 01K76ZW0G00000000000000004]", []string{"AP22 Query"}},
 		{"a product's order items", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(orderOf)(loaders.Pages(l, model.ProductOrderItems).Load(ctx, dynamo.ListRequest{Of: "prod_101", Page: page}))
+			return pageIDs(orderOf)(loaders.Pages(l, model.ProductOrderItems).Load(ctx, dynamo.ListRequest{PartitionValue: "prod_101", Page: page}))
 		}, "[01KCXT31G00000000000000002 01K76ZW0G00000000000000004]", []string{"AP11 Query"}},
 		{"customers", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(customerID)(loaders.Pages(l, model.Customers).Load(ctx, dynamo.ListRequest{Page: page}))
+			return pageIDs(customerID)(loaders.Pages(l, model.Customers).Load(ctx, dynamo.ListRequest{Page: page}))
 		}, "[cust_01 cust_001]", []string{"AP9 Query"}},
 		{"an account rep's customers", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(customerID)(loaders.Pages(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{Of: "rep_001", Page: page}))
+			return pageIDs(customerID)(loaders.Pages(l, model.EmployeeCustomers).Load(ctx, dynamo.ListRequest{PartitionValue: "rep_001", Page: page}))
 		}, "[cust_001 cust_002]", []string{"AP21 Query"}},
 		{"products of a category", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(productSKU)(loaders.Pages(l, model.Products).Load(ctx, dynamo.ListRequest{Of: "Eyewear", Page: page}))
+			return pageIDs(productSKU)(loaders.Pages(l, model.Products).Load(ctx, dynamo.ListRequest{PartitionValue: "Eyewear", Page: page}))
 		}, "[AVON-TORTOISE GRANBY-CLEAR]", []string{"AP12 Query"}},
 		{"what lies in a warehouse", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(levelSKU)(loaders.Pages(l, model.WarehouseInventory).Load(ctx, dynamo.ListRequest{Of: "wh_pdx", Page: page}))
+			return pageIDs(levelSKU)(loaders.Pages(l, model.WarehouseInventory).Load(ctx, dynamo.ListRequest{PartitionValue: "wh_pdx", Page: page}))
 		}, "[prod_100 prod_101]", []string{"AP28 Query"}},
 		{"warehouses", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(warehouseID)(loaders.Pages(l, model.Warehouses).Load(ctx, dynamo.ListRequest{Page: page}))
+			return pageIDs(warehouseID)(loaders.Pages(l, model.Warehouses).Load(ctx, dynamo.ListRequest{Page: page}))
 		}, "[wh_atl wh_pdx]", []string{"AP31 Query"}},
 		{"employees hired on some days", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(employeeID)(loaders.Pages(l, model.Employees).Load(ctx, dynamo.ListRequest{Range: dynamo.HiredOn(commerce.DateRange{From: "2025-01-01"}), Page: page}))
+			return pageIDs(employeeID)(loaders.Pages(l, model.Employees).Load(ctx, dynamo.ListRequest{Range: dynamo.HireDateRange(commerce.DateRange{From: "2025-01-01"}), Page: page}))
 		}, "[emp_002 emp_003]", []string{"AP18 Query"}},
 		{"employees by name", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(employeeID)(loaders.Pages(l, model.EmployeesByName).Load(ctx, dynamo.ListRequest{Of: "Jane Doe", Page: page}))
+			return pageIDs(employeeID)(loaders.Pages(l, model.EmployeesByName).Load(ctx, dynamo.ListRequest{PartitionValue: "Jane Doe", Page: page}))
 		}, "[emp_002]", []string{"AP17 Query"}},
 		{"employees by job title", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(employeeID)(loaders.Pages(l, model.EmployeesByJobTitle).Load(ctx, dynamo.ListRequest{Of: "Associate", Page: page}))
+			return pageIDs(employeeID)(loaders.Pages(l, model.EmployeesByJobTitle).Load(ctx, dynamo.ListRequest{PartitionValue: "Associate", Page: page}))
 		}, "[emp_002 emp_003]", []string{"AP20 Query"}},
 		{"a warehouse's employees", func(ctx context.Context, l *loaders.Loaders) (string, error) {
-			return the(employeeID)(loaders.Pages(l, model.WarehouseEmployees).Load(ctx, dynamo.ListRequest{Of: "wh_sea", Page: page}))
+			return pageIDs(employeeID)(loaders.Pages(l, model.WarehouseEmployees).Load(ctx, dynamo.ListRequest{PartitionValue: "wh_sea", Page: page}))
 		}, "[emp_001 emp_002]", []string{"AP19 Query"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -642,9 +645,9 @@ func TestListsAreReadOnce(t *testing.T) {
 	}
 }
 
-// the returns a function that formats the IDs of a page.
-func the[T any](id func(T) string) func(dynamo.Slice[T], error) (string, error) {
-	return func(page dynamo.Slice[T], err error) (string, error) {
+// pageIDs returns a function that formats the IDs of a page.
+func pageIDs[T any](id func(T) string) func(dynamo.Page[T], error) (string, error) {
+	return func(page dynamo.Page[T], err error) (string, error) {
 		all := make([]string, len(page.Items))
 		for i, item := range page.Items {
 			all[i] = id(item)
@@ -661,8 +664,8 @@ func levelSKU(v *commerce.InventoryLevel) string { return string(v.SKU) }
 func warehouseID(w *commerce.Warehouse) string   { return string(w.ID) }
 func employeeID(e *commerce.Employee) string     { return string(e.ID) }
 
-// sample returns the sample data.
-func sample(t testing.TB) commerce.Book {
+// sampleData returns the sample data.
+func sampleData(t testing.TB) commerce.Dataset {
 	t.Helper()
 	dataset, err := sampledata.Sample()
 	if err != nil {
@@ -673,7 +676,7 @@ func sample(t testing.TB) commerce.Book {
 
 // Records other than customers also have loaders.
 func TestRecordsByID(t *testing.T) {
-	s := open(t, sample(t), nil)
+	s := newFixture(t, sampleData(t), nil)
 	const order = "01HVMK3P2Q0000000000000001"
 	for _, c := range []struct {
 		read string
@@ -726,15 +729,15 @@ func TestRecordsByID(t *testing.T) {
 // Lists of one level are read concurrently. Each has its own error, and the callback waits for all
 // lists.
 func TestListsOfOneLevel(t *testing.T) {
-	s := open(t, sample(t), nil)
-	s.put(map[string]any{"pk": "CUSTOMER#c1", "sk": "ORDER#01KNVV2HR00000000000000101", "orderId": "01KNVV2HR00000000000000101"})
+	s := newFixture(t, sampleData(t), nil)
+	s.putExternal(map[string]any{"pk": "CUSTOMER#c1", "sk": "ORDER#01KNVV2HR00000000000000101", "orderId": "01KNVV2HR00000000000000101"})
 	ctx, l, trace := s.begin()
 	key := func(id commerce.CustomerID) dynamo.ListRequest {
-		return dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 10}}
+		return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 10}}
 	}
 	all := []dynamo.ListRequest{key("cust_01"), key("c1"), key("cust_001"), key("nobody")}
 	l.Plan(func(first *loaders.Level) {
-		loaders.Pages(l, model.CustomerOrders).Plan(ctx, first, all, func(ctx context.Context, next *loaders.Level, found []loaders.Found[dynamo.ListRequest, dynamo.Slice[*commerce.Order]]) {
+		loaders.Pages(l, model.CustomerOrders).Plan(ctx, first, all, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[dynamo.ListRequest, dynamo.Page[*commerce.Order]]) {
 			if len(found) != 3 {
 				t.Errorf("then was told of %d lists, want the 3 that can be read", len(found))
 			}
@@ -759,9 +762,9 @@ func TestListsOfOneLevel(t *testing.T) {
 
 // The empty set of statuses means all statuses.
 func TestOrdersOfAllStatuses(t *testing.T) {
-	dataset := sample(t)
-	ctx, l, trace := open(t, dataset, nil).begin()
-	got, err := loaders.Pages(l, model.Orders).Load(ctx, dynamo.ListRequest{Page: dynamo.Page{Limit: 100}})
+	dataset := sampleData(t)
+	ctx, l, trace := newFixture(t, dataset, nil).begin()
+	got, err := loaders.Pages(l, model.Orders).Load(ctx, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 100}})
 	if err != nil || len(got.Items) != len(dataset.Orders) {
 		t.Errorf("%d orders, %v, want %d", len(got.Items), err, len(dataset.Orders))
 	}
@@ -777,8 +780,8 @@ func TestOrdersOfAllStatuses(t *testing.T) {
 // available, and the trace shows that both waited for it.
 func TestTwoPlansOfOneKey(t *testing.T) {
 	dataset, ids := customers(3)
-	ctx, l, trace := open(t, dataset, nil).begin()
-	type found = []loaders.Found[commerce.CustomerID, *commerce.Customer]
+	ctx, l, trace := newFixture(t, dataset, nil).begin()
+	type found = []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]
 	one, other := make(chan struct{}), make(chan struct{})
 	meet := func(mine, yours chan struct{}, want []commerce.CustomerID) func(context.Context, *loaders.Level, found) {
 		return func(_ context.Context, _ *loaders.Level, got found) {
@@ -804,10 +807,10 @@ func TestTwoPlansOfOneKey(t *testing.T) {
 
 // A plan may load a key that it has just planned. The key is then read at once.
 func TestAPlanCanLoadPlannedKeys(t *testing.T) {
-	ctx, l, trace := open(t, sample(t), nil).begin()
+	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		l.PlanWholeOrders(ctx, first, []commerce.OrderID{largeOrder}, nil)
-		if _, ok := l.TimelineAtHand(largeOrder, dynamo.Page{Limit: 1}); !ok {
+		l.PlanOrderCollections(ctx, first, []commerce.OrderID{largeOrder}, nil)
+		if _, ok := l.CachedTimeline(largeOrder, dynamo.PageRequest{Limit: 1}); !ok {
 			t.Error("the timeline of the order that is planned is not at hand")
 		}
 	})
@@ -818,7 +821,7 @@ func TestAPlanCanLoadPlannedKeys(t *testing.T) {
 // continues.
 func TestAPanicInAPlan(t *testing.T) {
 	dataset, ids := customers(1)
-	ctx, l, trace := open(t, dataset, nil).begin()
+	ctx, l, trace := newFixture(t, dataset, nil).begin()
 	func() {
 		defer func() {
 			if recover() != "oh" {
@@ -837,7 +840,7 @@ func TestAPanicInAPlan(t *testing.T) {
 // timed-out request ends.
 func TestLoadWithCancelledContext(t *testing.T) {
 	dataset, ids := customers(1)
-	ctx, l, _ := open(t, dataset, nil).begin()
+	ctx, l, _ := newFixture(t, dataset, nil).begin()
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	gone, leave := context.WithCancel(ctx)
 	leave()
@@ -849,7 +852,7 @@ func TestLoadWithCancelledContext(t *testing.T) {
 // An ID in a record that cannot be part of a key fails only its own read.
 func TestAnImpossibleKeyFailsAlone(t *testing.T) {
 	dataset, ids := customers(2)
-	ctx, l, _ := open(t, dataset, nil).begin()
+	ctx, l, _ := newFixture(t, dataset, nil).begin()
 	l.Plan(func(first *loaders.Level) {
 		loaders.Records(l, model.CustomerByID).Plan(ctx, first, []commerce.CustomerID{ids[0], "", "a#b", ids[1]}, nil)
 	})
@@ -864,7 +867,7 @@ func TestAnImpossibleKeyFailsAlone(t *testing.T) {
 	}
 }
 
-// everything returns a viewer who may read all records.
-func everything() loaders.Viewer {
-	return loaders.Viewer{Principal: commerce.Everybody(), Policy: commerce.StandardPolicy()}
+// adminViewer returns a viewer who may read all records.
+func adminViewer() loaders.Viewer {
+	return loaders.Viewer{Principal: commerce.AnonymousAdmin(), Policy: commerce.StandardPolicy()}
 }

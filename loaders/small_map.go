@@ -13,8 +13,8 @@ type entry[K comparable, T any] struct {
 	value T
 }
 
-// few is the maximum number of entries that are searched linearly.
-const few = 8
+// maxLinear is the maximum number of entries that are searched linearly.
+const maxLinear = 8
 
 func (t *smallMap[K, T]) find(key K) (value T, ok bool) {
 	if t.index != nil {
@@ -38,7 +38,7 @@ func (t *smallMap[K, T]) add(key K, value T) {
 	switch {
 	case t.index != nil:
 		t.index[key] = len(t.entries) - 1
-	case len(t.entries) > few:
+	case len(t.entries) > maxLinear:
 		t.index = make(map[K]int, cap(t.entries))
 		for i := range t.entries {
 			t.index[t.entries[i].key] = i

@@ -18,29 +18,29 @@ type Viewer struct {
 	Policy    commerce.Policy
 }
 
-// customer reports whether the viewer may read a customer.
-func (v Viewer) customer(id commerce.CustomerID) bool {
-	return v.Policy.Sees(v.Principal, commerce.ReadCustomer, id)
+// canReadCustomer reports whether the viewer may read a customer.
+func (v Viewer) canReadCustomer(id commerce.CustomerID) bool {
+	return v.Policy.CanAccess(v.Principal, commerce.ReadCustomer, id)
 }
 
-// ordersOf reports whether the viewer may read the orders of a customer.
-func (v Viewer) ordersOf(id commerce.CustomerID) bool {
-	return v.Policy.Sees(v.Principal, commerce.ReadOrder, id)
+// canReadOrdersOf reports whether the viewer may read the orders of a customer.
+func (v Viewer) canReadOrdersOf(id commerce.CustomerID) bool {
+	return v.Policy.CanAccess(v.Principal, commerce.ReadOrder, id)
 }
 
-// ownOrders reports whether the viewer may read at most its own orders.
-func (v Viewer) ownOrders() bool {
-	return v.Policy.Granted(v.Principal, commerce.ReadOrder) != commerce.All
+// onlyOwnOrders reports whether the viewer may read at most its own orders.
+func (v Viewer) onlyOwnOrders() bool {
+	return v.Policy.GrantedTo(v.Principal, commerce.ReadOrder) != commerce.GrantAll
 }
 
-// everyCustomer reports whether the viewer may read all customers.
-func (v Viewer) everyCustomer() bool {
-	return v.Policy.Granted(v.Principal, commerce.ReadCustomer) == commerce.All
+// canReadAllCustomers reports whether the viewer may read all customers.
+func (v Viewer) canReadAllCustomers() bool {
+	return v.Policy.GrantedTo(v.Principal, commerce.ReadCustomer) == commerce.GrantAll
 }
 
-// ofCustomers reads the records that the viewer may read: all of them, or those whose keys visible
-// accepts. The other keys are not read and their records are not found.
-func ofCustomers[K comparable, V any](
+// readPermitted reads the records that the viewer may read: all of them, or those whose keys
+// visible accepts. The other keys are not read and their records are not found.
+func readPermitted[K comparable, V any](
 	ctx context.Context, l *Loaders, p *model.Lookup[K, V], keys []K, all bool, visible func(K) bool,
 ) ([]dynamo.Result[V], error) {
 	if all {
@@ -71,20 +71,20 @@ func ofCustomers[K comparable, V any](
 
 // customersByID reads customers (AP6).
 func (l *Loaders) customersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.Result[*commerce.Customer], error) {
-	return ofCustomers(ctx, l, model.CustomerByID, keys, l.viewer.everyCustomer(), l.viewer.customer)
+	return readPermitted(ctx, l, model.CustomerByID, keys, l.viewer.canReadAllCustomers(), l.viewer.canReadCustomer)
 }
 
 // customerOrders reads the copies of orders in the partitions of customers (AP29).
 func (l *Loaders) customerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.Result[*commerce.Order], error) {
-	visible := func(k model.CustomerOrderKey) bool { return l.viewer.ordersOf(k.Customer) }
-	return ofCustomers(ctx, l, model.CustomerOrder, keys, !l.OwnOrders(), visible)
+	visible := func(k model.CustomerOrderKey) bool { return l.viewer.canReadOrdersOf(k.Customer) }
+	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
 
 // ordersByID reads orders by ID. For a viewer of its own orders, it reads the copies of the orders
 // in the customer's partition. Their keys contain the customer's ID, so another customer's order is
 // not found.
 func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.Result[*commerce.Order], error) {
-	if !l.OwnOrders() {
+	if !l.OnlyOwnOrders() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
 	}
 	keys := make([]model.CustomerOrderKey, len(ids))
@@ -94,16 +94,16 @@ func (l *Loaders) ordersByID(ctx context.Context, ids []commerce.OrderID) ([]dyn
 	return l.customerOrders(ctx, keys)
 }
 
-// OwnOrders reports whether the viewer may read at most its own orders. Records that belong to an
-// order, such as its timeline, may then be read only after the order was found.
-func (l *Loaders) OwnOrders() bool { return l.viewer.ownOrders() }
+// OnlyOwnOrders reports whether the viewer may read at most its own orders. Records that belong to
+// an order, such as its timeline, may then be read only after the order was found.
+func (l *Loaders) OnlyOwnOrders() bool { return l.viewer.onlyOwnOrders() }
 
 // ItemByID returns a line item by the ID of its order and its SKU.
 //
 // It returns commerce.ErrNotFound if the item does not exist, and the errors of dynamo.ReadRecords.
 // For a viewer of its own orders, it also returns the errors of Order.
 func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commerce.LineItem, error) {
-	if !l.OwnOrders() {
+	if !l.OnlyOwnOrders() {
 		return Records(l, model.OrderItem).Load(ctx, key)
 	}
 	order, err := l.Order(ctx, key.Order)
@@ -121,14 +121,14 @@ func (l *Loaders) PlanOwnItems(ctx context.Context, level *Level, keys []model.O
 	for i, key := range keys {
 		ids[i] = key.Order
 	}
-	Records(l, model.OrderByID).Plan(ctx, level, ids, func(ctx context.Context, next *Level, found []Found[commerce.OrderID, *commerce.Order]) {
+	Records(l, model.OrderByID).Plan(ctx, level, ids, func(ctx context.Context, next *Level, found []FoundValue[commerce.OrderID, *commerce.Order]) {
 		own := make(map[commerce.OrderID]*commerce.Order, len(found))
 		for _, f := range found {
 			own[f.Key] = f.Value
 		}
 		foundKeys := slices.DeleteFunc(slices.Clone(keys), func(key model.OrderItemKey) bool { return own[key.Order] == nil })
 		Records(l, model.OrderItem).Plan(ctx, next, slices.DeleteFunc(slices.Clone(foundKeys), func(key model.OrderItemKey) bool {
-			_, ok := l.ItemAtHand(own[key.Order], key.SKU)
+			_, ok := l.CachedItem(own[key.Order], key.SKU)
 			return ok
 		}), nil)
 		then(ctx, next, foundKeys)

@@ -14,10 +14,10 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// as is begin for a viewer.
-func (s shop) as(v loaders.Viewer) (context.Context, *loaders.Loaders, *table.Trace) {
+// beginAs is begin for a viewer.
+func (s fixture) beginAs(v loaders.Viewer) (context.Context, *loaders.Loaders, *table.Trace) {
 	trace := &table.Trace{}
-	ctx := trace.Begin(context.Background())
+	ctx := trace.NewContext(context.Background())
 	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }), trace
 }
 
@@ -28,7 +28,7 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, book, nil)
+	s := newFixture(t, book, nil)
 	const (
 		me, other     = commerce.CustomerID("cust_001"), commerce.CustomerID("cust_002")
 		mine, theirs  = commerce.OrderID("01KCXT31G00000000000000002"), commerce.OrderID("01KE70EHG00000000000000003")
@@ -39,7 +39,7 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 		withoutPolicy = "without a policy"
 	)
 	viewer := loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: me}, Policy: commerce.StandardPolicy()}
-	page := dynamo.Page{Limit: 10}
+	page := dynamo.PageRequest{Limit: 10}
 	for _, c := range []struct {
 		name  string
 		load  func(context.Context, *loaders.Loaders) (bool, error)
@@ -56,7 +56,7 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownKey}},
 		{"a missing order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, missing)) }, false, []string{ownKey}},
 		{"another's order item collection", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			l.Plan(func(first *loaders.Level) { l.PlanWholeOrders(ctx, first, []commerce.OrderID{theirs}, nil) })
+			l.Plan(func(first *loaders.Level) { l.PlanOrderCollections(ctx, first, []commerce.OrderID{theirs}, nil) })
 			return found(l.Order(ctx, theirs))
 		}, false, []string{ownKey}},
 		{"an own order of the own customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
@@ -82,23 +82,23 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 			return found(l.ItemByID(ctx, model.OrderItemKey{Order: theirs, SKU: ofTheirs}))
 		}, false, []string{ownKey}},
 		{"the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(me), Page: page})
+			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(me), Page: page})
 			return len(slice.Items) > 0, err
 		}, true, []string{"AP2 Query"}},
 		{"another's orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{Of: string(other), Page: page})
+			slice, err := loaders.Pages(l, model.CustomerOrders).Load(ctx, dynamo.ListRequest{PartitionValue: string(other), Page: page})
 			return len(slice.Items) > 0, err
 		}, false, nil},
 		{"the count of the own orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			n, err := l.CountedOrders.Load(ctx, me)
+			n, err := l.OrderCountQueries.Load(ctx, me)
 			return n > 0, err
 		}, true, []string{"AP2 Query"}},
 		{"the count of another's orders", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			n, err := l.CountedOrders.Load(ctx, other)
+			n, err := l.OrderCountQueries.Load(ctx, other)
 			return n > 0, err
 		}, false, nil},
 	} {
-		ctx, l, trace := s.as(viewer)
+		ctx, l, trace := s.beginAs(viewer)
 		if got, err := c.load(ctx, l); got != c.found || err != nil {
 			t.Errorf("%s: found %v, %v", c.name, got, err)
 		}
@@ -108,7 +108,7 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 		}
 		// A viewer without a policy or without a customer reads nothing.
 		for _, unprivileged := range []loaders.Viewer{{}, {Policy: commerce.StandardPolicy()}, {Principal: viewer.Principal}} {
-			ctx, l, trace := s.as(unprivileged)
+			ctx, l, trace := s.beginAs(unprivileged)
 			if got, err := c.load(ctx, l); got || err != nil {
 				t.Errorf("%s %s: found %v, %v", c.name, withoutPolicy, got, err)
 			}
@@ -128,8 +128,8 @@ func found[T any](_ T, err error) (bool, error) {
 // A batch returns the viewer's own records in place and reports the others as not found.
 func TestBatchOfOwnAndOtherRecords(t *testing.T) {
 	book, ids := customers(3)
-	s := open(t, book, nil)
-	ctx, l, trace := s.as(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
+	s := newFixture(t, book, nil)
+	ctx, l, trace := s.beginAs(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
 		c, err := loaders.Records(l, model.CustomerByID).Load(ctx, id)

@@ -13,25 +13,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// loadedCategories counts the products of the categories that loading changes. It is safe for
+// categoryCounter counts the products of the categories that loading changes. It is safe for
 // concurrent use.
-type loadedCategories struct {
+type categoryCounter struct {
 	Transfers
 	mu sync.Mutex
-	// of maps each loaded product to its category.
-	of map[commerce.SKU]string
+	// categoryOf maps each loaded product to its category.
+	categoryOf map[commerce.SKU]string
 	// changed contains the current and previous categories of the loaded products.
 	changed map[string]bool
 }
 
-func (t Transfers) newLoadedCategories() *loadedCategories {
-	return &loadedCategories{Transfers: t, of: map[commerce.SKU]string{}, changed: map[string]bool{}}
+func (t Transfers) newCategoryCounter() *categoryCounter {
+	return &categoryCounter{Transfers: t, categoryOf: map[commerce.SKU]string{}, changed: map[string]bool{}}
 }
 
 // add registers the products of a dataset before they are loaded.
 //
-// It returns the errors of table.Failed.
-func (l *loadedCategories) add(ctx context.Context, dataset commerce.Book) error {
+// It returns the errors of table.WrapError.
+func (l *categoryCounter) add(ctx context.Context, dataset commerce.Dataset) error {
 	b := l.table.KeyBuilder()
 	keys := make([]model.Keys, len(dataset.Products))
 	for i, p := range dataset.Products {
@@ -40,14 +40,14 @@ func (l *loadedCategories) add(ctx context.Context, dataset commerce.Book) error
 	if len(keys) == 0 || b.Err != nil {
 		return b.Err
 	}
-	before, err := l.table.Strong().GetMany(ctx, &model.ProductBySKU.AccessPattern, keys)
+	before, err := l.table.Consistent().GetMany(ctx, &model.ProductBySKU.AccessPattern, keys)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, p := range dataset.Products {
-		l.of[p.SKU], l.changed[p.Category] = p.Category, true
+		l.categoryOf[p.SKU], l.changed[p.Category] = p.Category, true
 		if previous, err := l.table.DecodeProduct(before[i]); err == nil && previous.Category != "" {
 			l.changed[previous.Category] = true
 		}
@@ -59,15 +59,15 @@ func (l *loadedCategories) add(ctx context.Context, dataset commerce.Book) error
 // index may not contain the loaded products yet. So write uses the index only for products that
 // were not loaded.
 //
-// It returns the errors of table.Failed.
-func (l *loadedCategories) write(ctx context.Context) (int, error) {
+// It returns the errors of table.WrapError.
+func (l *categoryCounter) write(ctx context.Context) (int, error) {
 	counts := map[string]int{}
-	for _, category := range l.of {
+	for _, category := range l.categoryOf {
 		counts[category]++
 	}
 	var records []model.Record
 	for _, name := range slices.Sorted(maps.Keys(l.changed)) {
-		others, err := l.others(ctx, name)
+		others, err := l.countOthers(ctx, name)
 		if err != nil {
 			return 0, err
 		}
@@ -80,17 +80,17 @@ func (l *loadedCategories) write(ctx context.Context) (int, error) {
 			records = append(records, r)
 			continue
 		}
-		if _, err := l.table.Client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &l.table.Name, Key: model.KeyOf(r).Attributes()}, l.table.Bulk); err != nil {
-			return 0, table.Failed("DeleteItem", r.KeyText(), err)
+		if _, err := l.table.Client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &l.table.Name, Key: model.KeyOf(r).Attributes()}, l.table.BulkOptions); err != nil {
+			return 0, table.WrapError("DeleteItem", r.KeyText(), err)
 		}
 	}
 	return len(records), l.putAll(ctx, records)
 }
 
-// others counts the products of a category that were not loaded.
-func (l *loadedCategories) others(ctx context.Context, name string) (int, error) {
+// countOthers counts the products of a category that were not loaded.
+func (l *categoryCounter) countOthers(ctx context.Context, name string) (int, error) {
 	p := &model.Products.AccessPattern
-	partition, err := p.PK.Key(name)
+	partition, err := p.PK.Build(name)
 	if err != nil {
 		return 0, nil // no list has such a category
 	}
@@ -103,13 +103,13 @@ func (l *loadedCategories) others(ctx context.Context, name string) (int, error)
 		sku := ""
 		for _, r := range found {
 			sku = model.KeyValue(p.SK+"{sku}", r.Text(model.AttrIndexSK))
-			if _, loaded := l.of[commerce.SKU(sku)]; !loaded {
+			if _, loaded := l.categoryOf[commerce.SKU(sku)]; !loaded {
 				n++
 			}
 		}
 		if !more || len(found) == 0 {
 			return n, nil
 		}
-		left = left.Behind(sku, true)
+		left = left.Remaining(sku, true)
 	}
 }

@@ -14,32 +14,32 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// BeginCounts starts order counts in a table without orders. It does nothing if the table has
+// StartOrderCounts starts order counts in a table without orders. It does nothing if the table has
 // orders or order counts.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (t Transfers) BeginCounts(ctx context.Context) error {
-	_, err := t.countsSoFar(ctx)
+func (t Transfers) StartOrderCounts(ctx context.Context) error {
+	_, err := t.statusCounts(ctx)
 	return err
 }
 
 // partCounts maps a part's name to its order counts by status.
 type partCounts map[string]commerce.StatusCounts
 
-// countsSoFar returns the order counts of the table, or nil if they are not complete.
-func (t Transfers) countsSoFar(ctx context.Context) (partCounts, error) {
+// statusCounts returns the order counts of the table, or nil if they are not complete.
+func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
 	counts, kept, err := t.readCounts(ctx)
 	if err != nil || kept {
 		return counts, err
 	}
-	return t.beginCounts(ctx)
+	return t.writeZeroCounts(ctx)
 }
 
 // readCounts returns the counts that the table has, nil if not all orders are counted. kept reports
 // whether there are records of counts.
 func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool, err error) {
 	p := &model.OrderCounts.AccessPattern
-	records, _, err := t.table.Strong().QueryUpTo(ctx, p, string(p.PK), string(p.SK), model.Range{}, model.OrderCountParts, true)
+	records, _, err := t.table.Consistent().QueryUpTo(ctx, p, string(p.PK), string(p.SK), model.Range{}, model.OrderCountParts, true)
 	if err != nil || len(records) == 0 {
 		return nil, false, err
 	}
@@ -60,7 +60,7 @@ func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool
 // hasOrders reports whether the index contains orders.
 func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	for _, status := range commerce.Statuses() {
-		base, err := model.OrdersByStatus.PK.Key(status.String())
+		base, err := model.OrdersByStatus.PK.Build(status.String())
 		if err != nil {
 			return false, err
 		}
@@ -74,9 +74,9 @@ func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// beginCounts writes counts of zero if the table has no orders. Only the first of several servers
-// writes them, and none does after an order has been placed.
-func (t Transfers) beginCounts(ctx context.Context) (partCounts, error) {
+// writeZeroCounts writes counts of zero if the table has no orders. Only the first of several
+// servers writes them, and none does after an order has been placed.
+func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	if has, err := t.hasOrders(ctx); err != nil || has {
 		return nil, err
 	}
@@ -84,17 +84,17 @@ func (t Transfers) beginCounts(ctx context.Context) (partCounts, error) {
 	var actions []types.TransactWriteItem
 	for _, r := range t.countRecords(zero, true) {
 		var e table.Expression
-		absent := table.Absent(&e)
+		absent := table.RecordMissing(&e)
 		actions = append(actions, types.TransactWriteItem{Put: &types.Put{
 			TableName: &t.table.Name, Item: r, ConditionExpression: &absent, ExpressionAttributeNames: e.Names,
 		}})
 	}
-	_, err := t.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, t.table.Bulk)
+	_, err := t.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, t.table.BulkOptions)
 	if _, cancelled := errors.AsType[*types.TransactionCanceledException](err); cancelled {
 		return nil, nil // another server has written the counts
 	}
 	if err != nil {
-		return nil, table.Failed("TransactWriteItems", "of the initial order counts", err)
+		return nil, table.WrapError("TransactWriteItems", "of the initial order counts", err)
 	}
 	return zero, nil
 }
@@ -110,28 +110,28 @@ func (t Transfers) countRecords(counts partCounts, complete bool) []model.Record
 	return records
 }
 
-// loadedCounts counts orders while they are loaded. Meanwhile the counts in the table are marked
+// orderCounter counts orders while they are loaded. Meanwhile the counts in the table are marked
 // incomplete, so an interrupted load leaves no wrong counts. In that case `ordergraph check
 // -repair` counts the orders. It is safe for concurrent use.
-type loadedCounts struct {
+type orderCounter struct {
 	t Transfers
 
 	mu    sync.Mutex
 	begun bool
-	// any reports whether the table had orders before loading.
-	any bool
+	// hadOrders reports whether the table had orders before loading.
+	hadOrders bool
 	// counts include all orders loaded so far. They are nil if the table has no complete counts.
 	counts partCounts
 }
 
 // begin reads the table's counts and marks them incomplete, before the first order is loaded.
-func (l *loadedCounts) begin(ctx context.Context) error {
+func (l *orderCounter) begin(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.begun {
 		return nil
 	}
-	counts, err := l.t.countsSoFar(ctx)
+	counts, err := l.t.statusCounts(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (l *loadedCounts) begin(ctx context.Context) error {
 		}
 	}
 	for _, part := range counts {
-		l.any = l.any || part != commerce.StatusCounts{}
+		l.hadOrders = l.hadOrders || part != commerce.StatusCounts{}
 	}
 	l.begun, l.counts = true, counts
 	return nil
@@ -151,7 +151,7 @@ func (l *loadedCounts) begin(ctx context.Context) error {
 // replaced.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (l *loadedCounts) add(ctx context.Context, dataset commerce.Book) error {
+func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error {
 	if len(dataset.Orders) == 0 {
 		return nil
 	}
@@ -164,9 +164,9 @@ func (l *loadedCounts) add(ctx context.Context, dataset commerce.Book) error {
 		keys[i] = model.OrderByID.Key(b, o.ID)
 	}
 	existing := make([]model.Reader, len(keys))
-	if l.any {
+	if l.hadOrders {
 		var err error
-		if existing, err = l.t.table.Strong().GetMany(ctx, &model.OrderByID.AccessPattern, keys); err != nil {
+		if existing, err = l.t.table.Consistent().GetMany(ctx, &model.OrderByID.AccessPattern, keys); err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func (l *loadedCounts) add(ctx context.Context, dataset commerce.Book) error {
 // finish writes the counts. It returns the number of records written.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (l *loadedCounts) finish(ctx context.Context) (int, error) {
+func (l *orderCounter) finish(ctx context.Context) (int, error) {
 	if l.counts == nil {
 		return 0, nil
 	}

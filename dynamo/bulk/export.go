@@ -99,9 +99,9 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, from S
 	if from.After != nil {
 		in.ExclusiveStartKey = model.Keys{PK: from.After.PK, SK: from.After.SK}.Attributes()
 	}
-	out, err := t.table.Client.Scan(ctx, in, t.table.Bulk)
+	out, err := t.table.Client.Scan(ctx, in, t.table.BulkOptions)
 	if err != nil {
-		return ExportPage{}, table.Failed("Scan", t.table.Name, err)
+		return ExportPage{}, table.WrapError("Scan", t.table.Name, err)
 	}
 	page := ExportPage{Index: segment}
 	if page.Next, err = nextSegment(out.LastEvaluatedKey); err != nil {
@@ -134,7 +134,7 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 		return Segment{Done: true}, nil
 	}
 	reader := model.Reader{Record: last}
-	next := RecordKey{PK: reader.MustText(model.AttrPK), SK: reader.MustText(model.AttrSK)}
+	next := RecordKey{PK: reader.RequiredText(model.AttrPK), SK: reader.RequiredText(model.AttrSK)}
 	if reader.Problem != "" {
 		return Segment{}, fmt.Errorf("%w: key: %s", table.ErrTableMismatch, reader.Problem)
 	}
@@ -149,7 +149,7 @@ func nextSegment(last map[string]types.AttributeValue) (Segment, error) {
 func (t Transfers) TableID(ctx context.Context) (string, error) {
 	out, err := t.table.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.table.Name})
 	if err != nil {
-		return "", table.Failed("DescribeTable", t.table.Name, err)
+		return "", table.WrapError("DescribeTable", t.table.Name, err)
 	}
 	arn, created := aws.ToString(out.Table.TableArn), out.Table.CreationDateTime
 	if arn == "" || created == nil {

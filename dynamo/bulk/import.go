@@ -29,13 +29,13 @@ const (
 	// importBytes is the maximum size of the lines that are being written. At most MaxParallel lines
 	// are written at the same time. A longer line is written alone.
 	importBytes = 8 << 20
-	// lookahead is the maximum number of lines that may be done before an earlier line.
-	lookahead = 1024
+	// maxPendingLines is the maximum number of lines that may be done before an earlier line.
+	maxPendingLines = 1024
 )
 
-// namedLines is the maximum number of conflicts and of unreadable lines that an import reports
-// individually.
-const namedLines = 20
+// maxReportedLines is the maximum number of conflicts and of unreadable lines that an import
+// reports individually.
+const maxReportedLines = 20
 
 // Imported is the result of importing all lines up to Offset. Lines after Offset may also have been
 // written, but are not counted.
@@ -126,9 +126,9 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		opts.From.HadRecords = &hadRecords
 	}
 	i := &importer{
-		numbers: &importedNumbers{Transfers: t, done: map[model.Keys]bool{}},
-		table:   t.table, opts: opts, texts: make(chan textLine), lines: make(chan *importLine, lookahead),
-		slots: semaphore.NewWeighted(importBytes), busy: map[model.Keys]*importLine{},
+		numbers: &importedCounts{Transfers: t, done: map[model.Keys]bool{}},
+		table:   t.table, opts: opts, rawLines: make(chan rawLine), lines: make(chan *importLine, maxPendingLines),
+		slots: semaphore.NewWeighted(importBytes), lastLines: map[model.Keys]*importLine{},
 	}
 	i.begun.Store(resumed)
 	// Cancelling this context ends the reading of lines, but not the writing of lines that were read.
@@ -143,23 +143,23 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 // possibly forever. begin starts a goroutine for each write. collect waits for the results in the
 // order of the lines.
 type importer struct {
-	table *table.Table
-	opts  ImportOptions
-	texts chan textLine
-	lines chan *importLine
+	table    *table.Table
+	opts     ImportOptions
+	rawLines chan rawLine
+	lines    chan *importLine
 	// slots limits the bytes being written to importBytes.
 	slots   *semaphore.Weighted
-	numbers *importedNumbers
+	numbers *importedCounts
 	// begun reports whether the import, or the one that it resumes, has begun to write.
 	begun atomic.Bool
 
 	mu sync.Mutex
-	// busy maps a key to its last line, if the line is being written or has failed.
-	busy map[model.Keys]*importLine
+	// lastLines maps a key to its last line, if the line is being written or has failed.
+	lastLines map[model.Keys]*importLine
 }
 
-// textLine is a line that was read, or the error of reading.
-type textLine struct {
+// rawLine is a line that was read, or the error of reading.
+type rawLine struct {
 	text []byte
 	err  error
 }
@@ -200,7 +200,7 @@ const (
 
 // read reads lines until the input ends or reading is cancelled.
 func (i *importer) read(reading context.Context, r io.Reader) {
-	defer close(i.texts)
+	defer close(i.rawLines)
 	in := bufio.NewReaderSize(r, 64<<10)
 	for {
 		text, err := readLine(in)
@@ -208,7 +208,7 @@ func (i *importer) read(reading context.Context, r io.Reader) {
 			err = nil // the last line may lack a line break; the next read returns io.EOF
 		}
 		select {
-		case i.texts <- textLine{text, err}:
+		case i.rawLines <- rawLine{text, err}:
 		case <-reading.Done():
 			return
 		}
@@ -239,7 +239,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 // cancelled.
 func (i *importer) next(reading context.Context) ([]byte, error) {
 	select {
-	case line := <-i.texts:
+	case line := <-i.rawLines:
 		return line.text, line.err
 	case <-reading.Done():
 		return nil, context.Cause(reading)
@@ -259,7 +259,7 @@ func (i *importer) begin(ctx, reading context.Context) {
 		var rec model.Record
 		if err == nil {
 			if line.outcome, rec, err = i.parseLine(text); err != nil {
-				line.fail(err, i.skips())
+				line.fail(err, i.skipsInvalidLines())
 				err = line.err
 			}
 		}
@@ -268,7 +268,7 @@ func (i *importer) begin(ctx, reading context.Context) {
 			err = i.slots.Acquire(reading, weight)
 		}
 		if err == nil && rec != nil {
-			i.start(ctx, line, rec, weight)
+			i.startWrite(ctx, line, rec, weight)
 			continue
 		}
 		line.err = err
@@ -280,8 +280,8 @@ func (i *importer) begin(ctx, reading context.Context) {
 	}
 }
 
-// skips reports whether the import continues after a line that cannot be imported.
-func (i *importer) skips() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
+// skipsInvalidLines reports whether the import continues after a line that cannot be imported.
+func (i *importer) skipsInvalidLines() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
 
 // parseLine returns the record of a line in the form to be written. It returns no record if the
 // line is blank or left out.
@@ -301,7 +301,7 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	if isIdempotency(rec) {
 		return leftOut, nil, nil
 	}
-	if rec, err = i.table.Reindexed(rec); err != nil {
+	if rec, err = i.table.WithIndexKeys(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
 	// DynamoDB accepts a record with only one of the index keys, and does not index it.
@@ -339,7 +339,7 @@ func checkKeys(r model.Record, names ...string) error {
 		if name == model.AttrSK || name == model.AttrIndexSK {
 			limit = maxSortKey
 		}
-		switch key := reader.MustText(name); {
+		switch key := reader.RequiredText(name); {
 		case key == "":
 			reader.Fail(name, "is empty, which DynamoDB does not allow in a key")
 		case len(key) > limit:
@@ -349,14 +349,14 @@ func checkKeys(r model.Record, names ...string) error {
 	return reader.Err()
 }
 
-// start writes a record after all earlier lines with the same key, which have already begun.
-func (i *importer) start(ctx context.Context, line *importLine, rec model.Record, weight int64) {
+// startWrite writes a record after all earlier lines with the same key, which have already begun.
+func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.Record, weight int64) {
 	key := model.KeyOf(rec)
 	line.key = key
 	i.begun.Store(true)
 	i.mu.Lock()
-	before := i.busy[key]
-	i.busy[key] = line
+	before := i.lastLines[key]
+	i.lastLines[key] = line
 	i.mu.Unlock()
 	i.lines <- line
 	go func() {
@@ -368,14 +368,14 @@ func (i *importer) start(ctx context.Context, line *importLine, rec model.Record
 		}
 		if line.err == nil {
 			var err error
-			if line.outcome, err = i.putBeside(ctx, key, rec); err != nil {
-				line.fail(err, i.skips())
+			if line.outcome, err = i.putAndInvalidateCounts(ctx, key, rec); err != nil {
+				line.fail(err, i.skipsInvalidLines())
 			}
 		}
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		if line.err == nil && i.busy[key] == line {
-			delete(i.busy, key)
+		if line.err == nil && i.lastLines[key] == line {
+			delete(i.lastLines, key)
 		}
 	}()
 }
@@ -384,11 +384,11 @@ func (i *importer) start(ctx context.Context, line *importLine, rec model.Record
 // the same time.
 const putAttempts = 12
 
-// putBeside is put for a table that may have had records before the import. It removes the order
-// counts that the record invalidates.
+// putAndInvalidateCounts is put for a table that may have had records before the import. It removes
+// the order counts that the record invalidates.
 //
 // It returns the errors of put.
-func (i *importer) putBeside(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
+func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
 	if *i.opts.From.HadRecords && !i.opts.DryRun && i.numbers.numberOf(rec).PK != "" {
 		old, err := i.current(ctx, key)
 		if err == nil && (old == nil || i.opts.Overwrite) {
@@ -407,14 +407,14 @@ func (i *importer) putBeside(ctx context.Context, key model.Keys, rec model.Reco
 
 // put writes a record, or determines why it is not written.
 //
-// Errors: LineError if DynamoDB rejects the record; the errors of table.Failed.
+// Errors: LineError if DynamoDB rejects the record; the errors of table.WrapError.
 func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (outcome, error) {
 	if i.opts.DryRun {
 		old, err := i.current(ctx, key)
 		if err != nil || old == nil {
 			return written, err
 		}
-		return i.meet(old, rec), nil
+		return i.compare(old, rec), nil
 	}
 	for range putAttempts {
 		old, err := i.putIfAbsent(ctx, key, rec)
@@ -430,7 +430,7 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 		if old == nil {
 			continue // another client has deleted the record
 		}
-		result := i.meet(old, rec)
+		result := i.compare(old, rec)
 		if result == replaced {
 			var changed bool
 			if changed, err = i.replace(ctx, key, old, rec); changed {
@@ -442,13 +442,13 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 	return 0, fmt.Errorf("%w: record %s %s is repeatedly created and deleted", table.ErrUnavailable, key.PK, key.SK)
 }
 
-// meet returns the outcome for a record whose key already exists.
-func (i *importer) meet(old, rec model.Record) outcome {
+// compare returns the outcome for a record whose key already exists.
+func (i *importer) compare(old, rec model.Record) outcome {
 	if *i.opts.From.HadRecords {
-		rec = adopted(old, rec)
+		rec = withExistingCounts(old, rec)
 	}
 	switch {
-	case model.SameRecord(old, rec):
+	case model.EqualRecords(old, rec):
 		return unchanged
 	case i.opts.Overwrite:
 		return replaced
@@ -478,9 +478,9 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 // keep is another one by now.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
-	if names := keptNumbers(key); *i.opts.From.HadRecords && len(names) > 0 {
+	if names := existingCounts(key); *i.opts.From.HadRecords && len(names) > 0 {
 		var e table.Expression
-		in.Item, in.ConditionExpression = adopted(old, rec), aws.String(table.Still(old, names...)(&e))
+		in.Item, in.ConditionExpression = withExistingCounts(old, rec), aws.String(table.Unchanged(old, names...)(&e))
 		in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.Names, e.Values
 	}
 	err = i.putItem(ctx, key, in)
@@ -491,21 +491,21 @@ func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.R
 }
 
 func (i *importer) putItem(ctx context.Context, key model.Keys, in *dynamodb.PutItemInput) error {
-	_, err := i.table.Client.PutItem(ctx, in, i.table.Bulk)
+	_, err := i.table.Client.PutItem(ctx, in, i.table.BulkOptions)
 	if err == nil {
 		return nil
 	}
 	if api := smithy.APIError(nil); errors.As(err, &api) && api.ErrorCode() == "ValidationException" {
 		return &LineError{Err: fmt.Errorf("record %s %s: DynamoDB rejects the record: %s", key.PK, key.SK, api.ErrorMessage())}
 	}
-	return table.Failed("PutItem", key.PK+" "+key.SK, err)
+	return table.WrapError("PutItem", key.PK+" "+key.SK, err)
 }
 
 // current returns the current record at a key, or nil.
 func (i *importer) current(ctx context.Context, key model.Keys) (model.Record, error) {
-	out, err := i.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.Bulk)
+	out, err := i.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &i.table.Name, Key: key.Attributes(), ConsistentRead: aws.Bool(true)}, i.table.BulkOptions)
 	if err != nil {
-		return nil, table.Failed("GetItem", key.PK+" "+key.SK, err)
+		return nil, table.WrapError("GetItem", key.PK+" "+key.SK, err)
 	}
 	return out.Item, nil
 }
@@ -521,7 +521,7 @@ func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
 			continue
 		}
 		if failure = line.err; failure == nil {
-			done = done.with(line)
+			done = done.add(line)
 			if i.opts.Done != nil {
 				failure = i.opts.Done(done)
 			}
@@ -539,8 +539,8 @@ func (i *importer) collect(stop context.CancelCauseFunc) (Imported, error) {
 	return done, failure
 }
 
-// with returns the result including one more line.
-func (done Imported) with(line *importLine) Imported {
+// add returns the result including one more line.
+func (done Imported) add(line *importLine) Imported {
 	done.Offset += line.bytes
 	done.Lines++
 	switch line.outcome {
@@ -555,13 +555,13 @@ func (done Imported) with(line *importLine) Imported {
 		done.Unchanged++
 	case conflicting:
 		done.Conflicts++
-		if len(done.ConflictKeys) < namedLines {
+		if len(done.ConflictKeys) < maxReportedLines {
 			// the capacity is clipped, because the caller may keep the previous slice
 			done.ConflictKeys = append(slices.Clip(done.ConflictKeys), RecordKey{PK: line.key.PK, SK: line.key.SK})
 		}
 	case unreadable:
 		done.Unreadable++
-		if len(done.BadLines) < namedLines {
+		if len(done.BadLines) < maxReportedLines {
 			done.BadLines = append(slices.Clip(done.BadLines), BadLine{Line: done.Lines, Problem: line.bad.Err.Error()})
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// importedNumbers prevents wrong order counts when records are imported into a table that has other
+// importedCounts prevents wrong order counts when records are imported into a table that has other
 // records. An existing product or employee keeps its own count. If one of its orders is imported,
 // the count is removed, and `ordergraph check -repair` counts the orders. It is safe for concurrent
 // use.
-type importedNumbers struct {
+type importedCounts struct {
 	Transfers
 	mu sync.Mutex
 	// done contains two kinds of records: those that the import wrote with counts of the imported
@@ -29,9 +29,9 @@ type importedNumbers struct {
 func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	out, err := t.table.Client.Scan(ctx, &dynamodb.ScanInput{
 		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 1), ConsistentRead: aws.Bool(true),
-	}, t.table.Bulk)
+	}, t.table.BulkOptions)
 	if err != nil {
-		return false, table.Failed("Scan", "for records before the import", err)
+		return false, table.WrapError("Scan", "for records before the import", err)
 	}
 	for _, rec := range out.Items {
 		if e := model.EntityOf(model.KeyOf(rec)); e == nil || e.Name != model.EntityOrderCounts.Name {
@@ -42,7 +42,7 @@ func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 }
 
 // numberOf returns the key of the record whose order count depends on a record, or empty keys.
-func (n *importedNumbers) numberOf(rec model.Record) model.Keys {
+func (n *importedCounts) numberOf(rec model.Record) model.Keys {
 	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
 	e := model.EntityOf(k)
 	if e == nil {
@@ -65,8 +65,8 @@ func (n *importedNumbers) numberOf(rec model.Record) model.Keys {
 	return first
 }
 
-// keptNumbers returns the counts that an existing record keeps when it is imported.
-func keptNumbers(k model.Keys) []string {
+// existingCounts returns the counts that an existing record keeps when it is imported.
+func existingCounts(k model.Keys) []string {
 	switch e := model.EntityOf(k); {
 	case e == nil:
 		return nil
@@ -78,10 +78,10 @@ func keptNumbers(k model.Keys) []string {
 	return nil
 }
 
-// adopted returns a record with the counts of the existing record in the table.
-func adopted(old, rec model.Record) model.Record {
+// withExistingCounts returns a record with the counts of the existing record in the table.
+func withExistingCounts(old, rec model.Record) model.Record {
 	rec = maps.Clone(rec)
-	for _, name := range keptNumbers(model.KeyOf(rec)) {
+	for _, name := range existingCounts(model.KeyOf(rec)) {
 		if delete(rec, name); old[name] != nil {
 			rec[name] = old[name]
 		}
@@ -92,8 +92,8 @@ func adopted(old, rec model.Record) model.Record {
 // forget removes the counts that change when a record replaces old. old is nil if there was no
 // record.
 //
-// It returns the errors of table.Failed.
-func (n *importedNumbers) forget(ctx context.Context, old, rec model.Record) error {
+// It returns the errors of table.WrapError.
+func (n *importedCounts) forget(ctx context.Context, old, rec model.Record) error {
 	before, after := n.numberOf(old), n.numberOf(rec)
 	if before == after {
 		return nil
@@ -109,8 +109,8 @@ func (n *importedNumbers) forget(ctx context.Context, old, rec model.Record) err
 		if e := model.EntityOf(k); e.Name == model.EntityRepOrders.Name {
 			name, value = model.AttrComplete, model.Record{model.AttrComplete: model.Bool(false)}
 		}
-		if _, err := n.update(ctx, k, table.Has(name), func(e *table.Expression) string {
-			return e.Setting(model.Record{name: nil}, value)
+		if _, err := n.update(ctx, k, table.AttributeExists(name), func(e *table.Expression) string {
+			return e.UpdateRecord(model.Record{name: nil}, value)
 		}); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (n *importedNumbers) forget(ctx context.Context, old, rec model.Record) err
 }
 
 // finished registers a record that the import wrote, or whose count was removed.
-func (n *importedNumbers) finished(k model.Keys) {
+func (n *importedCounts) finished(k model.Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.done[k] = true

@@ -54,7 +54,7 @@ func TestRecordsSurviveJSON(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if !model.SameRecord(got, want) || !model.SameRecord(want, got) {
+		if !model.EqualRecords(got, want) || !model.EqualRecords(want, got) {
 			t.Fatalf("%s came back as another record", line)
 		}
 		again, err := toJSON(got)
@@ -66,7 +66,7 @@ func TestRecordsSurviveJSON(t *testing.T) {
 
 // SameRecord finds any difference between two records. Equal records have equal lines, except for
 // the notation of numbers.
-func TestSameIsWhatLinesSay(t *testing.T) {
+func TestSameRecordMatchesLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := model.Record{"a": anyValue(2).Draw(t, "a")}
 		b := model.Record{"a": anyValue(2).Draw(t, "b")}
@@ -75,10 +75,10 @@ func TestSameIsWhatLinesSay(t *testing.T) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if bytes.Equal(lineA, lineB) && !model.SameRecord(a, b) {
+		if bytes.Equal(lineA, lineB) && !model.EqualRecords(a, b) {
 			t.Fatalf("equal lines, different records: %s", lineA)
 		}
-		if model.SameRecord(a, b) && !bytes.Equal(lineA, lineB) && !bytes.Contains(lineA, []byte(`"N`)) {
+		if model.EqualRecords(a, b) && !bytes.Equal(lineA, lineB) && !bytes.Contains(lineA, []byte(`"N`)) {
 			t.Fatalf("the same, and different lines:\n%s%s", lineA, lineB)
 		}
 	})
@@ -98,7 +98,7 @@ func TestSame(t *testing.T) {
 		{`{"SS":["a","b"]}`, `{"SS":["b","a"]}`}, {`{"NS":["1","2"]}`, `{"NS":["2.0","1"]}`}, {`{"BS":["YQ==","Yg=="]}`, `{"BS":["Yg==","YQ=="]}`},
 		{`{"M":{"a":{"N":"1"},"b":{"S":""}}}`, `{"M":{"b":{"S":""},"a":{"N":"1.00"}}}`},
 	} {
-		if a, b := value(pair[0]), value(pair[1]); !model.SameRecord(a, b) || !model.SameRecord(b, a) {
+		if a, b := value(pair[0]), value(pair[1]); !model.EqualRecords(a, b) || !model.EqualRecords(b, a) {
 			t.Errorf("%s and %s are not the same", pair[0], pair[1])
 		}
 		if strings.Contains(pair[0], "N") {
@@ -119,19 +119,19 @@ func TestSame(t *testing.T) {
 	}
 	for i, a := range different {
 		for j, b := range different {
-			if is := model.SameRecord(value(a), value(b)); is != (i == j) {
+			if is := model.EqualRecords(value(a), value(b)); is != (i == j) {
 				t.Errorf("%s and %s: same is %t", a, b, is)
 			}
 		}
 	}
-	if model.SameRecord(model.Record{}, value(`{"S":""}`)) || model.SameRecord(value(`{"S":""}`), model.Record{}) {
+	if model.EqualRecords(model.Record{}, value(`{"S":""}`)) || model.EqualRecords(value(`{"S":""}`), model.Record{}) {
 		t.Error("an empty attribute is the same as none")
 	}
 }
 
 // Lines of other software can have another order of names, spaces, escapes, and other notations of
 // numbers.
-func TestRecordFromForeignJSON(t *testing.T) {
+func TestRecordFromExternalJSON(t *testing.T) {
 	got, err := fromJSON([]byte(" { \"Item\" : {\"sk\":{\"S\":\"\\u0041\\/\\ud83d\\ude00\\\\ud800\"}, \"n\":{\"N\":\"5.00\"},\"pk\":{\"S\":\"\ufffd\"}} } \r\n"))
 	want := model.Record{"sk": model.Str(`A/😀\ud800`), "n": &types.AttributeValueMemberN{Value: "5.00"}, "pk": model.Str("\ufffd")}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -139,8 +139,8 @@ func TestRecordFromForeignJSON(t *testing.T) {
 	}
 }
 
-// badLines returns lines that contain no valid record, each with a part of its error message.
-func badLines() map[string]string {
+// invalidLines returns lines that contain no valid record, each with a part of its error message.
+func invalidLines() map[string]string {
 	lines := map[string]string{
 		``:                                    "not JSON",
 		`{`:                                   "not JSON",
@@ -199,8 +199,8 @@ func badLines() map[string]string {
 	return lines
 }
 
-func TestBadLines(t *testing.T) {
-	lines := badLines()
+func TestInvalidLines(t *testing.T) {
+	lines := invalidLines()
 	if len(lines) < 100 {
 		t.Errorf("only %d", len(lines))
 	}
@@ -227,7 +227,7 @@ func TestUnknownTypesAreNotExported(t *testing.T) {
 
 // A line that fromJSON accepts survives encoding and decoding.
 func FuzzRecordFromJSON(f *testing.F) {
-	for line := range badLines() {
+	for line := range invalidLines() {
 		f.Add([]byte(line))
 	}
 	f.Add([]byte(`{"Item":{"pk":{"S":"a"},"n":{"N":"1.50"},"s":{"NS":["2","1"]},"m":{"M":{"l":{"L":[{"NULL":true},{"BOOL":false},{"B":"YQ=="}]}}}}}`))
@@ -241,7 +241,7 @@ func FuzzRecordFromJSON(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := fromJSON(line)
-		if err != nil || !model.SameRecord(r, again) || !utf8.Valid(line) {
+		if err != nil || !model.EqualRecords(r, again) || !utf8.Valid(line) {
 			t.Fatalf("%q became %q, %v", text, line, err)
 		}
 	})

@@ -54,8 +54,8 @@ func (t Transfers) newLoadedLists() *loadedLists {
 
 // add registers the products, employees and orders of a dataset before they are loaded.
 //
-// It returns the errors of table.Failed.
-func (l *loadedLists) add(ctx context.Context, book commerce.Book) error {
+// It returns the errors of table.WrapError.
+func (l *loadedLists) add(ctx context.Context, book commerce.Dataset) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.takeProducts(ctx, book); err != nil {
@@ -113,7 +113,7 @@ func (l *loadedLists) existing(ctx context.Context, keys []model.Keys) (map[mode
 	if empty, err := l.isEmpty(ctx); err != nil || empty || len(keys) == 0 {
 		return had, err
 	}
-	found, err := l.table.Strong().GetMany(ctx, &model.OrderByID.AccessPattern, keys)
+	found, err := l.table.Consistent().GetMany(ctx, &model.OrderByID.AccessPattern, keys)
 	for i, r := range found {
 		had[keys[i]] = r.Attributes()
 	}
@@ -146,7 +146,7 @@ func (l *loadedLists) isUnlisted(ctx context.Context, p *model.AccessPattern, of
 	if empty, err := l.isEmpty(ctx); err != nil || empty {
 		return empty, err
 	}
-	partition, err := p.PK.Key(of)
+	partition, err := p.PK.Build(of)
 	if err != nil {
 		return false, err
 	}
@@ -156,7 +156,7 @@ func (l *loadedLists) isUnlisted(ctx context.Context, p *model.AccessPattern, of
 
 // takeProducts removes the counts of products that a dataset contains or refers to for the first
 // time. A product without orders and without a count starts at 0.
-func (l *loadedLists) takeProducts(ctx context.Context, book commerce.Book) error {
+func (l *loadedLists) takeProducts(ctx context.Context, book commerce.Dataset) error {
 	var skus []commerce.SKU
 	for _, p := range book.Products {
 		skus = append(skus, p.SKU)
@@ -190,14 +190,14 @@ func (l *loadedLists) takeProducts(ctx context.Context, book commerce.Book) erro
 
 func (l *loadedLists) takeProduct(ctx context.Context, sku commerce.SKU) (*loadedProduct, error) {
 	k := model.ProductBySKU.Key(l.table.KeyBuilder(), sku)
-	was, err := l.update(ctx, k, table.Has(model.AttrOrderCount), func(e *table.Expression) string {
-		return e.Setting(model.Record{model.AttrOrderCount: nil}, nil)
+	was, err := l.update(ctx, k, table.AttributeExists(model.AttrOrderCount), func(e *table.Expression) string {
+		return e.UpdateRecord(model.Record{model.AttrOrderCount: nil}, nil)
 	})
 	if err != nil {
 		return nil, err
 	}
 	at := model.Reader{Record: was}
-	product := &loadedProduct{counted: table.IsCounted(was, model.AttrOrderCount), orders: at.Number(model.AttrOrderCount), revision: was[model.AttrStockRevision]}
+	product := &loadedProduct{counted: table.HasNumber(was, model.AttrOrderCount), orders: at.Number(model.AttrOrderCount), revision: was[model.AttrStockRevision]}
 	if was[model.AttrOrderCount] == nil {
 		product.counted, err = l.isUnlisted(ctx, &model.ProductOrderItems.AccessPattern, string(sku))
 	}
@@ -211,8 +211,8 @@ func (l *loadedLists) rep(ctx context.Context, id commerce.EmployeeID) (*loadedR
 		return rep, nil
 	}
 	first := l.part(id, model.FirstPart, true)
-	was, err := l.update(ctx, model.KeyOf(first), table.Is(model.AttrComplete, "=", model.Bool(true)), func(e *table.Expression) string {
-		return e.Setting(nil, model.Record{model.AttrComplete: model.Bool(false)})
+	was, err := l.update(ctx, model.KeyOf(first), table.Compare(model.AttrComplete, "=", model.Bool(true)), func(e *table.Expression) string {
+		return e.UpdateRecord(nil, model.Record{model.AttrComplete: model.Bool(false)})
 	})
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (l *loadedLists) rep(ctx context.Context, id commerce.EmployeeID) (*loadedR
 	rep := &loadedRep{counted: (&model.Reader{Record: was}).Flag(model.AttrComplete), more: map[string]int{}}
 	if !rep.counted {
 		p := &model.EmployeeOrderCount.AccessPattern
-		parts, _, err := l.table.Strong().QueryUpTo(ctx, p, model.KeyOf(first).PK, string(p.SK), model.Range{}, model.RepOrderParts, true)
+		parts, _, err := l.table.Consistent().QueryUpTo(ctx, p, model.KeyOf(first).PK, string(p.SK), model.Range{}, model.RepOrderParts, true)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ func (l *loadedLists) part(id commerce.EmployeeID, part string, complete bool) m
 // update changes a record if a condition holds. It returns the previous record, even if the
 // condition fails, or nil if the record does not exist.
 //
-// It returns the errors of table.Failed.
+// It returns the errors of table.WrapError.
 func (t Transfers) update(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
 	var e table.Expression
 	text, condition := change(&e), when(&e)
@@ -249,12 +249,12 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 		TableName: &t.table.Name, Key: k.Primary().Attributes(), UpdateExpression: &text, ConditionExpression: &condition,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValues: types.ReturnValueAllOld, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, t.table.Bulk)
+	}, t.table.BulkOptions)
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return failed.Item, nil
 	}
 	if err != nil {
-		return nil, table.Failed("UpdateItem", fmt.Sprintf("%s %s", k.PK, k.SK), err)
+		return nil, table.WrapError("UpdateItem", fmt.Sprintf("%s %s", k.PK, k.SK), err)
 	}
 	return out.Attributes, nil
 }
@@ -262,7 +262,7 @@ func (t Transfers) update(ctx context.Context, k model.Keys, when table.Conditio
 // write writes the counts after all orders have been loaded. A product that was sold in the
 // meantime gets no count. It returns the number of records that are not part of a dataset.
 //
-// It returns the errors of table.Failed.
+// It returns the errors of table.WrapError.
 func (l *loadedLists) write(ctx context.Context) (int, error) {
 	skus := slices.Sorted(maps.Keys(l.products))
 	err := table.Parallel(ctx, len(skus), table.MaxParallel, func(ctx context.Context, i int) error {
@@ -274,8 +274,8 @@ func (l *loadedLists) write(ctx context.Context) (int, error) {
 		if product.revision != nil {
 			stands[model.AttrStockRevision] = product.revision
 		}
-		_, err := l.update(ctx, model.ProductBySKU.Key(l.table.KeyBuilder(), skus[i]), table.Still(stands, model.AttrStockRevision, model.AttrOrderCount), func(e *table.Expression) string {
-			return e.Setting(nil, model.Record{model.AttrOrderCount: model.Num(product.orders)})
+		_, err := l.update(ctx, model.ProductBySKU.Key(l.table.KeyBuilder(), skus[i]), table.Unchanged(stands, model.AttrStockRevision, model.AttrOrderCount), func(e *table.Expression) string {
+			return e.UpdateRecord(nil, model.Record{model.AttrOrderCount: model.Num(product.orders)})
 		})
 		return err
 	})
@@ -306,7 +306,7 @@ func (l *loadedLists) writeRep(ctx context.Context, id commerce.EmployeeID, rep 
 		record := l.part(id, part, part == model.FirstPart)
 		others := maps.Clone(record)
 		delete(others, model.AttrOrders)
-		text := e.Counting(model.Record{model.AttrOrders: model.Num(rep.more[part])}, others)
+		text := e.IncrementAndSet(model.Record{model.AttrOrders: model.Num(rep.more[part])}, others)
 		actions = append(actions, types.TransactWriteItem{Update: &types.Update{
 			TableName: &l.table.Name, Key: model.KeyOf(record).Attributes(), UpdateExpression: &text,
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
@@ -315,8 +315,8 @@ func (l *loadedLists) writeRep(ctx context.Context, id commerce.EmployeeID, rep 
 	if len(actions) == 0 {
 		return 0, nil
 	}
-	if _, err := l.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, l.table.Bulk); err != nil {
-		return 0, table.Failed("TransactWriteItems", "to count the orders of "+string(id), err)
+	if _, err := l.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, l.table.BulkOptions); err != nil {
+		return 0, table.WrapError("TransactWriteItems", "to count the orders of "+string(id), err)
 	}
 	return len(actions), nil
 }

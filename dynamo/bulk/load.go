@@ -24,12 +24,12 @@ const writeBatchSize = 25
 //
 // Errors: commerce.InvalidError for a value that no key can contain, before anything is written;
 // ErrUnavailable, ErrNoTable, ErrAccessDenied.
-func (t Transfers) Load(ctx context.Context, dataset commerce.Book) (int, error) {
+func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, error) {
 	records, err := t.recordsOf(dataset)
 	if err != nil {
 		return 0, err
 	}
-	counts, categories, lists := loadedCounts{t: t}, t.newLoadedCategories(), t.newLoadedLists()
+	counts, categories, lists := orderCounter{t: t}, t.newCategoryCounter(), t.newLoadedLists()
 	if err := lists.add(ctx, dataset); err != nil {
 		return 0, err
 	}
@@ -48,7 +48,7 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Book) (int, error)
 
 // finish writes the order counts and the categories that follow from the loaded records. It returns
 // the number of records written.
-func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories *loadedCategories, lists *loadedLists) (int, error) {
+func (t Transfers) finish(ctx context.Context, counts *orderCounter, categories *categoryCounter, lists *loadedLists) (int, error) {
 	orders, err := counts.finish(ctx)
 	if err != nil {
 		return 0, err
@@ -64,7 +64,7 @@ func (t Transfers) finish(ctx context.Context, counts *loadedCounts, categories 
 // recordsOf returns all records of a dataset.
 //
 // Errors: commerce.InvalidError for a value that no key can contain.
-func (t Transfers) recordsOf(dataset commerce.Book) ([]model.Record, error) {
+func (t Transfers) recordsOf(dataset commerce.Dataset) ([]model.Record, error) {
 	b := t.table.KeyBuilder()
 	var records []model.Record
 	for _, e := range dataset.Employees {
@@ -107,11 +107,11 @@ type Loaded struct {
 // throttled request.
 //
 // Errors: the errors of Load; the context's error.
-func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Book], progress func(Loaded)) (Loaded, error) {
-	counts := loadedCounts{t: t}
+func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Dataset], progress func(Loaded)) (Loaded, error) {
+	counts := orderCounter{t: t}
 	next, stop := iter.Pull(datasets)
 	defer stop()
-	l, categories, lists := loading{next: next, waiting: map[int]int{}, progress: progress}, t.newLoadedCategories(), t.newLoadedLists()
+	l, categories, lists := loadProgress{next: next, waiting: map[int]int{}, progress: progress}, t.newCategoryCounter(), t.newLoadedLists()
 	err := table.Parallel(ctx, table.MaxParallel, table.MaxParallel, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
 			index, dataset, ok := l.take()
@@ -148,10 +148,10 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Book]
 	return l.done, err
 }
 
-// loading is the state that the goroutines of LoadAll share.
-type loading struct {
+// loadProgress is the state that the goroutines of LoadAll share.
+type loadProgress struct {
 	mu   sync.Mutex
-	next func() (commerce.Book, bool)
+	next func() (commerce.Dataset, bool)
 	// taken is the number of datasets taken from the input. finished is the number of datasets at the
 	// beginning of the input that are in the table.
 	taken, finished int
@@ -163,7 +163,7 @@ type loading struct {
 }
 
 // take returns the next dataset and its index.
-func (l *loading) take() (int, commerce.Book, bool) {
+func (l *loadProgress) take() (int, commerce.Dataset, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	dataset, ok := l.next()
@@ -172,7 +172,7 @@ func (l *loading) take() (int, commerce.Book, bool) {
 }
 
 // loaded records that a dataset is in the table.
-func (l *loading) loaded(index, orders, records int) {
+func (l *loadProgress) loaded(index, orders, records int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting[index] = orders
@@ -212,11 +212,11 @@ func (t Transfers) putBatch(ctx context.Context, records []model.Record) error {
 	for attempt := 0; len(left) > 0; attempt++ {
 		subject := fmt.Sprintf("of %d records", len(left))
 		if err := table.BackOff(ctx, attempt); err != nil {
-			return table.Failed("BatchWriteItem", subject, err)
+			return table.WrapError("BatchWriteItem", subject, err)
 		}
-		out, err := t.table.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.table.Name: left}}, t.table.Bulk)
+		out, err := t.table.Client.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{t.table.Name: left}}, t.table.BulkOptions)
 		if err != nil {
-			return table.Failed("BatchWriteItem", subject, err)
+			return table.WrapError("BatchWriteItem", subject, err)
 		}
 		left = out.UnprocessedItems[t.table.Name]
 	}

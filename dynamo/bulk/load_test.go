@@ -22,8 +22,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// generated returns a generator of datasets with this number of orders.
-func generated(t testing.TB, orders int) *sampledata.Generator {
+// newGenerator returns a generator of datasets with this number of orders.
+func newGenerator(t testing.TB, orders int) *sampledata.Generator {
 	t.Helper()
 	shape := sampledata.DefaultShape()
 	shape.Customers, shape.Products, shape.Orders = 20, 20, orders
@@ -34,7 +34,7 @@ func generated(t testing.TB, orders int) *sampledata.Generator {
 	return book
 }
 
-func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Book]) bulk.Loaded {
+func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Dataset]) bulk.Loaded {
 	t.Helper()
 	done, err := store.LoadAll(t.Context(), books, nil)
 	if err != nil {
@@ -44,18 +44,18 @@ func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Book]) b
 }
 
 // For any number of datasets, LoadAll holds only a few that are not yet in the table.
-func TestLoadingHoldsAFewBooks(t *testing.T) {
+func TestLoadAllHoldsFewDatasets(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
 	const books = 300
 	taken, most := 0, 0
 	loaded := bulk.Loaded{}
 	// Only one goroutine at a time takes datasets and reports progress.
-	all := func(yield func(commerce.Book) bool) {
+	all := func(yield func(commerce.Dataset) bool) {
 		for n := range books {
 			taken++
 			most = max(most, taken-loaded.Records)
 			at := time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)
-			if !yield(commerce.Book{Warehouses: []commerce.Warehouse{{ID: commerce.WarehouseID(at.Format("150405")), Name: "Hall", Version: 1}}}) {
+			if !yield(commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: commerce.WarehouseID(at.Format("150405")), Name: "Hall", Version: 1}}}) {
 				return
 			}
 		}
@@ -71,17 +71,17 @@ func TestLoadingHoldsAFewBooks(t *testing.T) {
 
 // If a dataset in the middle fails, Loaded counts the datasets before it and none after it, even if
 // they are in the table. Loading again from there completes the table.
-func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
+func TestFailedLoadReportsProgress(t *testing.T) {
 	const parts, perPart, broken = 8, 25, 3
-	book := generated(t, parts*perPart)
+	book := newGenerator(t, parts*perPart)
 	poisoned := "ORDER#" + string(book.Order(broken*perPart))
 	others := make(chan struct{})
 	refuse := errors.New("no more of this")
 	db := embedded.New().Client()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: "generated"})
-	loadAll(t, store, book.Stock())
+	loadAll(t, store, book.MasterData())
 
-	failing := storetest.Through(t, store, storetest.Watched(db, func(_ context.Context, in any) error {
+	failing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		batch, ok := in.(*dynamodb.BatchWriteItemInput)
 		if !ok {
 			return nil
@@ -106,23 +106,23 @@ func TestLoadingThatFailsTellsHowFarItCame(t *testing.T) {
 	if rest := loadAll(t, store, book.Orders(done.Orders)); rest.Orders != (parts-broken)*perPart {
 		t.Errorf("%d orders came behind %d", rest.Orders, done.Orders)
 	}
-	storetest.Clean(t, db, "generated", 1)
+	storetest.AssertConsistent(t, db, "generated", 1)
 }
 
 // Generated datasets are consistent, also in one table, for any number of shards.
-func TestGeneratedBooksInTables(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+func TestGeneratedDatasetsInTables(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const shards = 3
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
 		for _, orders := range []int{40, 41} {
-			book := generated(t, orders)
-			loadAll(t, store, book.Stock())
+			book := newGenerator(t, orders)
+			loadAll(t, store, book.MasterData())
 			loadAll(t, store, book.Orders(0))
 			loadAll(t, store, book.Orders(30)) // loading again changes nothing
 		}
-		storetest.Clean(t, db, table, shards)
-		page, err := dynamo.ReadPage(t.Context(), store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 100}})
+		storetest.AssertConsistent(t, db, table, shards)
+		page, err := dynamo.ReadPage(t.Context(), store, model.Orders, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 100}})
 		if err != nil || len(page.Items) != 81 {
 			t.Errorf("%d orders of 81 are listed: %v", len(page.Items), err)
 		}
@@ -130,11 +130,11 @@ func TestGeneratedBooksInTables(t *testing.T) {
 }
 
 // LoadAll with an expired context loads nothing and returns the context's error.
-func TestLoadingWithoutTime(t *testing.T) {
+func TestLoadAllWithExpiredContext(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if done, err := store.LoadAll(ctx, generated(t, 10).Orders(0), nil); !errors.Is(err, context.Canceled) || done != (bulk.Loaded{}) {
+	if done, err := store.LoadAll(ctx, newGenerator(t, 10).Orders(0), nil); !errors.Is(err, context.Canceled) || done != (bulk.Loaded{}) {
 		t.Errorf("%+v are loaded: %v", done, err)
 	}
 }
@@ -142,8 +142,8 @@ func TestLoadingWithoutTime(t *testing.T) {
 // Loading includes products that are already in the table in the counts of categories. It deletes
 // categories that lose their last product.
 func TestLoadingCountsCategories(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 		for _, step := range []struct {
 			categories map[string]string // by product
 			want       string
@@ -153,12 +153,12 @@ func TestLoadingCountsCategories(t *testing.T) {
 			{map[string]string{"a": "Y", "c": "X"}, "X 2 Y 1"},
 			{map[string]string{"a": "X"}, "X 3"},
 		} {
-			var books []commerce.Book
+			var books []commerce.Dataset
 			for sku, category := range step.categories {
-				books = append(books, commerce.Book{Products: []commerce.Product{{SKU: commerce.SKU(sku), Name: sku, Category: category, UnitPrice: storetest.USD("1.00"), Version: 1}}})
+				books = append(books, commerce.Dataset{Products: []commerce.Product{{SKU: commerce.SKU(sku), Name: sku, Category: category, UnitPrice: storetest.USD("1.00"), Version: 1}}})
 			}
 			loadAll(t, r.Store, slices.Values(books))
-			page, err := dynamo.ReadPage(t.Context(), r.Store, model.Categories, dynamo.ListRequest{Page: dynamo.Page{Limit: 10}})
+			page, err := dynamo.ReadPage(t.Context(), r.Store, model.Categories, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 10}})
 			var got []string
 			for _, c := range page.Items {
 				got = append(got, fmt.Sprint(c.Name, " ", c.ProductCount))

@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(8, 100)
+	longtest.SetRapidChecks(8, 100)
 	os.Exit(dynamolocal.Main(m))
 }

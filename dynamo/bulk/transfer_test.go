@@ -35,9 +35,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// theirs returns external records. They have types that the model does not use, numbers beyond
-// float64, and index keys of their own.
-func theirs() []map[string]types.AttributeValue {
+// externalRecords returns external records. They have types that the model does not use, numbers
+// beyond float64, and index keys of their own.
+func externalRecords() []map[string]types.AttributeValue {
 	return []map[string]types.AttributeValue{
 		{
 			"pk": storetest.Str("THEIRS"), "sk": storetest.Str("1"), "gsi1pk": storetest.Str("THEIRS"), "gsi1sk": storetest.Str("x"),
@@ -52,9 +52,9 @@ func theirs() []map[string]types.AttributeValue {
 	}
 }
 
-// wholeShop returns a table with the sample data, external records, and attributes that the model
-// does not know.
-func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
+// tableWithExternalRecords returns a table with the sample data, external records, and attributes
+// that the model does not know.
+func tableWithExternalRecords(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	store := storetest.NewTable(t, db, opts)
 	book, err := sampledata.Sample()
@@ -62,19 +62,19 @@ func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.S
 		t.Fatal(err)
 	}
 	storetest.Load(t, store, book)
-	table := storetest.NameOf(t, store)
+	table := storetest.StoreTableName(t, store)
 	put := func(r map[string]types.AttributeValue) {
 		t.Helper()
 		if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, r := range theirs() {
+	for _, r := range externalRecords() {
 		delete(r, "")
 		put(r)
 	}
 	// A product record of a service that uses ElectroDB.
-	edb := theirs()[0]
+	edb := externalRecords()[0]
 	delete(edb, "")
 	for name, v := range map[string]string{"pk": "PRODUCT#edb", "sk": "#METADATA", "gsi1pk": "CATEGORY#Things", "gsi1sk": "PRODUCT#edb", "sku": "edb", "name": "Thing", "category": "Things", "__edb_e__": "product"} {
 		edb[name] = storetest.Str(v)
@@ -85,10 +85,10 @@ func wholeShop(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.S
 }
 
 func TestRoundTrip(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		from, to := wholeShop(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
-		lines := storetest.Export(t, storetest.Through(t, from, storetest.SmallPages(db, 10), dynamo.Options{}), 1)
-		if want := len(scanned(t, db, from)); len(lines) != want {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		from, to := tableWithExternalRecords(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
+		lines := storetest.Export(t, storetest.WithClient(t, from, storetest.WithScanLimit(db, 10), dynamo.Options{}), 1)
+		if want := len(scanAll(t, db, from)); len(lines) != want {
 			t.Errorf("%d lines, want %d", len(lines), want)
 		}
 		if lines[slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, `"pk":{"S":"PRODUCT"}`) })] != `{"Item":{"pk":{"S":"PRODUCT"},"sk":{"S":"1"},"when":{"N":"1770000000"}}}`+"\n" {
@@ -102,13 +102,13 @@ func TestRoundTrip(t *testing.T) {
 		if got := storetest.Export(t, to, 1); !slices.Equal(got, lines) {
 			t.Errorf("the table came back as another one:\n%v\n%v", got, lines)
 		}
-		if got, want := scanned(t, db, to), scanned(t, db, from); !reflect.DeepEqual(got, want) {
+		if got, want := scanAll(t, db, to), scanAll(t, db, from); !reflect.DeepEqual(got, want) {
 			t.Error("the tables hold different records")
 		}
 
 		// Importing twice equals importing once, and the second import writes nothing.
 		var writes atomic.Int64
-		watching := storetest.Through(t, to, storetest.Watched(db, func(_ context.Context, in any) error {
+		watching := storetest.WithClient(t, to, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 			if put, ok := in.(*dynamodb.PutItemInput); ok && aws.ToString(put.ConditionExpression) == "" {
 				writes.Add(1)
 			}
@@ -119,18 +119,18 @@ func TestRoundTrip(t *testing.T) {
 			if want := (bulk.Imported{Offset: int64(len(text)), Lines: len(lines), Unchanged: len(lines), HadRecords: aws.Bool(true)}); !reflect.DeepEqual(again, want) || writes.Load() > 0 {
 				t.Errorf("the second import, overwrite %t, did %+v and replaced %d, want %+v", overwrite, again, writes.Load(), want)
 			}
-			if !reflect.DeepEqual(scanned(t, db, to), scanned(t, db, from)) {
+			if !reflect.DeepEqual(scanAll(t, db, to), scanAll(t, db, from)) {
 				t.Error("the second import changed the table")
 			}
 		}
 	})
 }
 
-// scanned returns all records of a table by key.
-func scanned(t testing.TB, db *dynamodb.Client, store *dynamo.Store) map[string]map[string]types.AttributeValue {
+// scanAll returns all records of a table by key.
+func scanAll(t testing.TB, db *dynamodb.Client, store *dynamo.Store) map[string]map[string]types.AttributeValue {
 	t.Helper()
 	records := map[string]map[string]types.AttributeValue{}
-	table := storetest.NameOf(t, store)
+	table := storetest.StoreTableName(t, store)
 	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
@@ -157,8 +157,8 @@ func scanned(t testing.TB, db *dynamodb.Client, store *dynamo.Store) map[string]
 // Transfers a table of one shard to a table of eight shards and back. The lists are the same, and
 // the final table equals the first one.
 func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		one := wholeShop(t, db, dynamo.Options{})
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		one := tableWithExternalRecords(t, db, dynamo.Options{})
 		eight, back := storetest.NewTable(t, db, dynamo.Options{Shards: 8}), storetest.NewTable(t, db, dynamo.Options{})
 		lines := storetest.Export(t, one, 1)
 		storetest.Import(t, eight, strings.Join(lines, ""), bulk.ImportOptions{})
@@ -170,7 +170,7 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 		if got := storetest.Export(t, back, 1); !slices.Equal(got, lines) {
 			t.Error("the table came back as another one")
 		}
-		page := dynamo.Page{Limit: 100}
+		page := dynamo.PageRequest{Limit: 100}
 		for name, read := range map[string]func(s *dynamo.Store) (any, error){
 			"orders": func(s *dynamo.Store) (any, error) {
 				return dynamo.ReadPage(context.Background(), s, model.Orders, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Statuses()...), Page: page})
@@ -182,7 +182,7 @@ func TestRoundTripThroughAnotherNumberOfShards(t *testing.T) {
 				return dynamo.ReadPage(context.Background(), s, model.Employees, dynamo.ListRequest{Page: page})
 			},
 			"products": func(s *dynamo.Store) (any, error) {
-				return dynamo.ReadPage(context.Background(), s, model.Products, dynamo.ListRequest{Of: "Things", Page: page})
+				return dynamo.ReadPage(context.Background(), s, model.Products, dynamo.ListRequest{PartitionValue: "Things", Page: page})
 			},
 		} {
 			want, err := read(one)
@@ -211,8 +211,8 @@ func line(key, value string) string {
 
 // An external record with only one index key is in no list. Export and import preserve it.
 func TestImportOfOneIndexKey(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 		for i, keys := range []storetest.Item{
 			{"gsi1pk": storetest.Str("THEIRS")}, {"gsi1sk": storetest.Str("THEIRS")},
 			{"gsi1pk": storetest.Str("CUSTOMER")}, {"gsi1pk": storetest.Str("STATUS#pending")}, {"gsi1sk": storetest.Str("ORDER#x")},
@@ -231,7 +231,7 @@ func TestImportOfOneIndexKey(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		var old, changed string
 		var keys []bulk.RecordKey
@@ -271,7 +271,7 @@ func TestConflicts(t *testing.T) {
 
 // Lines with the same key are written in order, for any number of concurrent writes.
 func TestLinesOfOneKey(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		text := ""
 		for i := range 200 {
 			text += line(fmt.Sprint(i%3), fmt.Sprint(i))
@@ -286,15 +286,15 @@ func TestLinesOfOneKey(t *testing.T) {
 	})
 }
 
-func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+func TestIdempotencyRecordsAreLeftOut(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		moment := `{"Item":{"pk":{"S":"IDEMPOTENCY#p#k"},"sk":{"S":"#METADATA"}}}` + "\n"
 		done := storetest.Import(t, store, "\n"+moment+" \r\n"+line("a", "b")+"\n", bulk.ImportOptions{})
 		if done.Written != 1 || done.LeftOut != 1 || done.Lines != 5 {
 			t.Errorf("did %+v", done)
 		}
-		table := storetest.NameOf(t, store)
+		table := storetest.StoreTableName(t, store)
 		if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: storetest.ItemKey(
 			"IDEMPOTENCY#p#k", "#METADATA")}); err != nil {
 			t.Fatal(err)
@@ -307,7 +307,7 @@ func TestIdempotencyRecordsAreOfTheMoment(t *testing.T) {
 
 // A line that is invalid before it is sent ends the import. The lines before it are written, and
 // the lines after it are not.
-func TestImportStopsAtABadLine(t *testing.T) {
+func TestImportStopsAtInvalidLine(t *testing.T) {
 	long := `{"Item":{"pk":{"S":"THEIRS"},"sk":{"S":"x"},"v":{"S":"` + strings.Repeat("x", 5<<20) + `"}}}` + "\n"
 	key := func(pk, sk string) string {
 		return fmt.Sprintf(`{"Item":{"pk":{"S":%q},"sk":{"S":%q}}}`, pk, sk) + "\n"
@@ -349,7 +349,7 @@ func TestImportStopsAtABadLine(t *testing.T) {
 // A record of maximum size is exported and imported, for any length of its line.
 func TestTheLargestRecords(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, text := range map[string]string{
 			"text":     line("x", strings.Repeat("x", 400<<10-12)),
 			"controls": strings.Replace(line("x", "v"), `"v"}`, `"`+strings.Repeat(`\u0001`, 400<<10-12)+`"}`, 1),
@@ -366,7 +366,7 @@ func TestTheLargestRecords(t *testing.T) {
 }
 
 // Errors that only DynamoDB detects also name the line.
-func TestImportOfWhatDynamoDBRefuses(t *testing.T) {
+func TestImportOfRejectedRecords(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[1].Client(t), dynamo.Options{})
 	done, err := store.Import(context.Background(), strings.NewReader(line("1", "")+strings.Replace(line("2", ""), `{"S":""}`, `{"M":{"":{"S":"a"}}}`, 1)), bulk.ImportOptions{})
 	if wrong := (*bulk.LineError)(nil); !errors.As(err, &wrong) || wrong.Line != 2 || !strings.Contains(err.Error(), "THEIRS 2") || done.Lines != 1 {
@@ -376,8 +376,8 @@ func TestImportOfWhatDynamoDBRefuses(t *testing.T) {
 
 // A line that DynamoDB rejects ends the import, while later lines may be written. These lines are
 // not counted. The import can resume from the corrected line.
-func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+func TestImportResumesAfterRejectedRecord(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		var text strings.Builder
 		var want []string
@@ -386,7 +386,7 @@ func TestImportGoesOnAfterWhatDynamoDBRefuses(t *testing.T) {
 			want = append(want, line(fmt.Sprint(i), "x"))
 		}
 		refuse := make(chan struct{})
-		refusing := storetest.Through(t, store, storetest.Watched(db, func(ctx context.Context, in any) error {
+		refusing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(ctx context.Context, in any) error {
 			if put, ok := in.(*dynamodb.PutItemInput); ok && storetest.KeyText(put.Item) == "THEIRS 2" {
 				select {
 				case <-refuse:
@@ -428,8 +428,8 @@ func (l *lastLine) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func TestImportIntoNoTable(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+func TestImportIntoMissingTable(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, err := dynamo.New(db, dynamo.Options{Table: "nowhere"})
 		if err != nil {
 			t.Fatal(err)
@@ -444,16 +444,16 @@ func TestImportIntoNoTable(t *testing.T) {
 }
 
 // Exports and imports survive temporary faults, many more in a row than the SDK retries.
-func TestTransfersOutlastFaults(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+func TestTransfersSurviveFaults(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		failing, between := faults.Between(db, faults.First(faults.Passing()...))
-		slow := storetest.Through(t, store, failing, dynamo.Options{})
+		failing, between := faults.WrapClient(db, faults.FirstRequests(faults.Transient()...))
+		slow := storetest.WithClient(t, store, failing, dynamo.Options{})
 		storetest.Import(t, slow, line("1", ""), bulk.ImportOptions{})
 		if got := storetest.Export(t, slow, 1); len(got) != 1 {
 			t.Errorf("exported %q", got)
 		}
-		if got := len(between.Counts()); got != len(faults.Passing()) {
+		if got := len(between.Counts()); got != len(faults.Transient()) {
 			t.Errorf("met %v", between.Counts())
 		}
 	})
@@ -461,25 +461,25 @@ func TestTransfersOutlastFaults(t *testing.T) {
 
 // An import can conflict with the server's transactions. It writes each record after they have
 // ended.
-func TestImportOutlastsConflicts(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+func TestImportSurvivesConflicts(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
 		storetest.Import(t, store, line("2", "old"), bulk.ImportOptions{})
 		puts := 0
-		failing, between := faults.Between(db, func(r faults.Request) faults.Kind {
+		failing, between := faults.WrapClient(db, func(r faults.Request) faults.Kind {
 			if r.Operation != "PutItem" {
 				return faults.None
 			}
 			// More conflicts in a row than the SDK retries, for new records and for a record that is
 			// replaced.
 			if puts++; puts%5 != 0 {
-				return faults.Conflict
+				return faults.TransactionConflict
 			}
 			return faults.None
 		})
 		text := line("1", "new") + line("2", "new") + line("3", "new")
-		done := storetest.Import(t, storetest.Through(t, store, failing, dynamo.Options{}), text, bulk.ImportOptions{Overwrite: true})
-		if done.Written != 2 || done.Replaced != 1 || between.Counts()[faults.Conflict] != 16 {
+		done := storetest.Import(t, storetest.WithClient(t, store, failing, dynamo.Options{}), text, bulk.ImportOptions{Overwrite: true})
+		if done.Written != 2 || done.Replaced != 1 || between.Counts()[faults.TransactionConflict] != 16 {
 			t.Errorf("did %+v, met %v", done, between.Counts())
 		}
 		if got := strings.Join(storetest.Export(t, store, 1), ""); got != text {
@@ -489,17 +489,17 @@ func TestImportOutlastsConflicts(t *testing.T) {
 }
 
 // An import ends at a conflict that persists, and at other faults, and reports its progress.
-func TestImportEndsAtALastingConflict(t *testing.T) {
+func TestImportEndsAtPersistentConflict(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
-	failing, _ := faults.Between(db, func(r faults.Request) faults.Kind {
+	failing, _ := faults.WrapClient(db, func(r faults.Request) faults.Kind {
 		if strings.Contains(string(r.Body), "meets one") {
-			return faults.Conflict
+			return faults.TransactionConflict
 		}
 		return faults.None
 	})
 	once := dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	done, err := storetest.Through(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), bulk.ImportOptions{})
+	done, err := storetest.WithClient(t, store, once, dynamo.Options{}).Import(t.Context(), strings.NewReader(line("1", "new")+line("2", "meets one")), bulk.ImportOptions{})
 	if !errors.Is(err, table.ErrUnavailable) || done.Lines != 1 || done.Written != 1 {
 		t.Errorf("did %+v, %v", done, err)
 	}
@@ -511,28 +511,28 @@ func TestThrottlingEndsWithItsContext(t *testing.T) {
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	requests := 0
-	failing, _ := faults.Between(db, func(faults.Request) faults.Kind {
+	failing, _ := faults.WrapClient(db, func(faults.Request) faults.Kind {
 		if requests++; requests == 3 {
 			cancel()
 		}
 		return faults.Throttling
 	})
-	refusing := storetest.Through(t, store, failing, dynamo.Options{})
+	refusing := storetest.WithClient(t, store, failing, dynamo.Options{})
 	if done, err := refusing.Import(ctx, strings.NewReader(line("1", "")), bulk.ImportOptions{}); !errors.Is(err, context.Canceled) || done.Lines != 0 || requests != 3 {
 		t.Errorf("did %+v, %v, in %d requests", done, err, requests)
 	}
 }
 
 // If a client does not retry requests, neither do transfers.
-func TestAClientThatNeverTriesAgain(t *testing.T) {
+func TestClientWithoutRetries(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 	requests := 0
-	failing, _ := faults.Between(db, func(faults.Request) faults.Kind {
+	failing, _ := faults.WrapClient(db, func(faults.Request) faults.Kind {
 		requests++
-		return faults.Internal
+		return faults.InternalServerError
 	})
-	store := storetest.Through(t, r.Store, dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), dynamo.Options{})
+	store := storetest.WithClient(t, r.Store, dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), dynamo.Options{})
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
 		"check": func() error {
@@ -582,7 +582,7 @@ func TestImportEndsWhileItWaits(t *testing.T) {
 	}
 }
 
-func TestImportEndsWhereItIsToldTo(t *testing.T) {
+func TestImportEndsOnErrorOfDone(t *testing.T) {
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{})
 	full := errors.New("disk full")
 	done, err := store.Import(context.Background(), strings.NewReader(strings.Repeat(line("1", ""), 5000)), bulk.ImportOptions{Done: func(done bulk.Imported) error {
@@ -607,10 +607,10 @@ func (r iotestErrReader) Read([]byte) (int, error) { return 0, r.err }
 
 // An import that is killed at any request and then resumed gives the same table as an uninterrupted
 // import.
-func TestImportGoesOn(t *testing.T) {
+func TestImportResumes(t *testing.T) {
 	t.Parallel()
 	db := storetest.Engines()[0].Client(t)
-	whole := wholeShop(t, db, dynamo.Options{})
+	whole := tableWithExternalRecords(t, db, dynamo.Options{})
 	lines := storetest.Export(t, whole, 1)
 	rapid.Check(t, func(r *rapid.T) {
 		overwrite := rapid.Bool().Draw(r, "overwrite")
@@ -632,7 +632,7 @@ func TestImportGoesOn(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			left, before := atomic.Int64{}, rapid.Bool().Draw(r, "before")
 			left.Store(rapid.Int64Range(1, 40).Draw(r, "requests"))
-			store := storetest.Through(t, killed, storetest.Watched(db, func(context.Context, any) error {
+			store := storetest.WithClient(t, killed, storetest.WithRequestHook(db, func(context.Context, any) error {
 				if left.Add(-1) == 0 {
 					cancel()
 					if before {
@@ -665,10 +665,10 @@ func TestImportGoesOn(t *testing.T) {
 }
 
 // An export that is killed at any request and then resumed contains every record once.
-func TestExportGoesOn(t *testing.T) {
+func TestExportResumes(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		store := wholeShop(t, db, dynamo.Options{})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		store := tableWithExternalRecords(t, db, dynamo.Options{})
 		want := storetest.Export(t, store, 1)
 		rapid.Check(t, func(r *rapid.T) {
 			segments := make([]bulk.Segment, rapid.IntRange(1, 5).Draw(r, "segments"))
@@ -679,7 +679,7 @@ func TestExportGoesOn(t *testing.T) {
 				var left atomic.Int64
 				left.Store(rapid.Int64Range(1, 12).Draw(r, "requests"))
 				// The page that is being read at the time is lost.
-				killing := storetest.Through(t, store, storetest.Watched(storetest.SmallPages(db, size), func(context.Context, any) error {
+				killing := storetest.WithClient(t, store, storetest.WithRequestHook(storetest.WithScanLimit(db, size), func(context.Context, any) error {
 					if left.Add(-1) == 0 {
 						cancel()
 					}
@@ -708,10 +708,10 @@ func TestExportGoesOn(t *testing.T) {
 
 func TestExportOfSegments(t *testing.T) {
 	db := storetest.Engines()[1].Client(t)
-	store := wholeShop(t, db, dynamo.Options{})
+	store := tableWithExternalRecords(t, db, dynamo.Options{})
 	want := storetest.Export(t, store, 1)
 	for _, segments := range []int{2, 7, bulk.MaxSegments} {
-		if got := storetest.Export(t, storetest.Through(t, store, storetest.SmallPages(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
+		if got := storetest.Export(t, storetest.WithClient(t, store, storetest.WithScanLimit(db, 3), dynamo.Options{}), segments); !slices.Equal(got, want) {
 			t.Errorf("%d segments give %d lines, want %d", segments, len(got), len(want))
 		}
 	}
@@ -768,7 +768,7 @@ func (l *lineReader) Read(b []byte) (int, error) {
 }
 
 // An import needs a bounded amount of memory, for any length of the file and the lines.
-func TestImportHoldsLittle(t *testing.T) {
+func TestImportMemoryIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		pad        int
 		held, most int64
@@ -819,7 +819,7 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	var puts atomic.Int64
-	failing := storetest.Through(t, store, storetest.Watched(db, func(_ context.Context, in any) error {
+	failing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		if _, ok := in.(*dynamodb.PutItemInput); ok && puts.Add(1) == 1 {
 			return errors.New("lost")
 		}
@@ -833,7 +833,7 @@ func TestLinesOfOneKeyFailTogether(t *testing.T) {
 
 // With SkipUnreadable, lines that cannot be imported are skipped and counted, and the first ones
 // are reported.
-func TestImportLeavesOutBadLines(t *testing.T) {
+func TestImportSkipsInvalidLines(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	bad := `{"Item":{"pk":{"S":"WAREHOUSE#w1"},"sk":{"S":"#METADATA"},"warehouseId":{"S":"w1"}}}` + "\n"
 	text := line("1", "x") + "no JSON\n" + strings.Repeat(bad, 30) + line("2", "x")
@@ -864,11 +864,11 @@ func TestImportLeavesOutBadLines(t *testing.T) {
 
 // A line that DynamoDB rejects is skipped like an unreadable line. A later line with the same key
 // is still written.
-func TestImportLeavesOutWhatDynamoDBRefuses(t *testing.T) {
+func TestImportSkipsRejectedRecords(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	var puts atomic.Int64
-	refusing := storetest.Through(t, store, storetest.Watched(db, func(_ context.Context, in any) error {
+	refusing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		if _, ok := in.(*dynamodb.PutItemInput); ok && puts.Add(1) == 1 {
 			return &smithy.GenericAPIError{Code: "ValidationException", Message: "no"}
 		}
@@ -880,12 +880,12 @@ func TestImportLeavesOutWhatDynamoDBRefuses(t *testing.T) {
 	}
 }
 
-func TestShardsThatAreNotTheTables(t *testing.T) {
+func TestWrongNumberOfShards(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
-	store := wholeShop(t, db, dynamo.Options{Shards: 4})
-	err := storetest.Through(t, store, db, dynamo.Options{}).Check(context.Background())
+	store := tableWithExternalRecords(t, db, dynamo.Options{Shards: 4})
+	err := storetest.WithClient(t, store, db, dynamo.Options{}).Check(context.Background())
 	wrong := (*table.ShardsError)(nil)
-	if !errors.As(err, &wrong) || !errors.Is(err, table.ErrTableMismatch) || wrong.Shards != 1 || len(wrong.Keys) < 4 || wrong.Under() != strings.Join(wrong.Keys[:3], ", ")+", ..." {
+	if !errors.As(err, &wrong) || !errors.Is(err, table.ErrTableMismatch) || wrong.Shards != 1 || len(wrong.Keys) < 4 || wrong.KeyList() != strings.Join(wrong.Keys[:3], ", ")+", ..." {
 		t.Errorf("%v", err)
 	}
 	if err := store.Check(context.Background()); err != nil {
@@ -897,15 +897,17 @@ func TestShardsThatAreNotTheTables(t *testing.T) {
 // that the table has, and no others. What is imported again changes nothing.
 func TestImportedOrdersLeaveNoWrongNumbers(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		from := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		to := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		to.Delete("PRODUCT#p00", "#METADATA")
 		for _, order := range []int{0, 1} {
-			to.Delete("ORDER#"+storetest.SmallOrder(order), "ITEM#p01")
-			to.Delete("ORDER#"+storetest.SmallOrder(order), "ITEM#p00")
+			to.Delete("ORDER#"+storetest.SmallOrderID(order), "ITEM#p01")
+			to.Delete("ORDER#"+storetest.SmallOrderID(order), "ITEM#p00")
 		}
-		number := func(sku string) string { return storetest.Show(to.Get("PRODUCT#"+sku, "#METADATA")["orderCount"]) }
+		number := func(sku string) string {
+			return storetest.FormatValue(to.Get("PRODUCT#"+sku, "#METADATA")["orderCount"])
+		}
 		all := number("p02")
 		text := strings.Join(storetest.Export(t, from.Store, 1), "")
 		for range 2 {

@@ -7,23 +7,23 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// owns reports whether the caller may see a customer.
-func (c Caller) owns(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
+// canAccess reports whether the caller may see a customer.
+func (c Caller) canAccess(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
 
-// conceal marks a customer as missing if the caller may not see the customer. So the change reads
-// no other customer's record.
-func (c *change) conceal(id commerce.CustomerID, k model.Keys) {
-	if !c.caller.owns(id) {
+// hideIfForbidden marks a customer as missing if the caller may not see the customer. So the change
+// reads no other customer's record.
+func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
+	if !c.caller.canAccess(id) {
 		c.known[k.Primary()] = nil
 	}
 }
 
-// ownsOrder reports whether the caller may see an order. A caller restricted to one customer needs
-// the customer's copy, whose key contains the customer's ID. The same read happens for a missing
-// order and for another customer's order, so the caller cannot distinguish them.
+// canAccessOrder reports whether the caller may see an order. A caller restricted to one customer
+// needs the customer's copy, whose key contains the customer's ID. The same read happens for a
+// missing order and for another customer's order, so the caller cannot distinguish them.
 //
-// It returns the errors of table.Failed.
-func (c *change) ownsOrder(ctx context.Context, id commerce.OrderID) (bool, error) {
+// It returns the errors of table.WrapError.
+func (c *change) canAccessOrder(ctx context.Context, id commerce.OrderID) (bool, error) {
 	if c.caller.Customer == "" {
 		return true, nil
 	}

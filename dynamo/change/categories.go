@@ -6,18 +6,18 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// enterCategory increments the product count of a category. A category is created with its first
-// product.
-func (c *change) enterCategory(name string) {
+// incrementCategory increments the product count of a category. A category is created with its
+// first product.
+func (c *change) incrementCategory(name string) {
 	c.countCategory(model.CategoryRecord(&c.KeyBuilder, commerce.Category{Name: name}), 1, nil)
 }
 
-// leaveCategory decrements the product count of a category. A category is deleted with its last
+// decrementCategory decrements the product count of a category. A category is deleted with its last
 // product. A category without a count, or with a name that no key can contain, stays unchanged.
 //
 // It does not read the category first: a failed transaction returns the record.
-func (c *change) leaveCategory(name string) {
-	b := c.former()
+func (c *change) decrementCategory(name string) {
+	b := c.oldKeyBuilder()
 	r := model.CategoryRecord(b, commerce.Category{Name: name})
 	if b.Err != nil {
 		return
@@ -25,15 +25,15 @@ func (c *change) leaveCategory(name string) {
 	current, known := c.known[model.KeyOf(r)]
 	category := model.Reader{Record: current}
 	switch {
-	case known && !table.IsCounted(current, model.AttrProductCount):
+	case known && !table.HasNumber(current, model.AttrProductCount):
 	case known && category.Number(model.AttrProductCount) <= 1:
-		c.remove(current, table.Still(current, model.AttrProductCount))
+		c.remove(current, table.Unchanged(current, model.AttrProductCount))
 	default:
-		c.countCategory(r, -1, table.Is(model.AttrProductCount, ">", model.Num(1)))
+		c.countCategory(r, -1, table.Compare(model.AttrProductCount, ">", model.Num(1)))
 	}
 }
 
 // countCategory adds to the product count of a category if a condition holds. when may be nil.
 func (c *change) countCategory(r model.Record, delta int, when table.Condition) {
-	c.tally(r, model.Record{model.AttrProductCount: model.Num(delta), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
+	c.addToCounters(r, model.Record{model.AttrProductCount: model.Num(delta), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
 }

@@ -38,13 +38,13 @@ type Caller struct {
 	Customer commerce.CustomerID
 }
 
-// maxPlans is the maximum number of attempts to plan a change. Each failed attempt means that
+// maxAttempts is the maximum number of attempts to plan a change. Each failed attempt means that
 // another change has succeeded.
-const maxPlans = 100
+const maxAttempts = 100
 
-// longestPause is the attempt with the longest pause, which is at most 200 ms. A conflicting change
-// has succeeded by then, so a longer pause would only make this change the last of many.
-const longestPause = 4
+// maxBackOffAttempt is the attempt with the longest pause, which is at most 200 ms. A conflicting
+// change has succeeded by then, so a longer pause would only make this change the last of many.
+const maxBackOffAttempt = 4
 
 // change is a mutation in progress: the records that it has read, and the transaction that it
 // plans.
@@ -82,27 +82,27 @@ type decoder[V any] func(model.Reader) (V, error)
 // mutate makes a change. plan reads records, decides, and adds writes to c. It returns the result
 // of the mutation, which is valid after the commit. A plan without writes changes nothing.
 //
-// Errors: the user errors of plan; commerce.IdempotencyKeyReused; the errors of table.Failed;
+// Errors: the user errors of plan; commerce.IdempotencyKeyReused; the errors of table.WrapError;
 // ErrUnavailable if other changes conflict until the context ends. After ErrUnavailable the change
 // may have been made.
 func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode decoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
-	c := &change{table: t.Strong(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
+	c := &change{table: t.Consistent(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
 	remembered, err := newIdempotency(c, command)
 	if err != nil {
 		return zero, err
 	}
-	for attempt := 0; attempt < maxPlans; attempt++ {
+	for attempt := 0; attempt < maxAttempts; attempt++ {
 		// The second plan uses the records from the failed transaction and needs no pause. Later attempts
 		// pause and then read again, because the records are outdated after a pause.
 		if attempt > 1 {
-			if err := table.BackOff(ctx, min(attempt-1, longestPause)); err != nil {
-				return zero, table.Failed("TransactWriteItems", p.Mutation, err)
+			if err := table.BackOff(ctx, min(attempt-1, maxBackOffAttempt)); err != nil {
+				return zero, table.WrapError("TransactWriteItems", p.Mutation, err)
 			}
 		}
 		c.KeyBuilder, c.writes, c.attempt = *t.KeyBuilder(), nil, attempt
 		if attempt > 1 {
-			if err := c.lookAgain(ctx); err != nil {
+			if err := c.rereadKnown(ctx); err != nil {
 				return zero, err
 			}
 		}
@@ -111,7 +111,7 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 			// The command's values are valid in keys, so the invalid value comes from the table.
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
-		if commerce.IsRefusal(err) || errors.Is(err, model.ErrCorrupt) {
+		if commerce.IsUserError(err) || errors.Is(err, model.ErrCorrupt) {
 			// An earlier attempt of the same request may have changed the records. Then the result is that
 			// of the first request.
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
@@ -129,7 +129,7 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 			return result, nil
 		}
 		if remembered != nil {
-			c.remember(remembered, model.Attributes(result))
+			c.addIdempotencyRecord(remembered, model.Attributes(result))
 		}
 		err = c.commit(ctx)
 		if !errors.Is(err, errStale) {
@@ -144,11 +144,11 @@ func mutate[C any, V model.Value](ctx context.Context, t *table.Table, p *model.
 	return zero, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
-// lookAgain reads all known records again. It keeps all keys: a plan that relies on records from a
-// failed transaction would otherwise fail again for each of them.
+// rereadKnown reads all known records again. It keeps all keys: a plan that relies on records from
+// a failed transaction would otherwise fail again for each of them.
 //
-// It returns the errors of table.Failed.
-func (c *change) lookAgain(ctx context.Context) error {
+// It returns the errors of table.WrapError.
+func (c *change) rereadKnown(ctx context.Context) error {
 	keys := slices.SortedFunc(maps.Keys(c.known), func(a, b model.Keys) int {
 		return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK))
 	})
@@ -167,7 +167,7 @@ func isConflict(err error) bool {
 // read returns records by their keys in at most one round trip. A record that does not exist is
 // nil.
 //
-// It returns the errors of table.Failed.
+// It returns the errors of table.WrapError.
 func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, error) {
 	if c.Err != nil {
 		return nil, c.Err
@@ -194,60 +194,60 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	return records, nil
 }
 
-// existing reads the record that a command refers to, and in the same request the records of
+// readExisting reads the record that a command refers to, and in the same request the records of
 // further keys. kind is the kind of the record. field is the argument that refers to it.
 //
-// Errors: commerce.NotFound, ErrCorrupt, the errors of table.Failed.
-func existing[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
+// Errors: commerce.NotFound, ErrCorrupt, the errors of table.WrapError.
+func readExisting[V any, ID ~string](ctx context.Context, c *change, decode decoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
 	records, err := c.read(ctx, keys...)
 	switch {
 	case err != nil:
 		return v, nil, err
 	case records[0] == nil:
-		return v, nil, commerce.Unknown(kind, id, field)
+		return v, nil, commerce.NewNotFound(kind, id, field)
 	}
 	v, err = decode(model.Reader{Record: records[0]})
 	return v, records[0], err
 }
 
-// stands returns a record if the change knows that it exists. It does not read the record.
-func (c *change) stands(k model.Keys) (model.Record, bool) {
+// knownRecord returns a record if the change knows that it exists. It does not read the record.
+func (c *change) knownRecord(k model.Keys) (model.Record, bool) {
 	r := c.known[k]
 	return r, r != nil
 }
 
-// missing reports whether the change knows that a record does not exist. It does not read the
+// knownMissing reports whether the change knows that a record does not exist. It does not read the
 // record.
-func (c *change) missing(k model.Keys) bool {
+func (c *change) knownMissing(k model.Keys) bool {
 	r, known := c.known[k]
 	return known && r == nil
 }
 
-// exactAttempts is the number of attempts that require the counters of an edited record to stay
-// unchanged.
-const exactAttempts = 3
+// attemptsWithCounters is the number of attempts that require the counters of an edited record to
+// stay unchanged.
+const attemptsWithCounters = 3
 
-// exactly adds counters to the attributes that must not have changed since the read. So the result
-// shows the counters at the time of the commit. After exactAttempts it no longer adds them, because
-// counters that change all the time must not block an edit. Then the result shows the counters at
-// the time of the read.
-func (c *change) exactly(attributes []string, counters ...string) []string {
-	if c.attempt >= exactAttempts {
+// withCounters adds counters to the attributes that must not have changed since the read. So the
+// result shows the counters at the time of the commit. After attemptsWithCounters it no longer adds
+// them, because counters that change all the time must not block an edit. Then the result shows the
+// counters at the time of the read.
+func (c *change) withCounters(attributes []string, counters ...string) []string {
+	if c.attempt >= attemptsWithCounters {
 		return attributes
 	}
 	return append(attributes, counters...)
 }
 
-// former returns a builder for keys of previous records. Other software may have written values
-// that no key can contain. Then the record was in no list, which is not an error.
-func (c *change) former() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
+// oldKeyBuilder returns a builder for keys of previous records. Other software may have written
+// values that no key can contain. Then the record was in no list, which is not an error.
+func (c *change) oldKeyBuilder() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
-func (c *change) add(k model.Keys, units float64, action types.TransactWriteItem) {
+func (c *change) addWrite(k model.Keys, units float64, action types.TransactWriteItem) {
 	c.writes = append(c.writes, write{key: k.Primary(), units: units, action: action})
 }
 
 // create writes a record that must not exist.
-func (c *change) create(r model.Record) { c.put(r, table.Absent) }
+func (c *change) create(r model.Record) { c.put(r, table.RecordMissing) }
 
 // createAll writes the record of a value and its edges. The record must not exist. Edges without a
 // record are leftovers and are overwritten.
@@ -255,37 +255,37 @@ func createAll[V model.Value](c *change, v V) {
 	records := model.Records(&c.KeyBuilder, v)
 	c.create(records[0])
 	for _, edge := range records[1:] {
-		c.mirror(nil, edge, nil)
+		c.writeCopy(nil, edge, nil)
 	}
 }
 
-// rewrite replaces the attributes and the edges of before by the attributes and the edges of after,
-// if the condition holds for the record. current is the record in the table. b builds the keys of
-// after's records.
-func rewrite[V model.Value](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
-	oldRecords, newRecords := model.Records(c.former(), before), model.Records(b, after)
+// updateWithEdges replaces the attributes and the edges of before by the attributes and the edges
+// of after, if the condition holds for the record. current is the record in the table. b builds the
+// keys of after's records.
+func updateWithEdges[V model.Value](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
+	oldRecords, newRecords := model.Records(c.oldKeyBuilder(), before), model.Records(b, after)
 	c.update(oldRecords[0], newRecords[0], when)
-	c.follow(current, oldRecords, newRecords)
+	c.updateEdges(current, oldRecords, newRecords)
 }
 
-// follow writes the edges of a changed record. oldRecords and newRecords are the records before and
-// after the change, as this program writes them. Both begin with the changed record, followed by
-// its edges.
-func (c *change) follow(current model.Record, oldRecords, newRecords []model.Record) {
+// updateEdges writes the edges of a changed record. oldRecords and newRecords are the records
+// before and after the change, as this program writes them. Both begin with the changed record,
+// followed by its edges.
+func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchanged(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
 		k := model.KeyOf(edge)
-		c.mirror(withKey(oldRecords, k), edge.With(model.EntityOf(k).Without(kept)), nil)
+		c.writeCopy(findByKey(oldRecords, k), edge.Merge(model.EntityOf(k).CopiedAttributes(kept)), nil)
 	}
 	for _, edge := range oldRecords[1:] {
-		if withKey(newRecords, model.KeyOf(edge)) == nil {
+		if findByKey(newRecords, model.KeyOf(edge)) == nil {
 			c.remove(edge, nil)
 		}
 	}
 }
 
-// withKey returns the record with a primary key, or nil.
-func withKey(records []model.Record, k model.Keys) model.Record {
+// findByKey returns the record with a primary key, or nil.
+func findByKey(records []model.Record, k model.Keys) model.Record {
 	for _, r := range records {
 		if model.KeyOf(r) == k {
 			return r
@@ -299,7 +299,7 @@ func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(r)
 	text := when(&e)
-	c.add(k, units.Write(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
+	c.addWrite(k, units.Write(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
 		TableName: &c.table.Name, Item: r, ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -318,13 +318,13 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	// The index keys always follow the model, even if other software changed them. They stay if they
 	// were built from an unreadable attribute.
 	before = maps.Clone(before)
-	stay := after[model.AttrIndexPK] == nil && c.table.IndexedByUnreadable(current)
+	stay := after[model.AttrIndexPK] == nil && c.table.HasUnreadableIndexAttribute(current)
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
 		if delete(before, name); current[name] != nil && !stay {
 			before[name] = current[name]
 		}
 	}
-	c.set(k, e.Setting(before, after), &e, units.Write(current, maps.Clone(current).With(after)), when)
+	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.Write(current, maps.Clone(current).Merge(after)), when)
 }
 
 // unchanged returns the attributes of a record that a change does not modify, with their values in
@@ -334,11 +334,11 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 func (c *change) unchanged(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
-		if raw := current[name]; raw != nil && model.SameValue(before[name], v) {
+		if raw := current[name]; raw != nil && model.EqualValues(before[name], v) {
 			kept[name] = raw
 		}
 	}
-	for name := range c.table.Unreadable(model.EntityOf(model.KeyOf(current)), current) {
+	for name := range c.table.UnreadableAttributes(model.EntityOf(model.KeyOf(current)), current) {
 		if before[name] == nil && after[name] == nil {
 			kept[name] = current[name]
 		}
@@ -352,13 +352,13 @@ func (c *change) unchanged(current, before, after model.Record) model.Record {
 // upsert sets the attributes of after, if a condition holds. Other attributes stay.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
-	c.set(model.KeyOf(after), e.Setting(nil, after), &e, units.Write(c.known[model.KeyOf(after)], after), when)
+	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.Write(c.known[model.KeyOf(after)], after), when)
 }
 
-// mirror writes a copy or an edge and replaces its old content. before is the expected record.
+// writeCopy writes a copy or an edge and replaces its old content. before is the expected record.
 // optional are attributes that the copy loses if after lacks them. It creates a missing copy. when
 // may be nil.
-func (c *change) mirror(before, after model.Record, when table.Condition, optional ...string) {
+func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
 	for _, name := range optional {
@@ -366,7 +366,7 @@ func (c *change) mirror(before, after model.Record, when table.Condition, option
 	}
 	maps.Copy(lost, before)
 	maps.DeleteFunc(lost, func(name string, _ types.AttributeValue) bool { return after[name] != nil })
-	c.set(model.KeyOf(after), e.Setting(lost, after), &e, units.Write(before, after), when)
+	c.addUpdate(model.KeyOf(after), e.UpdateRecord(lost, after), &e, units.Write(before, after), when)
 }
 
 // adjustment adds to numbers of a record, if a condition holds.
@@ -382,7 +382,7 @@ type adjustment struct {
 // mutation that changes stock or reservations calls adjust, even with no deltas if the product has
 // no counters.
 //
-// Errors: ErrCorrupt, the errors of table.Failed.
+// Errors: ErrCorrupt, the errors of table.WrapError.
 func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 	if c.Err != nil {
 		return nil // mutate returns the error
@@ -393,7 +393,7 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 		if e.Name == model.EntityProduct.Name {
 			a.deltas[model.AttrStockRevision] = 1
 		}
-		if all[i].key = a.key.Primary(); len(e.EdgesWith(maps.Keys(a.deltas))) > 0 {
+		if all[i].key = a.key.Primary(); len(e.EdgesCopying(maps.Keys(a.deltas))) > 0 {
 			listed = append(listed, all[i].key)
 		}
 	}
@@ -401,13 +401,13 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 		return err
 	}
 	for _, a := range all {
-		current, known := c.stands(a.key)
+		current, known := c.knownRecord(a.key)
 		edges := known && slices.Contains(listed, a.key)
 		if edges {
-			a.when = table.AllOf(a.when, table.Still(current, slices.Sorted(maps.Keys(a.deltas))...))
+			a.when = table.AllOf(a.when, table.Unchanged(current, slices.Sorted(maps.Keys(a.deltas))...))
 		}
 		var e table.Expression
-		c.set(a.key, e.Adding(a.deltas), &e, units.Adjust(current), a.when)
+		c.addUpdate(a.key, e.Increment(a.deltas), &e, units.Adjust(current), a.when)
 		if !edges {
 			continue
 		}
@@ -423,7 +423,7 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 		if err != nil {
 			return err
 		}
-		c.follow(current, oldRecords, newRecords)
+		c.updateEdges(current, oldRecords, newRecords)
 	}
 	return nil
 }
@@ -433,39 +433,39 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 // Errors: ErrCorrupt.
 func (c *change) withEdges(r model.Record) ([]model.Record, error) {
 	e := model.EntityOf(model.KeyOf(r))
-	records, err := c.table.EncodedAgain(*e, r)
+	records, err := c.table.Reencode(*e, r)
 	return slices.DeleteFunc(records, func(r model.Record) bool {
 		entity := model.EntityOf(model.KeyOf(r))
-		return entity == nil || entity.Root().Name != e.Name
+		return entity == nil || entity.BaseEntity().Name != e.Name
 	}), err
 }
 
-// tally adds to numbers of a record without reading it, if a condition holds. when may be nil. It
-// creates a missing record with the attributes in others. Numbers start at 0. A number that cannot
-// be read stays unchanged.
-func (c *change) tally(record, deltas model.Record, when table.Condition, others ...string) {
+// addToCounters adds to numbers of a record without reading it, if a condition holds. when may be
+// nil. It creates a missing record with the attributes in others. Numbers start at 0. A number that
+// cannot be read stays unchanged.
+func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}
 	for _, name := range others {
 		set[name] = record[name]
 	}
 	readable := model.Record{}
-	for _, name := range table.AttributeNames(deltas) {
-		if known := c.known[k]; known[name] != nil && !table.IsCounted(known, name) {
+	for _, name := range table.SortedAttributeNames(deltas) {
+		if known := c.known[k]; known[name] != nil && !table.HasNumber(known, name) {
 			continue
 		}
 		readable[name] = deltas[name]
-		countable := table.Either(table.Lacks(name), table.Counted(name))
+		countable := table.AnyOf(table.AttributeMissing(name), table.AttributeIsNumber(name))
 		if when != nil {
 			countable = table.AllOf(when, countable)
 		}
 		when = countable
 	}
 	var e table.Expression
-	c.set(k, e.Counting(readable, set), &e, units.Write(c.known[k], record), when)
+	c.addUpdate(k, e.IncrementAndSet(readable, set), &e, units.Write(c.known[k], record), when)
 }
 
-func (c *change) set(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {
+func (c *change) addUpdate(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {
 	update := &types.Update{
 		TableName: &c.table.Name, Key: k.Primary().Attributes(), UpdateExpression: &text,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -474,7 +474,7 @@ func (c *change) set(k model.Keys, text string, e *table.Expression, units float
 		update.ConditionExpression = aws.String(when(e))
 	}
 	update.ExpressionAttributeNames, update.ExpressionAttributeValues = e.Names, e.Values
-	c.add(k, units, types.TransactWriteItem{Update: update})
+	c.addWrite(k, units, types.TransactWriteItem{Update: update})
 }
 
 // remove deletes a record. If the record exists, the condition must hold.
@@ -489,14 +489,14 @@ func (c *change) remove(before model.Record, when table.Condition) {
 		deletion.ConditionExpression = aws.String(when(&e))
 	}
 	deletion.ExpressionAttributeNames, deletion.ExpressionAttributeValues = e.Names, e.Values
-	c.add(k, units.Write(before, nil), types.TransactWriteItem{Delete: deletion})
+	c.addWrite(k, units.Write(before, nil), types.TransactWriteItem{Delete: deletion})
 }
 
-// require adds a condition for a record that the transaction does not write.
-func (c *change) require(k model.Keys, when table.Condition) {
+// addConditionCheck adds a condition for a record that the transaction does not write.
+func (c *change) addConditionCheck(k model.Keys, when table.Condition) {
 	var e table.Expression
 	text := when(&e)
-	c.add(k, units.Check(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	c.addWrite(k, units.Check(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &c.table.Name, Key: k.Primary().Attributes(), ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -506,13 +506,13 @@ func (c *change) require(k model.Keys, when table.Condition) {
 // commit commits the transaction.
 //
 // It returns errStale if a condition fails; c.known then contains the current record. It also
-// returns the errors of table.Failed.
+// returns the errors of table.WrapError.
 func (c *change) commit(ctx context.Context) error {
 	if c.Err != nil {
 		return c.Err
 	}
-	if len(c.writes) > table.MaxActions {
-		return fmt.Errorf("%s: %d actions exceed the maximum of %d per transaction", c.pattern.Mutation, len(c.writes), table.MaxActions)
+	if len(c.writes) > table.MaxTransactionActions {
+		return fmt.Errorf("%s: %d actions exceed the maximum of %d per transaction", c.pattern.Mutation, len(c.writes), table.MaxTransactionActions)
 	}
 	items, units := make([]types.TransactWriteItem, len(c.writes)), 0.0
 	for i, w := range c.writes {
@@ -522,16 +522,16 @@ func (c *change) commit(ctx context.Context) error {
 	t := table.StartTimer(ctx)
 	err := c.table.TransactWrite(ctx, items)
 	// DynamoDB also charges for a cancelled transaction.
-	table.Wrote(ctx, units)
-	if t.On() {
+	table.AddWriteUnits(ctx, units)
+	if t.Enabled() {
 		keys := make([]model.Keys, len(c.writes))
 		for i, w := range c.writes {
 			keys[i] = w.key
 		}
-		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.Describe(keys), Items: len(keys), WriteUnits: units})
+		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.DescribeKeys(keys), Items: len(keys), WriteUnits: units})
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
-		stale, learning := c.learn(ctx, cancelled.CancellationReasons)
+		stale, learning := c.storeCurrentRecords(ctx, cancelled.CancellationReasons)
 		if learning != nil {
 			return learning
 		}
@@ -540,17 +540,17 @@ func (c *change) commit(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return table.Failed("TransactWriteItems", c.pattern.Mutation, err)
+		return table.WrapError("TransactWriteItems", c.pattern.Mutation, err)
 	}
 	return nil
 }
 
-// learn stores the current records of failed conditions in c.known, and reports whether a condition
-// failed. If DynamoDB returns no record for a failed condition, the method reads the record: it may
-// not exist, or the engine may not return records.
+// storeCurrentRecords stores the current records of failed conditions in c.known, and reports
+// whether a condition failed. If DynamoDB returns no record for a failed condition, the method
+// reads the record: it may not exist, or the engine may not return records.
 //
-// It returns the errors of table.Failed.
-func (c *change) learn(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
+// It returns the errors of table.WrapError.
+func (c *change) storeCurrentRecords(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
 	var unseen []model.Keys
 	stale := false
 	for i, reason := range reasons {

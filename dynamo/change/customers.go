@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// idOr returns the ID that a caller chose, or a new one.
-func idOr[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
+// newIDUnlessSet returns the ID that a caller chose, or a new one.
+func newIDUnlessSet[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 	if chosen != "" {
 		return chosen, nil
 	}
@@ -19,9 +19,9 @@ func idOr[ID ~string](t *table.Table, chosen ID, prefix string) (ID, error) {
 
 // CreateCustomer adds a customer (WP1).
 //
-// Errors: commerce.Refusals of AlreadyExists, EmailTaken, NotFound; and the errors of mutate.
+// Errors: commerce.UserErrors of AlreadyExists, EmailTaken, NotFound; and the errors of mutate.
 func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commerce.Customer) (*commerce.Customer, error) {
-	id, err := idOr(m.table, cmd.ID, "cust_")
+	id, err := newIDUnlessSet(m.table, cmd.ID, "cust_")
 	if err != nil {
 		return nil, err
 	}
@@ -29,28 +29,28 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 		customer := cmd
 		customer.ID, customer.OrderCount, customer.SpendingComplete, customer.CreatedAt, customer.Version = id, new(int), true, m.table.Now(), 1
 		customer.UpdatedAt = customer.CreatedAt
-		var refusals commerce.Refusals
+		var refusals commerce.UserErrors
 		for i, r := range model.CustomerRecords(&c.KeyBuilder, customer) {
-			_, exists := c.stands(model.KeyOf(r))
+			_, exists := c.knownRecord(model.KeyOf(r))
 			switch {
 			case exists && i == 0:
-				refusals = append(refusals, commerce.Exists("customer", id, "id"))
+				refusals = append(refusals, commerce.NewAlreadyExists("customer", id, "id"))
 			case exists && i == 1:
-				refusals = append(refusals, commerce.Taken())
+				refusals = append(refusals, commerce.NewEmailTaken())
 			}
 			if i < 2 {
 				c.create(r)
 			} else {
 				// An edge without a customer is a leftover and is overwritten.
-				c.mirror(nil, r, nil)
+				c.writeCopy(nil, r, nil)
 			}
 		}
 		if cmd.AccountRepID != "" {
 			rep := model.EmployeeByID.Key(&c.KeyBuilder, cmd.AccountRepID)
-			if c.missing(rep) {
-				refusals = append(refusals, commerce.Unknown("employee", cmd.AccountRepID, "accountRepId"))
+			if c.knownMissing(rep) {
+				refusals = append(refusals, commerce.NewNotFound("employee", cmd.AccountRepID, "accountRepId"))
 			}
-			c.require(rep, table.Present)
+			c.addConditionCheck(rep, table.RecordExists)
 		}
 		if len(refusals) > 0 {
 			return nil, refusals
@@ -59,28 +59,28 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// customer reads the customer that a command refers to. It returns the customer with a
+// readCustomer reads the customer that a command refers to. It returns the customer with a
 // VersionConflict, too.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.Failed.
-func (c *change) customer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
+// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.WrapError.
+func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
 	k := model.CustomerByID.Key(&c.KeyBuilder, id)
-	c.conceal(id, k)
-	customer, current, err := existing(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, more...)...)
+	c.hideIfForbidden(id, k)
+	customer, current, err := readExisting(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	return customer, current, expect("customer", expected, customer.Version)
+	return customer, current, checkVersion("customer", expected, customer.Version)
 }
 
-// rewriteCustomer changes the record and the edges of a customer. If the record would stay the
+// updateCustomer changes the record and the edges of a customer. If the record would stay the
 // same, it writes nothing and returns false.
-func (c *change) rewriteCustomer(current model.Record, before, after *commerce.Customer) bool {
-	if model.SameRecord(model.Attributes(before), model.Attributes(after)) {
+func (c *change) updateCustomer(current model.Record, before, after *commerce.Customer) bool {
+	if model.EqualRecords(model.Attributes(before), model.Attributes(after)) {
 		return false
 	}
-	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt)
-	rewrite(c, &c.KeyBuilder, current, before, after, table.Still(current, c.exactly([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
+	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt)
+	updateWithEdges(c, &c.KeyBuilder, current, before, after, table.Unchanged(current, c.withCounters([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
 	return true
 }
 
@@ -90,51 +90,51 @@ func (c *change) rewriteCustomer(current model.Record, before, after *commerce.C
 // errors of mutate.
 func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commerce.CustomerChange) (*commerce.Customer, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateCustomer, caller, cmd, m.table.DecodeCustomer, func(ctx context.Context, c *change) (*commerce.Customer, error) {
-		before, current, err := c.customer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
+		before, current, err := c.readCustomer(ctx, cmd.ID, "id", cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
 		}
 		after := *before
 		cmd.Apply(&after)
-		if !c.rewriteCustomer(current, before, &after) {
+		if !c.updateCustomer(current, before, &after) {
 			return before, nil
 		}
 		if cmd.Email != nil {
-			err = c.claim(before.Email, after)
+			err = c.moveEmailClaim(before.Email, after)
 		}
 		return &after, err
 	})
 }
 
-// claim moves the claim of a customer's e-mail address if the address changes.
+// moveEmailClaim moves the claim of a customer's e-mail address if the address changes.
 //
 // Errors: commerce.EmailTaken.
-func (c *change) claim(before string, after commerce.Customer) error {
+func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
 	// Other software may have written an invalid address, which has no claim.
 	oldEmail, _ := commerce.ParseEmail(before)
 	newEmail, err := commerce.ParseEmail(after.Email)
 	if err != nil {
 		return err
 	}
-	ownClaim := isCustomer(after.ID)
+	ownClaim := belongsTo(after.ID)
 	claim := model.EmailClaimRecord(&c.KeyBuilder, newEmail, after.ID)
-	if r, exists := c.stands(model.KeyOf(claim)); exists && !model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
-		return commerce.Taken()
+	if r, exists := c.knownRecord(model.KeyOf(claim)); exists && !model.EqualValues(r[model.AttrCustomerID], model.Str(string(after.ID))) {
+		return commerce.NewEmailTaken()
 	}
-	c.upsert(claim, table.Either(table.Absent, ownClaim))
+	c.upsert(claim, table.AnyOf(table.RecordMissing, ownClaim))
 	if oldEmail == "" || oldEmail == newEmail {
 		return nil
 	}
 	oldClaim := model.EmailClaimRecord(&c.KeyBuilder, oldEmail, after.ID)
-	if r, exists := c.stands(model.KeyOf(oldClaim)); !exists || model.SameValue(r[model.AttrCustomerID], model.Str(string(after.ID))) {
-		c.remove(oldClaim, table.Either(table.Absent, ownClaim))
+	if r, exists := c.knownRecord(model.KeyOf(oldClaim)); !exists || model.EqualValues(r[model.AttrCustomerID], model.Str(string(after.ID))) {
+		c.remove(oldClaim, table.AnyOf(table.RecordMissing, ownClaim))
 	}
 	return nil
 }
 
-// isCustomer returns the condition that a record belongs to the customer.
-func isCustomer(id commerce.CustomerID) table.Condition {
-	return table.Is(model.AttrCustomerID, "=", model.Str(string(id)))
+// belongsTo returns the condition that a record belongs to the customer.
+func belongsTo(id commerce.CustomerID) table.Condition {
+	return table.Compare(model.AttrCustomerID, "=", model.Str(string(id)))
 }
 
 // AssignAccountRep sets or removes the account rep of a customer (WP3).
@@ -146,19 +146,19 @@ func (m Mutations) AssignAccountRep(ctx context.Context, caller Caller, cmd comm
 		if cmd.EmployeeID != "" {
 			rep = append(rep, model.EmployeeByID.Key(&c.KeyBuilder, cmd.EmployeeID))
 		}
-		before, current, err := c.customer(ctx, cmd.CustomerID, "customerId", cmd.ExpectedVersion, rep...)
+		before, current, err := c.readCustomer(ctx, cmd.CustomerID, "customerId", cmd.ExpectedVersion, rep...)
 		if err != nil {
 			return before, err
 		}
 		for _, k := range rep {
-			if c.missing(k) {
-				return nil, commerce.Unknown("employee", cmd.EmployeeID, "employeeId")
+			if c.knownMissing(k) {
+				return nil, commerce.NewNotFound("employee", cmd.EmployeeID, "employeeId")
 			}
-			c.require(k, table.Present)
+			c.addConditionCheck(k, table.RecordExists)
 		}
 		after := *before
 		after.AccountRepID = cmd.EmployeeID
-		if !c.rewriteCustomer(current, before, &after) {
+		if !c.updateCustomer(current, before, &after) {
 			c.writes = nil
 			return before, nil
 		}

@@ -9,27 +9,27 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // Mutations that add to a number of a record also write the edges that repeat the number. In this
 // test, all edges repeat all numbers. The test is not parallel, because it changes the model.
-func TestEdgesFollowTheNumbersOfTheirRecords(t *testing.T) {
+func TestMutationsUpdateNumbersInEdges(t *testing.T) {
 	for _, e := range []*model.Entity{&model.EntityProduct, &model.EntityCustomer} {
 		for _, edge := range e.Edges() {
-			lacks := edge.Lacks
-			edge.Lacks = nil
-			t.Cleanup(func() { edge.Lacks = lacks })
+			lacks := edge.Omitted
+			edge.Omitted = nil
+			t.Cleanup(func() { edge.Omitted = lacks })
 		}
 	}
-	world := shoptest.World{Customers: 1, Products: 2, Warehouses: 1, Stock: 100}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := storetest.NewRawTable(t, db, world.Book(t), dynamo.Options{})
+	world := workload.Fixture{Customers: 1, Products: 2, Warehouses: 1, Stock: 100}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, world.Dataset(t), dynamo.Options{})
 		caller := change.Caller{Name: "tester"}
 		move := func(id commerce.OrderID, to commerce.Status) {
 			t.Helper()
-			if _, err := r.Store.MoveOrder(t.Context(), caller, commerce.OrderMove{OrderID: id, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
+			if _, err := r.Store.MoveOrder(t.Context(), caller, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
 				t.Fatal(err)
 			}
 			r.CheckClean()
@@ -52,7 +52,7 @@ func TestEdgesFollowTheNumbersOfTheirRecords(t *testing.T) {
 			edge, product := r.Get(k[0], k[1]), r.Get(k[0], "#METADATA")
 			for _, name := range []string{model.AttrTotalInventory, model.AttrAvailable} {
 				if edge[name] == nil || !storetest.Equal(edge[name], product[name]) {
-					t.Errorf("%s of %s: the edge has %s, the product %s", name, k, storetest.Show(edge[name]), storetest.Show(product[name]))
+					t.Errorf("%s of %s: the edge has %s, the product %s", name, k, storetest.FormatValue(edge[name]), storetest.FormatValue(product[name]))
 				}
 			}
 		}

@@ -10,23 +10,23 @@ import (
 
 // HireEmployee adds an employee (WP17).
 //
-// Errors: commerce.Refusals of AlreadyExists and NotFound; and the errors of mutate.
+// Errors: commerce.UserErrors of AlreadyExists and NotFound; and the errors of mutate.
 func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce.Employee) (*commerce.Employee, error) {
-	id, err := idOr(m.table, cmd.ID, "emp_")
+	id, err := newIDUnlessSet(m.table, cmd.ID, "emp_")
 	if err != nil {
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WriteHireEmployee, caller, cmd, model.DecodeEmployee, func(_ context.Context, c *change) (*commerce.Employee, error) {
 		employee := cmd
 		employee.ID, employee.Version = id, 1
-		var refusals commerce.Refusals
-		if _, exists := c.stands(model.EmployeeByID.Key(&c.KeyBuilder, id)); exists {
-			refusals = append(refusals, commerce.Exists("employee", id, "id"))
+		var refusals commerce.UserErrors
+		if _, exists := c.knownRecord(model.EmployeeByID.Key(&c.KeyBuilder, id)); exists {
+			refusals = append(refusals, commerce.NewAlreadyExists("employee", id, "id"))
 		}
 		createAll(c, &employee)
 		none := model.RepPartRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: id, Part: model.FirstPart, Complete: true})
-		c.tally(none, model.Record{model.AttrOrders: model.Num(0)}, nil, model.AttrEmployeeID, model.AttrPart, model.AttrComplete)
-		if err := c.worksIn(cmd.WarehouseID); err != nil {
+		c.addToCounters(none, model.Record{model.AttrOrders: model.Num(0)}, nil, model.AttrEmployeeID, model.AttrPart, model.AttrComplete)
+		if err := c.requireWarehouse(cmd.WarehouseID); err != nil {
 			refusals = append(refusals, *err)
 		}
 		if len(refusals) > 0 {
@@ -36,15 +36,16 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
-// worksIn requires a warehouse to exist, unless id is empty. It does not read the warehouse.
-func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
+// requireWarehouse requires a warehouse to exist, unless id is empty. It does not read the
+// warehouse.
+func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	if id == "" {
 		return nil
 	}
 	k := model.WarehouseByID.Key(&c.KeyBuilder, id)
-	c.require(k, table.Present)
-	if c.missing(k) {
-		unknown := commerce.Unknown("warehouse", id, "warehouseId")
+	c.addConditionCheck(k, table.RecordExists)
+	if c.knownMissing(k) {
+		unknown := commerce.NewNotFound("warehouse", id, "warehouseId")
 		return &unknown
 	}
 	return nil
@@ -55,22 +56,22 @@ func (c *change) worksIn(id commerce.WarehouseID) *commerce.NotFound {
 // Errors: commerce.NotFound, VersionConflict (with the current employee); and the errors of mutate.
 func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, model.DecodeEmployee, func(ctx context.Context, c *change) (*commerce.Employee, error) {
-		before, current, err := existing(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))
+		before, current, err := readExisting(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))
 		if err != nil {
 			return nil, err
 		}
-		if err := expect("employee", cmd.ExpectedVersion, before.Version); err != nil {
+		if err := checkVersion("employee", cmd.ExpectedVersion, before.Version); err != nil {
 			return before, err
 		}
 		after := *before
 		cmd.Apply(&after)
-		if model.SameRecord(model.Attributes(before), model.Attributes(&after)) {
+		if model.EqualRecords(model.Attributes(before), model.Attributes(&after)) {
 			return before, nil
 		}
 		after.Version++
-		rewrite(c, &c.KeyBuilder, current, before, &after, table.Still(current, model.AttrVersion))
+		updateWithEdges(c, &c.KeyBuilder, current, before, &after, table.Unchanged(current, model.AttrVersion))
 		if after.WarehouseID != before.WarehouseID {
-			if unknown := c.worksIn(after.WarehouseID); unknown != nil {
+			if unknown := c.requireWarehouse(after.WarehouseID); unknown != nil {
 				return nil, *unknown
 			}
 		}

@@ -16,25 +16,25 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // Servers with different clocks change orders of two customers concurrently. The events of each
 // customer are still committed in the order of their IDs.
-func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
+func TestEventIDsIncreaseInCommitOrder(t *testing.T) {
 	t.Parallel()
 	changes := longtest.Size(1, 4)
-	world := shoptest.World{Customers: 2, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	world := workload.Fixture{Customers: 2, Products: 1, Warehouses: 1, Stock: 1000}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, clocks := range [][]time.Duration{{0, -3 * time.Second}, {0, 0}, {time.Hour, 0, -time.Millisecond, time.Millisecond}} {
-			if !storetest.Every(t, 3, i) {
+			if !storetest.RunsCase(t, 3, i) {
 				continue
 			}
-			watched, w := storetest.Witnessed(storetest.Undated(db), false)
+			watched, w := storetest.RecordCommits(storetest.WithoutResponseDate(db), false)
 			table := storetest.TableName()
 			first := storetest.NewTable(t, watched, dynamo.Options{Table: table})
-			storetest.Load(t, first, world.Book(t))
+			storetest.Load(t, first, world.Dataset(t))
 			orders := map[commerce.OrderID]commerce.CustomerID{}
 			for _, c := range []commerce.CustomerID{"c0", "c1"} {
 				for _, id := range storetest.PlaceOrders(t, first, c, 3) {
@@ -60,30 +60,30 @@ func TestEventsOfACustomerAreCommittedInTheOrderOfTheirIDs(t *testing.T) {
 			}
 			all.Wait()
 			for customer, events := range w.Events {
-				storetest.Rising(t, customer, events)
+				storetest.CheckEventOrder(t, customer, events)
 				// 3 orders, their changes by every server, and one new order per server and order
 				if want := 3 + 3*len(clocks)*(changes+1); len(events) != want {
 					t.Errorf("clocks %v: %s has %d events, want %d", clocks, customer, len(events), want)
 				}
 			}
-			storetest.Clean(t, db, table, 1)
+			storetest.AssertConsistent(t, db, table, 1)
 		}
 	})
 }
 
 // Clients change one order each, all of the same customer. All changes succeed, even if DynamoDB
 // cancels concurrent transactions.
-func TestManyChangesOfOneCustomersOrders(t *testing.T) {
+func TestConcurrentChangesOfOneCustomer(t *testing.T) {
 	t.Parallel()
 	changers := longtest.Size(8, 16)
 	changes := longtest.Size(3, 10)
-	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	world := workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, conflict := range []bool{false, true} {
-			watched, w := storetest.Witnessed(db, conflict)
+			watched, w := storetest.RecordCommits(db, conflict)
 			table := storetest.TableName()
 			store := storetest.NewTable(t, watched, dynamo.Options{Table: table})
-			storetest.Load(t, store, world.Book(t))
+			storetest.Load(t, store, world.Dataset(t))
 			orders := storetest.PlaceOrders(t, store, "c0", changers)
 			before := w.Attempts
 			began := time.Now()
@@ -100,27 +100,27 @@ func TestManyChangesOfOneCustomersOrders(t *testing.T) {
 			all.Wait()
 			t.Logf("conflicts %v: %d changes, %d transactions, cancelled %v, %v", conflict, changers*changes, w.Attempts-before, w.Cancelled, time.Since(began))
 			if !conflict {
-				storetest.Rising(t, "c0", w.Events["c0"])
+				storetest.CheckEventOrder(t, "c0", w.Events["c0"])
 			}
 			if got, want := len(w.Events["c0"]), changers*(changes+1); got != want {
 				t.Errorf("%d events, want %d", got, want)
 			}
-			storetest.Clean(t, db, table, 1)
+			storetest.AssertConsistent(t, db, table, 1)
 		}
 	})
 }
 
 // A last event with an invalid ID or an ID of the far future does not block changes. The IDs
 // increase again from the next event.
-func TestALastEventOfNoTime(t *testing.T) {
-	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+func TestInvalidLastEvent(t *testing.T) {
+	world := workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, eventID := range map[string]types.AttributeValue{
 			"far future": model.Str("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), "no ULID": model.Str("zzz"), "empty": model.Str(""), "missing": nil,
 		} {
 			t.Run(name, func(t *testing.T) {
-				watched, w := storetest.Witnessed(db, false)
-				r := storetest.NewRawTable(t, watched, world.Book(t), dynamo.Options{})
+				watched, w := storetest.RecordCommits(db, false)
+				r := storetest.NewRawTable(t, watched, world.Dataset(t), dynamo.Options{})
 				order := storetest.PlaceOrders(t, r.Store, "c0", 1)[0]
 				r.Set("CUSTOMER#c0", "LAST_EVENT", storetest.Item{"eventId": eventID})
 				for n := range 3 {
@@ -129,7 +129,7 @@ func TestALastEventOfNoTime(t *testing.T) {
 					}
 				}
 				storetest.PlaceOrders(t, r.Store, "c0", 1)
-				storetest.Rising(t, "c0", w.Events["c0"])
+				storetest.CheckEventOrder(t, "c0", w.Events["c0"])
 				if len(w.Events["c0"]) != 5 {
 					t.Errorf("events %v, want 5", w.Events["c0"])
 				}
@@ -141,12 +141,12 @@ func TestALastEventOfNoTime(t *testing.T) {
 
 // A repair appends its event to the timeline and makes it the customer's last event. The new
 // ID is higher than the ID of an event from a server with a fast clock.
-func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
-	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		watched, w := storetest.Witnessed(storetest.Undated(db), false)
+func TestRepairedTimelineFollowsLastEvent(t *testing.T) {
+	world := workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		watched, w := storetest.RecordCommits(storetest.WithoutResponseDate(db), false)
 		table := storetest.TableName()
-		r := storetest.NewRawTable(t, watched, world.Book(t), dynamo.Options{Table: table})
+		r := storetest.NewRawTable(t, watched, world.Dataset(t), dynamo.Options{Table: table})
 		ahead, err := dynamo.New(watched, dynamo.Options{Table: table, Clock: func() time.Time { return time.Now().Add(time.Hour) }})
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 			}
 			r.Set(order, "#METADATA", storetest.Item{"status": model.Str(status), "gsi1pk": model.Str("STATUS#" + status)})
 			r.Set("CUSTOMER#c0", order, storetest.Item{"status": model.Str(status)})
-			if drifts, summary := r.Check(check.Options{Repair: true}); storetest.Found(drifts) != "order-counts 1, timeline 1" || summary.Left() > 0 {
+			if drifts, summary := r.Check(check.Options{Repair: true}); storetest.FormatKinds(drifts) != "order-counts 1, timeline 1" || summary.Left() > 0 {
 				t.Errorf("round %d: found %+v", round, drifts)
 			}
 			if round == 1 {
@@ -171,35 +171,35 @@ func TestARepairedTimelineGoesOnBehindTheLastEvent(t *testing.T) {
 				}
 			}
 		}
-		storetest.Rising(t, "c0", w.Events["c0"])
+		storetest.CheckEventOrder(t, "c0", w.Events["c0"])
 		if len(w.Events["c0"]) != 6 {
 			t.Fatalf("events %v, want 6", w.Events["c0"])
 		}
 		last := r.Get("CUSTOMER#c0", "LAST_EVENT")
 		if event := r.Get("ORDER#"+string(repaired), "EVENT#"+w.Events["c0"][5]); event == nil || !reflect.DeepEqual(last["createdAt"], event["createdAt"]) {
-			t.Errorf("the last event is %s, in the timeline it is %s", storetest.ShowItem(last), storetest.ShowItem(event))
+			t.Errorf("the last event is %s, in the timeline it is %s", storetest.FormatItem(last), storetest.FormatItem(event))
 		}
 		r.CheckClean()
 	})
 }
 
 // An export contains last events. So the event IDs in an imported table continue to increase.
-func TestAnExportCarriesTheLastEvents(t *testing.T) {
-	world := shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		watched, w := storetest.Witnessed(storetest.Undated(db), false)
+func TestExportContainsLastEvents(t *testing.T) {
+	world := workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		watched, w := storetest.RecordCommits(storetest.WithoutResponseDate(db), false)
 		from := storetest.NewTable(t, watched, dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
-		storetest.Load(t, from, world.Book(t))
+		storetest.Load(t, from, world.Dataset(t))
 		storetest.PlaceOrders(t, from, "c0", 2)
 		table := storetest.TableName()
 		to := storetest.NewTable(t, watched, dynamo.Options{Table: table, Shards: 3})
 		storetest.Import(t, to, strings.Join(storetest.Export(t, from, 1), ""), bulk.ImportOptions{})
-		storetest.Clean(t, db, table, 3)
+		storetest.AssertConsistent(t, db, table, 3)
 		storetest.PlaceOrders(t, to, "c0", 2)
-		storetest.Rising(t, "c0", w.Events["c0"])
+		storetest.CheckEventOrder(t, "c0", w.Events["c0"])
 		if len(w.Events["c0"]) != 4 {
 			t.Errorf("events %v, want 4", w.Events["c0"])
 		}
-		storetest.Clean(t, db, table, 3)
+		storetest.AssertConsistent(t, db, table, 3)
 	})
 }

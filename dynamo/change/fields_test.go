@@ -71,7 +71,7 @@ func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, 
 
 // Every field of an update is written independently. A value that equals the current value changes
 // nothing.
-func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
+func TestUpdatesWriteEveryField(t *testing.T) {
 	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
 	ctx, caller := t.Context(), change.Caller{Name: "c"}
 	testFields(t, func() commerce.CustomerChange { return commerce.CustomerChange{ID: "c1"} },
@@ -90,8 +90,8 @@ func TestEveryFieldOfAnUpdateIsWritten(t *testing.T) {
 }
 
 // A change of an e-mail address preserves attributes that other software has written to the claim.
-func TestAnUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+func TestUpdateKeepsUnknownAttributes(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"verifiedAt": model.Str("2026-01-01")})
 		email := "ANN@example.com"
@@ -99,7 +99,7 @@ func TestAnUpdateKeepsWhatItDoesNotKnow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if claim := r.Get("EMAIL#ann@example.com", "#METADATA"); !storetest.Equal(claim["verifiedAt"], model.Str("2026-01-01")) || !storetest.Equal(claim["customerId"], model.Str("c1")) {
-			t.Errorf("the claim is %s", storetest.ShowItem(claim))
+			t.Errorf("the claim is %s", storetest.FormatItem(claim))
 		}
 		r.CheckClean()
 	})

@@ -38,28 +38,28 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 	}
 	hash := sha256.Sum256(append([]byte(c.pattern.Mutation+" "), body...))
 	b := &model.KeyBuilder{}
-	k := model.Keys{PK: b.Key(model.EntityIdempotency.PK, c.caller.ID, c.caller.IdempotencyKey), SK: b.Key(model.EntityIdempotency.SK)}
+	k := model.Keys{PK: b.Build(model.EntityIdempotency.PK, c.caller.ID, c.caller.IdempotencyKey), SK: b.Build(model.EntityIdempotency.SK)}
 	return &idempotency{key: k, hash: hex.EncodeToString(hash[:])}, b.Err
 }
 
-// remember adds the idempotency record to the transaction. It is the first action, because the
-// first failed condition determines the error. An expired record counts as missing.
-func (c *change) remember(i *idempotency, result model.Record) {
+// addIdempotencyRecord adds the idempotency record to the transaction. It is the first action,
+// because the first failed condition determines the error. An expired record counts as missing.
+func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	now := c.table.Now()
 	writes := c.writes
 	c.writes = nil
-	c.put(i.key.Attributes().With(model.Record{
+	c.put(i.key.Attributes().Merge(model.Record{
 		"entity": model.Str(model.EntityIdempotency.Name), "mutation": model.Str(c.pattern.Mutation), "requestHash": model.Str(i.hash),
 		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": model.Str(model.Timestamp(now)),
 		model.AttrExpiresAt: model.Num(int(now.Add(idempotencyTTL).Unix())),
-	}), table.Either(table.Absent, table.Is(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
+	}), table.AnyOf(table.RecordMissing, table.Compare(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
 	c.writes = append(c.writes, writes...)
 }
 
 // replay returns the result of an earlier request with the same idempotency key. It reads the
 // idempotency record if c does not know it. It reports false if the request is new.
 //
-// Errors: commerce.IdempotencyKeyReused, ErrCorrupt, the errors of table.Failed.
+// Errors: commerce.IdempotencyKeyReused, ErrCorrupt, the errors of table.WrapError.
 func replay[V any](ctx context.Context, c *change, i *idempotency, decode decoder[V]) (first V, found bool, err error) {
 	if i == nil {
 		return first, false, nil
@@ -68,7 +68,7 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 	// A later plan must read the record again, because it may have been written in the meantime.
 	delete(c.known, i.key)
 	if !known {
-		if record, err = c.recall(ctx, i.key); err != nil {
+		if record, err = c.readIdempotencyRecord(ctx, i.key); err != nil {
 			return first, false, err
 		}
 	}
@@ -76,11 +76,11 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 		return first, false, nil
 	}
 	r := model.Reader{Record: record}
-	if expires := r.MustNumber(model.AttrExpiresAt); int64(expires) <= c.table.Now().Unix() {
+	if expires := r.RequiredNumber(model.AttrExpiresAt); int64(expires) <= c.table.Now().Unix() {
 		return first, false, r.Err()
 	}
-	if r.MustText("requestHash") != i.hash {
-		return first, true, commerce.KeyReused()
+	if r.RequiredText("requestHash") != i.hash {
+		return first, true, commerce.NewIdempotencyKeyReused()
 	}
 	result, ok := record["result"].(*types.AttributeValueMemberM)
 	if !ok {
@@ -91,22 +91,22 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode decode
 	return first, true, err
 }
 
-// recall reads an idempotency record in a transaction. So it waits for a transaction that is being
-// committed and whose other records are visible. A plain read is not isolated from such a
-// transaction.
+// readIdempotencyRecord reads an idempotency record in a transaction. So it waits for a transaction
+// that is being committed and whose other records are visible. A plain read is not isolated from
+// such a transaction.
 //
-// It returns the errors of table.Failed.
-func (c *change) recall(ctx context.Context, k model.Keys) (model.Record, error) {
+// It returns the errors of table.WrapError.
+func (c *change) readIdempotencyRecord(ctx context.Context, k model.Keys) (model.Record, error) {
 	t := table.StartTimer(ctx)
 	a, err := c.table.TransactGet(ctx, k)
 	if err != nil {
-		return nil, table.Failed("TransactGetItems", k.Unnamed(), err)
+		return nil, table.WrapError("TransactGetItems", k.Redacted(), err)
 	}
 	var record model.Record
 	if len(a.Records) > 0 && a.Records[0].Has(model.AttrPK) {
 		record = a.Records[0].Attributes()
 	}
-	if t.On() {
+	if t.Enabled() {
 		r := table.Request{AccessPattern: c.pattern.ID, Operation: "TransactGetItems", Key: k.PK + " " + k.SK, ReadUnits: 4 * units.Read(model.SizeOf(record))}
 		if record != nil {
 			r.Items = 1

@@ -11,16 +11,16 @@ import (
 
 // PlaceOrder places an order at current prices and reserves its stock (WP4).
 //
-// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput, TooManyLines,
+// Errors: commerce.UserErrors of NotFound, InsufficientStock, InvalidInput, TooManyLines,
 // PriceChanged; and the errors of mutate.
-func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.NewOrder) (*commerce.Order, error) {
-	lines, err := commerce.Merged(cmd.Lines)
+func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.OrderRequest) (*commerce.Order, error) {
+	lines, err := commerce.MergeLines(cmd.Lines)
 	if err != nil {
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WritePlaceOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		ks := []model.Keys{model.CustomerByID.Key(&c.KeyBuilder, cmd.CustomerID)}
-		c.conceal(cmd.CustomerID, ks[0])
+		c.hideIfForbidden(cmd.CustomerID, ks[0])
 		for _, line := range lines {
 			ks = append(ks, model.ProductBySKU.Key(&c.KeyBuilder, line.SKU))
 		}
@@ -29,9 +29,9 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 			return nil, err
 		}
 		var customer commerce.Customer
-		var refusals commerce.Refusals
+		var refusals commerce.UserErrors
 		if records[0] == nil {
-			refusals = append(refusals, commerce.Unknown("customer", cmd.CustomerID, "customerId"))
+			refusals = append(refusals, commerce.NewNotFound("customer", cmd.CustomerID, "customerId"))
 		} else if decoded, err := m.table.DecodeCustomer(model.Reader{Record: records[0]}); err != nil {
 			return nil, err
 		} else {
@@ -45,53 +45,53 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.N
 				}
 			}
 		}
-		at := c.table.After(c.lastEventTime(cmd.CustomerID))
+		at := c.table.TimeAfter(c.lastEventTime(cmd.CustomerID))
 		id, err := m.table.NewULID(at)
 		if err != nil {
 			return nil, err
 		}
 		order, err := cmd.Place(commerce.OrderID(id), at, customer, products)
-		if refusals = append(refusals, commerce.RefusalsOf(err)...); len(refusals) > 0 {
+		if refusals = append(refusals, commerce.UserErrorsOf(err)...); len(refusals) > 0 {
 			return nil, refusals
 		}
 		if err != nil {
 			return nil, err
 		}
 
-		own, theirs := headers(&c.KeyBuilder, &order)
+		own, theirs := orderAndCopy(&c.KeyBuilder, &order)
 		c.create(own)
 		c.create(theirs)
 		c.countOrder(order.ID, 0, commerce.Pending)
 		nothing := order
 		nothing.Status = commerce.Cancelled
-		if err := c.spend(nothing, order); err != nil {
+		if err := c.addSpending(nothing, order); err != nil {
 			return nil, err
 		}
 		if order.AccountRepID != "" {
 			record := model.RepPartRecord(&c.KeyBuilder, commerce.RepOrders{EmployeeID: order.AccountRepID, Part: model.RepOrderPart(order.ID)})
-			c.tally(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
+			c.addToCounters(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
 		}
-		if err := c.happened(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
+		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
 			return nil, err
 		}
 		reserved := make([]adjustment, len(lines))
 		for i, line := range lines {
-			stands := table.Still(records[i+1], "name", "unitPrice", "currency")
-			reserved[i] = adjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Is(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
+			stands := table.Unchanged(records[i+1], "name", "unitPrice", "currency")
+			reserved[i] = adjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.Compare(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
 			reserved[i].countOrder(records[i+1], 1)
 		}
 		if err := c.adjust(ctx, reserved...); err != nil {
 			return nil, err
 		}
 		for _, item := range order.Items {
-			c.create(model.LineRecord(&c.KeyBuilder, order, item))
+			c.create(model.OrderItemRecord(&c.KeyBuilder, order, item))
 		}
-		if table.IsCounted(records[0], model.AttrOrderCount) {
+		if table.HasNumber(records[0], model.AttrOrderCount) {
 			one := map[string]int{model.AttrOrderCount: 1}
-			return &order, c.adjust(ctx, adjustment{ks[0], one, table.AllOf(table.Still(records[0], "accountRepId"), table.Counted(model.AttrOrderCount))})
+			return &order, c.adjust(ctx, adjustment{ks[0], one, table.AllOf(table.Unchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
 		}
 		// This customer has no order count. Adding to it would start a wrong count.
-		c.require(ks[0], table.Still(records[0], "accountRepId", model.AttrOrderCount))
+		c.addConditionCheck(ks[0], table.Unchanged(records[0], "accountRepId", model.AttrOrderCount))
 		return &order, nil
 	})
 }
@@ -105,68 +105,68 @@ func (c *change) countOrder(id commerce.OrderID, from, to commerce.Status) {
 		deltas[from.String()] = model.Num(-1)
 	}
 	record := model.OrderCountsRecord(&c.KeyBuilder, commerce.OrderCounts{Part: model.OrderCountPart(id)})
-	c.tally(record, deltas, nil, model.AttrPart)
+	c.addToCounters(record, deltas, nil, model.AttrPart)
 }
 
-// spend adds the difference between before and after to the spending of an order's customer. If the
-// customer's spending was never calculated, the numbers only reflect changes. Then the customer's
-// record does not mark them complete.
-func (c *change) spend(before, after commerce.Order) error {
-	more, err := after.Spent().Minus(before.Spent())
+// addSpending adds the difference between before and after to the spending of an order's customer.
+// If the customer's spending was never calculated, the numbers only reflect changes. Then the
+// customer's record does not mark them complete.
+func (c *change) addSpending(before, after commerce.Order) error {
+	more, err := after.Spending().Minus(before.Spending())
 	if err != nil {
 		return err
 	}
 	deltas := model.Record{model.AttrSpent: model.Amount(more.Total), model.AttrOrders: model.Num(more.Orders)}
-	c.tally(model.SpendingRecord(&c.KeyBuilder, more), deltas, nil, model.AttrCustomerID, "month", "currency")
+	c.addToCounters(model.SpendingRecord(&c.KeyBuilder, more), deltas, nil, model.AttrCustomerID, "month", "currency")
 	return nil
 }
 
-// expect returns a VersionConflict if the record's version is not the expected one.
-func expect(kind string, expected *int, current int) error {
+// checkVersion returns a VersionConflict if the record's version is not the expected one.
+func checkVersion(kind string, expected *int, current int) error {
 	if expected != nil && *expected != current {
-		return commerce.Conflict(kind, *expected, current)
+		return commerce.NewVersionConflict(kind, *expected, current)
 	}
 	return nil
 }
 
-// order reads the order that a command refers to, and returns it with its record in the table. With
-// a VersionConflict it also returns the order.
+// readOrder reads the order that a command refers to, and returns it with its record in the table.
+// With a VersionConflict it also returns the order.
 //
-// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.Failed.
-func (c *change) order(ctx context.Context, id commerce.OrderID, expected *int, more ...model.Keys) (*commerce.Order, model.Record, error) {
-	own, err := c.ownsOrder(ctx, id)
+// Errors: commerce.NotFound, commerce.VersionConflict, ErrCorrupt, the errors of table.WrapError.
+func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *int, more ...model.Keys) (*commerce.Order, model.Record, error) {
+	own, err := c.canAccessOrder(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !own {
-		return nil, nil, commerce.Unknown("order", id, "orderId")
+		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
-	order, current, err := existing(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
+	order, current, err := readExisting(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}
 	// The copy that was read first may be a leftover, if other software has assigned the order to
 	// another customer.
-	if !c.caller.owns(order.CustomerID) {
-		return nil, nil, commerce.Unknown("order", id, "orderId")
+	if !c.caller.canAccess(order.CustomerID) {
+		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
-	return order, current, expect("order", expected, order.Version)
+	return order, current, checkVersion("order", expected, order.Version)
 }
 
 // allItems returns all items of an order. It reads them if the order does not embed them.
 //
 // Errors: commerce.TooManyLines if a transaction cannot contain all items, ErrCorrupt, the errors
-// of table.Failed.
+// of table.WrapError.
 func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.LineItem, error) {
 	if o.EmbedsItems {
 		return o.Items, nil
 	}
 	p := &model.OrderItems.AccessPattern
-	partition, err := p.PK.Key(string(o.ID))
+	partition, err := p.PK.Build(string(o.ID))
 	if err != nil {
 		return nil, err
 	}
-	records, _, err := c.table.QueryUpTo(ctx, p, partition, string(p.SK), model.Range{}, table.MaxActions+1, true)
+	records, _, err := c.table.QueryUpTo(ctx, p, partition, string(p.SK), model.Range{}, table.MaxTransactionActions+1, true)
 	if err != nil {
 		return nil, err
 	}
@@ -178,15 +178,15 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 		}
 		items[i] = *item
 	}
-	if len(items) > table.MaxActions {
-		return nil, commerce.FarTooLong(commerce.Path("orderId"), table.MaxActions, commerce.MaxLines)
+	if len(items) > table.MaxTransactionActions {
+		return nil, commerce.NewTooManyLinesOver(commerce.FieldPath("orderId"), table.MaxTransactionActions, commerce.MaxLines)
 	}
 	return items, nil
 }
 
-// headers returns the two records of an order: its own, and the customer's copy. They differ only
-// in their keys.
-func headers(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) {
+// orderAndCopy returns the two records of an order: its own, and the customer's copy. They differ
+// only in their keys.
+func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) {
 	records := model.Records(b, o)
 	return records[0], records[1]
 }
@@ -194,15 +194,15 @@ func headers(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) 
 // updateOrder adds both records of a changed order and its event to the transaction. current is the
 // order's record in the table.
 func (c *change) updateOrder(current model.Record, before, after *commerce.Order, e commerce.Event) error {
-	after.Version, after.UpdatedAt = before.Version+1, c.table.After(before.UpdatedAt, c.lastEventTime(before.CustomerID))
+	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt, c.lastEventTime(before.CustomerID))
 	var when table.Condition
 	if rep := current["accountRepId"]; rep == nil || model.IsText(rep, "") {
-		after.AccountRepID, when = c.repOfCopy(*before)
+		after.AccountRepID, when = c.accountRepOfCopy(*before)
 	}
-	ownBefore, copyBefore := headers(c.former(), before)
-	ownAfter, copyAfter := headers(&c.KeyBuilder, after)
-	c.update(ownBefore, ownAfter, table.Still(current, model.AttrVersion, "updatedAt", "status"))
-	copyAfter.With(c.unchanged(current, model.Attributes(before), model.Attributes(after)))
+	ownBefore, copyBefore := orderAndCopy(c.oldKeyBuilder(), before)
+	ownAfter, copyAfter := orderAndCopy(&c.KeyBuilder, after)
+	c.update(ownBefore, ownAfter, table.Unchanged(current, model.AttrVersion, "updatedAt", "status"))
+	copyAfter.Merge(c.unchanged(current, model.Attributes(before), model.Attributes(after)))
 	var optional []string
 	for _, a := range model.AttributesOf(&model.EntityOrder) {
 		if a.Optional {
@@ -213,24 +213,24 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 		// If the account rep cannot be read, the correct index keys of the copy are unknown.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
-	c.mirror(copyBefore, copyAfter, when, optional...)
-	return c.happened(*after, e, after.UpdatedAt)
+	c.writeCopy(copyBefore, copyAfter, when, optional...)
+	return c.addEvent(*after, e, after.UpdatedAt)
 }
 
-// repOfCopy returns the account rep of an order whose own record names none, from the index key of
-// the customer's copy. It does not read the copy. The condition fails if the copy may name an
-// account rep that is not yet known. Then DynamoDB returns the copy.
-func (c *change) repOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
-	copied, found := c.stands(model.CustomerOrderKeys(c.former(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
+// accountRepOfCopy returns the account rep of an order whose own record names none, from the index
+// key of the customer's copy. It does not read the copy. The condition fails if the copy may name
+// an account rep that is not yet known. Then DynamoDB returns the copy.
+func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
+	copied, found := c.knownRecord(model.CustomerOrderKeys(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
-		return "", table.Either(table.Has("entity"), table.Lacks(model.AttrIndexPK))
+		return "", table.AnyOf(table.AttributeExists("entity"), table.AttributeMissing(model.AttrIndexPK))
 	}
-	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.Still(copied, "entity", model.AttrIndexPK)
+	return commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied)), table.Unchanged(copied, "entity", model.AttrIndexPK)
 }
 
-// moveTo returns the write pattern and the event for a change to a status, or nil if no mutation
-// changes an order to it.
-func moveTo(to commerce.Status) (*model.WritePattern, commerce.EventType) {
+// patternForStatus returns the write pattern and the event for a change to a status, or nil if no
+// mutation changes an order to it.
+func patternForStatus(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 	switch to {
 	case commerce.Confirmed:
 		return &model.WriteConfirmOrder, commerce.EventConfirmed
@@ -250,17 +250,17 @@ func moveTo(to commerce.Status) (*model.WritePattern, commerce.EventType) {
 //
 // Errors: commerce.NotFound, VersionConflict (with the current order), InvalidTransition,
 // AddressMissing, TooManyLines, Refusals of InsufficientStock; and the errors of mutate.
-func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderMove) (*commerce.Order, error) {
-	pattern, event := moveTo(cmd.To)
+func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.OrderStatusChange) (*commerce.Order, error) {
+	pattern, event := patternForStatus(cmd.To)
 	if pattern == nil {
 		return nil, fmt.Errorf("move order %s: no mutation sets the status %s", cmd.OrderID, cmd.To)
 	}
 	return mutate(ctx, m.table, pattern, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
-		before, current, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
 		}
-		after, err := before.Moved(cmd)
+		after, err := before.WithStatus(cmd)
 		if err != nil {
 			return nil, err
 		}
@@ -269,7 +269,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		}
 		c.countOrder(before.ID, before.Status, cmd.To)
 		if cmd.To == commerce.Cancelled {
-			if err := c.spend(*before, after); err != nil {
+			if err := c.addSpending(*before, after); err != nil {
 				return nil, err
 			}
 		}
@@ -280,7 +280,7 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 		if err != nil {
 			return nil, err
 		}
-		pieces, err := piecesOf(items)
+		pieces, err := quantitiesByProduct(items)
 		if err != nil {
 			return nil, err
 		}
@@ -293,18 +293,19 @@ func (m Mutations) MoveOrder(ctx context.Context, caller Caller, cmd commerce.Or
 			return nil, err
 		}
 		// leaves room for the idempotency record
-		if len(c.writes) >= table.MaxActions {
-			return nil, commerce.TooLong(commerce.Path("orderId"), len(items), commerce.MaxLines)
+		if len(c.writes) >= table.MaxTransactionActions {
+			return nil, commerce.NewTooManyLines(commerce.FieldPath("orderId"), len(items), commerce.MaxLines)
 		}
 		return &after, nil
 	})
 }
 
-// piecesOf returns the total quantity of each product, in the order of the items. Other software
-// may have written several items for a product, but a transaction can write each record only once.
+// quantitiesByProduct returns the total quantity of each product, in the order of the items. Other
+// software may have written several items for a product, but a transaction can write each record
+// only once.
 //
 // Errors: ErrCorrupt if a quantity is less than 1.
-func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
+func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 	at := make(map[commerce.SKU]int, len(items))
 	var pieces []commerce.OrderLine
 	for _, item := range items {
@@ -325,21 +326,22 @@ func piecesOf(items []commerce.LineItem) ([]commerce.OrderLine, error) {
 // ship takes items from a warehouse. Their reservations end at the same time, so the available
 // stock stays the same.
 //
-// Errors: commerce.NotFound, commerce.Refusals of InsufficientStock, the errors of table.Failed.
+// Errors: commerce.NotFound, commerce.UserErrors of InsufficientStock, the errors of
+// table.WrapError.
 func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
 	levels, taken := make([]model.Keys, len(items)), make([]adjustment, 0, 2*len(items))
 	for i, item := range items {
 		levels[i] = model.InventoryLevelKeys(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})
-		taken = append(taken, adjustment{levels[i], map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.Is(model.AttrQuantity, ">=", model.Num(item.Quantity))})
-		taken = c.count(taken, item.SKU, model.AttrTotalInventory, -item.Quantity)
+		taken = append(taken, adjustment{levels[i], map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.Compare(model.AttrQuantity, ">=", model.Num(item.Quantity))})
+		taken = c.appendCounter(taken, item.SKU, model.AttrTotalInventory, -item.Quantity)
 	}
 	if err := c.adjust(ctx, taken...); err != nil {
 		return err
 	}
-	var refusals commerce.Refusals
+	var refusals commerce.UserErrors
 	for i, item := range items {
-		have, known := 0, c.missing(levels[i])
-		if r, ok := c.stands(levels[i]); ok {
+		have, known := 0, c.knownMissing(levels[i])
+		if r, ok := c.knownRecord(levels[i]); ok {
 			decoded, err := model.DecodeInventoryLevel(model.Reader{Record: r})
 			if err != nil {
 				return err
@@ -347,7 +349,7 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 			have, known = decoded.Quantity, true
 		}
 		if known && have < item.Quantity {
-			refusals = append(refusals, commerce.TooFew(commerce.Path("warehouseId"), item.SKU, item.Quantity, have, " in warehouse "+string(from)))
+			refusals = append(refusals, commerce.NewInsufficientStock(commerce.FieldPath("warehouseId"), item.SKU, item.Quantity, have, " in warehouse "+string(from)))
 		}
 	}
 	if len(refusals) == 0 {
@@ -358,7 +360,7 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 		return err
 	}
 	if warehouses[0] == nil {
-		return commerce.Unknown("warehouse", from, "warehouseId")
+		return commerce.NewNotFound("warehouse", from, "warehouseId")
 	}
 	return refusals
 }
@@ -369,33 +371,33 @@ func (c *change) ship(ctx context.Context, items []commerce.OrderLine, from comm
 func (c *change) release(ctx context.Context, items []commerce.OrderLine) error {
 	var released []adjustment
 	for _, item := range items {
-		released = c.count(released, item.SKU, model.AttrAvailable, item.Quantity)
+		released = c.appendCounter(released, item.SKU, model.AttrAvailable, item.Quantity)
 	}
 	return c.adjust(ctx, released...)
 }
 
-// count appends an adjustment of a product's counter. It adjusts no counter if the product does not
-// exist or lacks the counter, on the condition that this has not changed.
-func (c *change) count(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
+// appendCounter appends an adjustment of a product's counter. It adjusts no counter if the product
+// does not exist or lacks the counter, on the condition that this has not changed.
+func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
-	switch r, ok := c.stands(k); {
-	case c.missing(k):
-		c.require(k, table.Absent)
+	switch r, ok := c.knownRecord(k); {
+	case c.knownMissing(k):
+		c.addConditionCheck(k, table.RecordMissing)
 		return to
-	case ok && !table.IsCounted(r, counter):
-		return append(to, adjustment{k, map[string]int{}, table.Still(r, counter)})
+	case ok && !table.HasNumber(r, counter):
+		return append(to, adjustment{k, map[string]int{}, table.Unchanged(r, counter)})
 	default:
-		return append(to, adjustment{k, map[string]int{counter: delta}, table.Counted(counter)})
+		return append(to, adjustment{k, map[string]int{counter: delta}, table.AttributeIsNumber(counter)})
 	}
 }
 
 // countOrder adds to the order count of a product. current is the product's record in the table. If
 // the product has no order count, the condition requires that this has not changed.
 func (a *adjustment) countOrder(current model.Record, delta int) {
-	unchanged := table.Still(current, model.AttrOrderCount)
-	if table.IsCounted(current, model.AttrOrderCount) {
+	unchanged := table.Unchanged(current, model.AttrOrderCount)
+	if table.HasNumber(current, model.AttrOrderCount) {
 		a.deltas[model.AttrOrderCount] = delta
-		unchanged = table.Counted(model.AttrOrderCount)
+		unchanged = table.AttributeIsNumber(model.AttrOrderCount)
 	}
 	a.when = table.AllOf(a.when, unchanged)
 }
@@ -412,12 +414,12 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 	}
 	return mutate(ctx, m.table, pattern, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		k := model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)
-		order, current, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion, k)
+		order, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion, k)
 		if err != nil {
 			return order, err
 		}
 		var product *commerce.Product
-		record, sold := c.stands(k)
+		record, sold := c.knownRecord(k)
 		if sold {
 			if product, err = m.table.DecodeProduct(model.Reader{Record: record}); err != nil {
 				return nil, err
@@ -427,7 +429,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if err != nil {
 			return nil, err
 		}
-		if pieces, err := piecesOf(items); err != nil {
+		if pieces, err := quantitiesByProduct(items); err != nil {
 			return nil, err
 		} else if len(pieces) < len(items) {
 			return nil, fmt.Errorf("%w: order %s has two items of the same product", model.ErrCorrupt, order.ID)
@@ -438,7 +440,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if err != nil {
 			return nil, err
 		}
-		if m.table.Unreadable(&model.EntityOrder, current)["items"] != "" {
+		if m.table.UnreadableAttributes(&model.EntityOrder, current)["items"] != "" {
 			after.EmbedsItems = false // the unreadable list stays unchanged
 		}
 		oldQuantity := cmd.Quantity - delta
@@ -452,27 +454,27 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if err := c.updateOrder(current, order, &after, event); err != nil {
 			return nil, err
 		}
-		if err := c.spend(*order, after); err != nil {
+		if err := c.addSpending(*order, after); err != nil {
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {
 			// The items are now stored only in their own records. Other software may not have written them.
 			for _, item := range after.Items {
 				if item.SKU != cmd.SKU {
-					c.line(before, after, item.SKU)
+					c.updateItemRecord(before, after, item.SKU)
 				}
 			}
 		}
-		c.line(before, after, cmd.SKU)
+		c.updateItemRecord(before, after, cmd.SKU)
 		var held []adjustment
-		switch enough := table.Is(model.AttrAvailable, ">=", model.Num(delta)); {
+		switch enough := table.Compare(model.AttrAvailable, ">=", model.Num(delta)); {
 		case delta > 0 && oldQuantity == 0:
-			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.Still(record, "name", "unitPrice", "currency"), enough)}}
+			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.Unchanged(record, "name", "unitPrice", "currency"), enough)}}
 			held[0].countOrder(record, 1)
 		case delta > 0:
 			held = []adjustment{{k, map[string]int{model.AttrAvailable: -delta}, enough}}
 		default:
-			held = c.count(nil, cmd.SKU, model.AttrAvailable, -delta)
+			held = c.appendCounter(nil, cmd.SKU, model.AttrAvailable, -delta)
 			if cmd.Quantity == 0 && len(held) > 0 {
 				held[0].countOrder(record, -1)
 			}
@@ -480,31 +482,31 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if err := c.adjust(ctx, held...); err != nil {
 			return nil, err
 		}
-		if len(c.writes) > table.MaxActions {
-			return nil, commerce.TooLong(commerce.Path("orderId"), len(items), commerce.MaxLines)
+		if len(c.writes) > table.MaxTransactionActions {
+			return nil, commerce.NewTooManyLines(commerce.FieldPath("orderId"), len(items), commerce.MaxLines)
 		}
 		return &after, nil
 	})
 }
 
-// line writes or deletes the record of one item of a changed order.
-func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
+// updateItemRecord writes or deletes the record of one item of a changed order.
+func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU) {
 	var oldRecord, newRecord model.Record
 	for _, item := range before.Items {
 		if item.SKU == sku {
-			oldRecord = model.LineRecord(c.former(), before, item)
+			oldRecord = model.OrderItemRecord(c.oldKeyBuilder(), before, item)
 		}
 	}
 	for _, item := range after.Items {
 		if item.SKU == sku {
-			newRecord = model.LineRecord(&c.KeyBuilder, after, item)
+			newRecord = model.OrderItemRecord(&c.KeyBuilder, after, item)
 		}
 	}
 	if newRecord == nil {
 		c.remove(oldRecord, nil)
 		return
 	}
-	c.mirror(oldRecord, newRecord, nil)
+	c.writeCopy(oldRecord, newRecord, nil)
 }
 
 // UpdateShippingAddress changes the shipping address of an order that has not been shipped (WP11).
@@ -513,16 +515,16 @@ func (c *change) line(before, after commerce.Order, sku commerce.SKU) {
 // of mutate.
 func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateShippingAddress, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
-		before, current, err := c.order(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
 		if err != nil {
 			return before, err
 		}
-		if err := before.CanGoElsewhere(); err != nil {
+		if err := before.CheckAddressChange(); err != nil {
 			return nil, err
 		}
 		after := *before
 		after.ShippingAddress = &cmd.ShippingAddress
-		if model.SameRecord(model.Attributes(before), model.Attributes(&after)) {
+		if model.EqualRecords(model.Attributes(before), model.Attributes(&after)) {
 			return before, nil
 		}
 		err = c.updateOrder(current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})

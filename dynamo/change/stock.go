@@ -16,11 +16,11 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(_ context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
 		product.TotalInventory, product.Available, product.OrderCount, product.Version = 0, 0, new(int), 1
-		if _, exists := c.stands(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); exists {
-			return nil, commerce.Exists("product", cmd.SKU, "sku")
+		if _, exists := c.knownRecord(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); exists {
+			return nil, commerce.NewAlreadyExists("product", cmd.SKU, "sku")
 		}
 		createAll(c, &product)
-		c.enterCategory(product.Category)
+		c.incrementCategory(product.Category)
 		return &product, nil
 	})
 }
@@ -30,11 +30,11 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 // Errors: commerce.NotFound, VersionConflict (with the current product); and the errors of mutate.
 func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
-		before, current, err := existing(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
+		before, current, err := readExisting(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
 		if err != nil {
 			return nil, err
 		}
-		if err := expect("product", cmd.ExpectedVersion, before.Version); err != nil {
+		if err := checkVersion("product", cmd.ExpectedVersion, before.Version); err != nil {
 			return before, err
 		}
 		after := *before
@@ -42,22 +42,22 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		if cmd.UnitPrice != nil {
 			price, err := commerce.ParsePrice(cmd.UnitPrice.Amount, cmp.Or(cmd.UnitPrice.Currency, before.UnitPrice.Currency))
 			if err != nil {
-				return nil, commerce.Refuse(commerce.Path("unitPrice", "amount"), "%s", err)
+				return nil, commerce.NewInvalidInput(commerce.FieldPath("unitPrice", "amount"), "%s", err)
 			}
 			after.UnitPrice = price
 		}
-		if model.SameRecord(model.Attributes(before), model.Attributes(&after)) {
+		if model.EqualRecords(model.Attributes(before), model.Attributes(&after)) {
 			return before, nil
 		}
 		after.Version++
 		b := &c.KeyBuilder
 		if after.Category == "" {
-			b = c.former() // external products may lack a category, and then they stay in no list
+			b = c.oldKeyBuilder() // external products may lack a category, and then they stay in no list
 		}
-		rewrite(c, b, current, before, &after, table.Still(current, c.exactly([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
+		updateWithEdges(c, b, current, before, &after, table.Unchanged(current, c.withCounters([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
 		if after.Category != before.Category {
-			c.enterCategory(after.Category)
-			c.leaveCategory(before.Category)
+			c.incrementCategory(after.Category)
+			c.decrementCategory(before.Category)
 		}
 		return &after, nil
 	})
@@ -67,15 +67,15 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 //
 // Errors: commerce.AlreadyExists; and the errors of mutate.
 func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd commerce.Warehouse) (*commerce.Warehouse, error) {
-	id, err := idOr(m.table, cmd.ID, "wh_")
+	id, err := newIDUnlessSet(m.table, cmd.ID, "wh_")
 	if err != nil {
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, model.DecodeWarehouse, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := cmd
 		warehouse.ID, warehouse.Version = id, 1
-		if _, exists := c.stands(model.WarehouseByID.Key(&c.KeyBuilder, id)); exists {
-			return nil, commerce.Exists("warehouse", id, "id")
+		if _, exists := c.knownRecord(model.WarehouseByID.Key(&c.KeyBuilder, id)); exists {
+			return nil, commerce.NewAlreadyExists("warehouse", id, "id")
 		}
 		createAll(c, &warehouse)
 		return &warehouse, nil
@@ -84,49 +84,50 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 
 // SetInventoryLevel sets the quantity of a product in a warehouse (WP15).
 //
-// Errors: commerce.Refusals of NotFound, VersionConflict (with the current level, or nil if there
+// Errors: commerce.UserErrors of NotFound, VersionConflict (with the current level, or nil if there
 // is no level), InsufficientStock; and the errors of mutate.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
-		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
+		before, err := c.readLevel(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
 		}
-		if err := expect("inventory level", cmd.ExpectedVersion, before.Version); err != nil {
+		if err := checkVersion("inventory level", cmd.ExpectedVersion, before.Version); err != nil {
 			if before.record == nil {
 				return nil, err
 			}
 			return &before.InventoryLevel, err
 		}
-		return c.relevel(ctx, before, cmd.Quantity, "quantity")
+		return c.setLevel(ctx, before, cmd.Quantity, "quantity")
 	})
 }
 
 // AdjustInventory adds to the quantity of a product in a warehouse, or subtracts from it (WP16).
 //
-// Errors: commerce.Refusals of NotFound, InsufficientStock, InvalidInput; and the errors of mutate.
+// Errors: commerce.UserErrors of NotFound, InsufficientStock, InvalidInput; and the errors of
+// mutate.
 func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
-		before, err := c.level(ctx, cmd.SKU, cmd.WarehouseID)
+		before, err := c.readLevel(ctx, cmd.SKU, cmd.WarehouseID)
 		if err != nil {
 			return nil, err
 		}
 		quantity := before.Quantity + cmd.Delta
 		if before.Quantity < 0 {
-			return nil, commerce.Refuse(commerce.Path("delta"), "cannot change the invalid level of %d pieces; correct the level with setInventoryLevel", before.Quantity)
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "cannot change the invalid level of %d pieces; correct the level with setInventoryLevel", before.Quantity)
 		}
 		if quantity < 0 {
-			return nil, commerce.TooFew(commerce.Path("delta"), cmd.SKU, -cmd.Delta, before.Quantity, " in warehouse "+string(cmd.WarehouseID))
+			return nil, commerce.NewInsufficientStock(commerce.FieldPath("delta"), cmd.SKU, -cmd.Delta, before.Quantity, " in warehouse "+string(cmd.WarehouseID))
 		}
-		if _, err := commerce.ParseLevel(quantity); err != nil {
-			return nil, commerce.Refuse(commerce.Path("delta"), "results in a level that %s", err)
+		if _, err := commerce.ParseInventoryLevel(quantity); err != nil {
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "results in a level that %s", err)
 		}
-		return c.relevel(ctx, before, quantity, "delta")
+		return c.setLevel(ctx, before, quantity, "delta")
 	})
 }
 
-// leveled is an inventory level with the counters of its product.
-type leveled struct {
+// levelWithProduct is an inventory level with the counters of its product.
+type levelWithProduct struct {
 	commerce.InventoryLevel
 	// record is the level's record, or nil if the level does not exist.
 	record        model.Record
@@ -135,89 +136,89 @@ type leveled struct {
 	total, available int
 }
 
-// level reads the inventory level of a product in a warehouse. A missing level has quantity 0.
+// readLevel reads the inventory level of a product in a warehouse. A missing level has quantity 0.
 //
-// Errors: commerce.Refusals of NotFound, ErrCorrupt, the errors of table.Failed.
-func (c *change) level(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (leveled, error) {
+// Errors: commerce.UserErrors of NotFound, ErrCorrupt, the errors of table.WrapError.
+func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
 	b := &c.KeyBuilder
 	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
 	if err != nil {
-		return leveled{}, err
+		return levelWithProduct{}, err
 	}
-	var refusals commerce.Refusals
+	var refusals commerce.UserErrors
 	if records[1] == nil {
-		refusals = append(refusals, commerce.Unknown("product", sku, "sku"))
+		refusals = append(refusals, commerce.NewNotFound("product", sku, "sku"))
 	}
 	if records[2] == nil {
-		refusals = append(refusals, commerce.Unknown("warehouse", warehouse, "warehouseId"))
+		refusals = append(refusals, commerce.NewNotFound("warehouse", warehouse, "warehouseId"))
 	}
 	if len(refusals) > 0 {
-		return leveled{}, refusals
+		return levelWithProduct{}, refusals
 	}
-	l := leveled{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
+	l := levelWithProduct{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
 	// Other unreadable attributes of the product must not block a change of its stock.
 	product := model.Reader{Record: records[1]}
 	for counter, place := range map[string]*int{model.AttrTotalInventory: &l.total, model.AttrAvailable: &l.available} {
-		if table.IsCounted(product.Record, counter) {
+		if table.HasNumber(product.Record, counter) {
 			*place = product.Number(counter)
 		}
 	}
 	if err := product.Err(); err != nil {
-		return leveled{}, err
+		return levelWithProduct{}, err
 	}
 	if l.record != nil {
 		level, err := model.DecodeInventoryLevel(model.Reader{Record: l.record})
 		if err != nil {
-			return leveled{}, err
+			return levelWithProduct{}, err
 		}
 		l.InventoryLevel = *level
 	}
 	return l, nil
 }
 
-// relevel adds the writes for a changed level to the transaction: the level, and the product's
+// setLevel adds the writes for a changed level to the transaction: the level, and the product's
 // counters. field is the argument that user errors refer to.
 //
 // Errors: commerce.InsufficientStock, commerce.InvalidInput if the total exceeds the maximum, the
 // errors of adjust.
-func (c *change) relevel(ctx context.Context, before leveled, quantity int, field string) (*commerce.InventoryLevel, error) {
+func (c *change) setLevel(ctx context.Context, before levelWithProduct, quantity int, field string) (*commerce.InventoryLevel, error) {
 	delta := quantity - before.Quantity
 	if delta == 0 && before.record != nil {
 		return &before.InventoryLevel, nil
 	}
 	r := before.productRecord
-	if delta < 0 && table.IsCounted(r, model.AttrAvailable) && before.available < -delta {
-		return nil, commerce.TooFew(commerce.Path(field), before.SKU, -delta, before.available, ", the rest is reserved")
+	if delta < 0 && table.HasNumber(r, model.AttrAvailable) && before.available < -delta {
+		return nil, commerce.NewInsufficientStock(commerce.FieldPath(field), before.SKU, -delta, before.available, ", the rest is reserved")
 	}
-	if delta > 0 && before.total > commerce.MaxInventory-delta {
-		return nil, commerce.Refuse(commerce.Path(field), "results in more than %d pieces of product %s in all warehouses", commerce.MaxInventory, before.SKU)
+	if delta > 0 && before.total > commerce.MaxTotalInventory-delta {
+		return nil, commerce.NewInvalidInput(commerce.FieldPath(field), "results in more than %d pieces of product %s in all warehouses", commerce.MaxTotalInventory, before.SKU)
 	}
 	after := before.InventoryLevel
 	after.Quantity, after.Version = quantity, before.Version+1
 	b := &c.KeyBuilder
 	if before.record != nil {
-		rewrite(c, b, before.record, &before.InventoryLevel, &after, table.Still(before.record, model.AttrVersion, model.AttrQuantity))
+		updateWithEdges(c, b, before.record, &before.InventoryLevel, &after, table.Unchanged(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
 		createAll(c, &after)
-		c.require(model.WarehouseByID.Key(b, before.WarehouseID), table.Present)
+		c.addConditionCheck(model.WarehouseByID.Key(b, before.WarehouseID), table.RecordExists)
 	}
 	if delta == 0 {
 		return &after, nil
 	}
 	// A counter that the product lacks is not created here. A repair calculates it from all levels.
 	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
-	conditions := []table.Condition{table.Present}
+	conditions := []table.Condition{table.RecordExists}
 	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
 		switch {
-		case !table.IsCounted(r, counter):
-			conditions = append(conditions, table.Still(r, counter))
+		case !table.HasNumber(r, counter):
+			conditions = append(conditions, table.Unchanged(r, counter))
 			continue
 		case counter == model.AttrAvailable && delta < 0:
-			conditions = append(conditions, table.Is(counter, ">=", model.Num(-delta)))
+			conditions = append(conditions, table.Compare(counter, ">=", model.Num(-delta)))
 		case counter == model.AttrTotalInventory && delta > 0:
-			conditions = append(conditions, table.Is(counter, "<=", model.Num(commerce.MaxInventory-delta)))
+			conditions = append(conditions, table.Compare(counter, "<=", model.Num(commerce.MaxTotalInventory-delta)))
 		default:
-			conditions = append(conditions, table.Counted(counter))
+			conditions = append(conditions, table.AttributeIsNumber(counter))
 		}
 		counters[counter] = delta
 	}

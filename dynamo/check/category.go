@@ -23,7 +23,7 @@ type categoryVerifier struct {
 }
 
 func (v *categoryVerifier) key(*table.Table) model.Keys {
-	return model.EntityCategory.KeyWith(map[string]string{"category": v.name})
+	return model.EntityCategory.KeyFromValues(map[string]string{"category": v.name})
 }
 
 func (v *categoryVerifier) add(_ *model.Entity, rec model.Record) { v.record = rec }
@@ -36,14 +36,14 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	if err := table.Wait(ctx, c.opts.IndexLag); err != nil {
+	if err := table.Sleep(ctx, c.opts.IndexLag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	if v.products, err = counting.ListLength(ctx, c.client, &model.Products.AccessPattern, v.name); err != nil {
 		return err
 	}
 	v.record, err = c.client.Record(ctx, v.key(c.table))
-	v.changed = !model.SameRecord(before, v.record)
+	v.changed = !model.EqualRecords(before, v.record)
 	return err
 }
 

@@ -19,11 +19,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Checks verifies and repairs the records of a table.
-type Checks struct{ table *table.Table }
+// Checker verifies and repairs the records of a table.
+type Checker struct{ table *table.Table }
 
-// NewChecks returns the checker of a table.
-func NewChecks(t *table.Table) Checks { return Checks{t} }
+// NewChecker returns the checker of a table.
+func NewChecker(t *table.Table) Checker { return Checker{t} }
 
 // Options configures CheckRecords.
 type Options struct {
@@ -37,17 +37,17 @@ type Options struct {
 	// index usually lags by milliseconds. Counts over the index wait that long. NoIndexLag is for
 	// engines whose index does not lag.
 	IndexLag time.Duration
-	// Suspects is the maximum number of candidates in memory during the scan; 0 means 10,000. At the
-	// maximum, the scan pauses until they are verified. The same maximum applies to the candidates
+	// MaxCandidates is the maximum number of candidates in memory during the scan; 0 means 10,000. At
+	// the maximum, the scan pauses until they are verified. The same maximum applies to the candidates
 	// that cannot be verified before the scan ends.
-	Suspects int
-	// Found receives each drift. This and the next two may be nil. CheckRecords calls one at a time
+	MaxCandidates int
+	// OnDrift receives each drift. This and the next two may be nil. CheckRecords calls one at a time
 	// and waits for the call.
-	Found func(Drift)
-	// Unsettled receives each record that could not be verified.
-	Unsettled func(Unsettled)
-	// Progress receives the progress.
-	Progress func(CheckProgress)
+	OnDrift func(Drift)
+	// OnUnverified receives each record that could not be verified.
+	OnUnverified func(Unverified)
+	// OnProgress receives the progress.
+	OnProgress func(Progress)
 }
 
 // NoIndexLag is the IndexLag of an index that does not lag.
@@ -58,8 +58,8 @@ const defaultIndexLag = time.Second
 
 // Drift is a record that contradicts another record or the model.
 type Drift struct {
-	// Class is the Name of a repair.DriftClass.
-	Class string `json:"kind"`
+	// Kind is the Name of a repair.DriftKind.
+	Kind string `json:"kind"`
 	// PK and SK are the primary key of the record, which may be missing.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
@@ -73,8 +73,8 @@ type Drift struct {
 	StandIn bool `json:"standIn,omitempty"`
 }
 
-// Unsettled is a record that could not be verified.
-type Unsettled struct {
+// Unverified is a record that could not be verified.
+type Unverified struct {
 	// PK and SK are the primary key of the record.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
@@ -82,27 +82,27 @@ type Unsettled struct {
 	Reason string `json:"reason"`
 }
 
-// CheckProgress is the progress of a check.
-type CheckProgress struct {
+// Progress is the progress of a check.
+type Progress struct {
 	// Records is the number of records read, Found the number of drifts found.
 	Records, Found int
-	// Settling is the number of candidates that remain to be verified. It is 0 during the scan.
-	Settling int
+	// ToVerify is the number of candidates that remain to be verified. It is 0 during the scan.
+	ToVerify int
 }
 
 // Summary is the result of a check.
 type Summary struct {
 	// Records counts all records, including external records, which are no entity of the model.
-	Records, Foreign int
+	Records, External int
 	// Orders, Customers, Products, Employees and Warehouses count the verified records.
 	Orders, Customers, Products, Employees, Warehouses int
 	// Found and Repaired count the drifts by kind.
 	Found, Repaired map[string]int
 	// ByHand counts the remaining drifts that CheckRecords cannot repair.
 	ByHand int
-	// Unsettled counts the records that could not be verified. They changed during each attempt, or
+	// Unverified counts the records that could not be verified. They changed during each attempt, or
 	// they depend on an unreadable record.
-	Unsettled int
+	Unverified int
 	// Requests counts the reads. ReadUnits is their capacity as DynamoDB reports it, or 0.
 	Requests  int
 	ReadUnits float64
@@ -254,19 +254,19 @@ type check struct {
 // productStock is the stock in a product's record.
 type productStock struct{ inventory, available int }
 
-// CheckRecords scans the table and verifies that its records are consistent. repair.DriftClasses
+// CheckRecords scans the table and verifies that its records are consistent. repair.DriftKinds
 // lists the kinds of drifts. With opts.Repair, it repairs them. The table may be in use: a drift is
 // reported only if two reads agree, and a repair requires that the records are unchanged.
 //
 // It returns ClockError if it should repair and the clocks differ, ErrUnavailable, ErrNoTable,
 // ErrAccessDenied or the context's error. The summary includes what was done before the error.
-func (checks Checks) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
+func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, error) {
 	if err := checks.table.ClockErr(); err != nil && opts.Repair {
 		return Summary{}, err
 	}
 	opts.Segments, opts.Parallel = max(1, opts.Segments), max(1, opts.Parallel)
-	if opts.Suspects == 0 {
-		opts.Suspects = defaultMaxCandidates
+	if opts.MaxCandidates == 0 {
+		opts.MaxCandidates = defaultMaxCandidates
 	}
 	if opts.IndexLag == 0 {
 		opts.IndexLag = defaultIndexLag
@@ -405,7 +405,7 @@ func (c *check) verifyIfFull(ctx context.Context) error {
 func (c *check) isFull() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.candidates) >= c.opts.Suspects
+	return len(c.candidates) >= c.opts.MaxCandidates
 }
 
 // verifyCandidates verifies all candidates of a kind.
@@ -535,7 +535,7 @@ func (c *check) postpone(v verifier, k target, s candidate) {
 	defer c.mu.Unlock()
 	if known, ok := c.postponed[k]; ok {
 		s = known.merge(s)
-	} else if len(c.postponed) >= c.opts.Suspects {
+	} else if len(c.postponed) >= c.opts.MaxCandidates {
 		c.reportUnverifiedLocked(v.key(c.table), "too many records wait for the end of the scan; repair the others and check again")
 		if k.kind == targetOrder {
 			c.abandonedOrder = commerce.OrderID(k.id)
@@ -567,7 +567,7 @@ func (c *check) readConfirmed(ctx context.Context, v verifier, a *attempts) (dia
 			a.previous, a.uncertainty = diag.Findings, doubt
 			continue
 		}
-		if diag.Clean() || model.SameSet(a.previous, diag.Findings, repair.FindingKey) {
+		if diag.Clean() || model.EqualSets(a.previous, diag.Findings, repair.FindingKey) {
 			return diag, true, nil
 		}
 		a.previous, a.uncertainty = diag.Findings, "the record changed between reads"
@@ -594,9 +594,9 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Di
 
 // reportUnverifiedLocked reports a target that could not be verified.
 func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
-	c.summary.Unsettled++
-	if c.opts.Unsettled != nil {
-		c.opts.Unsettled(Unsettled{PK: k.PK, SK: k.SK, Reason: reason})
+	c.summary.Unverified++
+	if c.opts.OnUnverified != nil {
+		c.opts.OnUnverified(Unverified{PK: k.PK, SK: k.SK, Reason: reason})
 	}
 }
 
@@ -623,7 +623,7 @@ func (c *check) report(found, last *repair.Diagnosis) {
 		}
 		c.reported.Add(f.Key.Text())
 		d := Drift{
-			Class: f.Kind, PK: f.Key.PK, SK: f.Key.SK, Detail: f.Detail, Repaired: !last.HasFinding(f.Kind, f.Key),
+			Kind: f.Kind, PK: f.Key.PK, SK: f.Key.SK, Detail: f.Detail, Repaired: !last.HasFinding(f.Kind, f.Key),
 			ByHand: f.Remedy == repair.RemedyManual, StandIn: f.Remedy == repair.RemedyStandIn,
 		}
 		c.summary.Found[f.Kind]++
@@ -635,8 +635,8 @@ func (c *check) report(found, last *repair.Diagnosis) {
 		case found.RefusalReason != "":
 			d.Detail += "; the repair was refused: " + found.RefusalReason
 		}
-		if c.opts.Found != nil {
-			c.opts.Found(d)
+		if c.opts.OnDrift != nil {
+			c.opts.OnDrift(d)
 		}
 	}
 }
@@ -649,14 +649,14 @@ func (c *check) hasReported(k model.Keys) bool {
 }
 
 func (c *check) reportProgressLocked() {
-	if c.opts.Progress == nil {
+	if c.opts.OnProgress == nil {
 		return
 	}
 	found := 0
 	for _, n := range c.summary.Found {
 		found += n
 	}
-	c.opts.Progress(CheckProgress{Records: c.summary.Records, Found: found, Settling: c.toVerify})
+	c.opts.OnProgress(Progress{Records: c.summary.Records, Found: found, ToVerify: c.toVerify})
 }
 
 // uncertainOrder returns an unreadable order that may hold stock of the product; empty if there is

@@ -57,7 +57,7 @@ type damage struct {
 
 func damages() []damage {
 	const own = "#METADATA"
-	order := func(n int) string { return "ORDER#" + storetest.SmallOrder(n) }
+	order := func(n int) string { return "ORDER#" + storetest.SmallOrderID(n) }
 	return []damage{
 		{name: "order's record lost", found: "order-missing 1", do: func(r storetest.RawTable) { r.Delete(order(0), own) }},
 		{name: "order's record and an item lost", found: "item-missing 1, order-missing 1", do: func(r storetest.RawTable) {
@@ -65,7 +65,7 @@ func damages() []damage {
 			r.Delete(order(0), "ITEM#p01")
 		}},
 		{name: "everything lost but the copy", found: "item-missing 3, order-missing 1, timeline 1", changes: true, do: func(r storetest.RawTable) {
-			for _, sk := range []string{own, "ITEM#p00", "ITEM#p01", "ITEM#p02", "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)} {
+			for _, sk := range []string{own, "ITEM#p00", "ITEM#p01", "ITEM#p02", "EVENT#" + storetest.ULIDAt(storetest.FirstOrderTime(), 1)} {
 				r.Delete(order(0), sk)
 			}
 		}},
@@ -139,9 +139,9 @@ func damages() []damage {
 			r.Put(rec)
 		}},
 		{name: "items and events of no order", found: "orphan-event 1, orphan-item 2", do: func(r storetest.RawTable) {
-			for _, sk := range []string{"ITEM#p01", "ITEM#p02", "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)} {
+			for _, sk := range []string{"ITEM#p01", "ITEM#p02", "EVENT#" + storetest.ULIDAt(storetest.FirstOrderTime(), 1)} {
 				rec := r.Get(order(0), sk)
-				rec["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.Start(), 77))
+				rec["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.FirstOrderTime(), 77))
 				if rec["gsi1sk"] != nil {
 					rec["gsi1sk"] = rec["pk"]
 				}
@@ -149,37 +149,39 @@ func damages() []damage {
 			}
 		}},
 		{name: "last event lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) {
-			at, _ := commerce.OrderID(storetest.SmallOrder(2)).Time()
+			at, _ := commerce.OrderID(storetest.SmallOrderID(2)).Time()
 			r.Delete(order(2), "EVENT#"+storetest.ULIDAt(at.Add(time.Minute), 2))
 		}},
-		{name: "all events lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) { r.Delete(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1)) }},
+		{name: "all events lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) {
+			r.Delete(order(0), "EVENT#"+storetest.ULIDAt(storetest.FirstOrderTime(), 1))
+		}},
 		{name: "order dated before its last event", found: "updated-at 1", do: func(r storetest.RawTable) {
 			r.Set(order(1), own, storetest.Item{"updatedAt": storetest.Str("2025-12-31T00:00:00.000Z")})
 			r.Set("CUSTOMER#c2", order(1), storetest.Item{"updatedAt": storetest.Str("2025-12-31T00:00:00.000Z")})
 		}},
 		{name: "event of a clock ahead", found: "timeline 1, updated-at 1", changes: true, do: func(r storetest.RawTable) {
-			rec := r.Get(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1))
+			rec := r.Get(order(0), "EVENT#"+storetest.ULIDAt(storetest.FirstOrderTime(), 1))
 			ahead := time.Now().Add(time.Hour)
 			id := storetest.ULIDAt(ahead, 1)
 			rec["sk"], rec["eventId"], rec["to"], rec["createdAt"] = storetest.Str("EVENT#"+id), storetest.Str(id), storetest.Str("shipped"), storetest.Str(ahead.UTC().Format("2006-01-02T15:04:05.000Z"))
 			r.Put(rec)
 		}},
 		{name: "customer's last event that cannot be read", found: "last-event 1", do: func(r storetest.RawTable) {
-			r.Put(lastEvent(r, "c1", order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), storetest.Item{"type": nil}))
+			r.Put(lastEvent(r, "c1", order(0), "EVENT#"+storetest.ULIDAt(storetest.FirstOrderTime(), 1), storetest.Item{"type": nil}))
 		}},
 		{name: "customer's last event of nobody", found: "last-event 1", do: func(r storetest.RawTable) {
-			r.Put(lastEvent(r, "c9", order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), nil))
+			r.Put(lastEvent(r, "c9", order(0), "EVENT#"+storetest.ULIDAt(storetest.FirstOrderTime(), 1), nil))
 		}},
 		{name: "customer's last event in a list", found: "index-keys 1, key-attribute 1", changes: true, do: func(r storetest.RawTable) {
-			at := storetest.Start().Add(4*time.Hour + time.Minute)
+			at := storetest.FirstOrderTime().Add(4*time.Hour + time.Minute)
 			r.Put(lastEvent(r, "c1", order(4), "EVENT#"+storetest.ULIDAt(at, 2), storetest.Item{"customerId": storetest.Str("c2"), "gsi1pk": storetest.Str("CUSTOMER"), "gsi1sk": storetest.Str("x")}))
 		}},
 		{name: "event that cannot be read", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), storetest.Item{"type": storetest.Str("odd")})
+			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.FirstOrderTime(), 1), storetest.Item{"type": storetest.Str("odd")})
 		}},
 		{name: "copy lost of an order with an event that cannot be read", found: "copy-missing 1, unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Delete("CUSTOMER#c1", order(0))
-			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.Start(), 1), storetest.Item{"type": storetest.Str("odd")})
+			r.Set(order(0), "EVENT#"+storetest.ULIDAt(storetest.FirstOrderTime(), 1), storetest.Item{"type": storetest.Str("odd")})
 		}},
 		{name: "neither record of an order can be read", found: "unreadable 2", byHand: 2, changes: true, do: func(r storetest.RawTable) {
 			r.Set(order(0), own, storetest.Item{"status": storetest.Str("odd")})
@@ -295,14 +297,14 @@ func damages() []damage {
 			}
 		}},
 		{name: "index keys where there should be none", found: "index-keys 3", do: func(r storetest.RawTable) {
-			for _, k := range [][2]string{{"CUSTOMER#c2", order(1)}, {order(0), "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)}, {"EMAIL#bob@example.com", own}} {
+			for _, k := range [][2]string{{"CUSTOMER#c2", order(1)}, {order(0), "EVENT#" + storetest.ULIDAt(storetest.FirstOrderTime(), 1)}, {"EMAIL#bob@example.com", own}} {
 				r.Set(k[0], k[1], storetest.Item{"gsi1pk": storetest.Str("STATUS#pending"), "gsi1sk": storetest.Str(order(1))})
 			}
 		}},
 		{name: "attributes that are not the key's", found: "key-attribute 9", do: func(r storetest.RawTable) {
 			for k, name := range map[[2]string]string{
 				{order(0), own}: "orderId", {"CUSTOMER#c1", order(0)}: "customerId", {order(0), "ITEM#p00"}: "productId",
-				{order(0), "EVENT#" + storetest.ULIDAt(storetest.Start(), 1)}: "eventId", {"CUSTOMER#c1", own}: "customerId", {"PRODUCT#p00", own}: "sku",
+				{order(0), "EVENT#" + storetest.ULIDAt(storetest.FirstOrderTime(), 1)}: "eventId", {"CUSTOMER#c1", own}: "customerId", {"PRODUCT#p00", own}: "sku",
 				{"PRODUCT#p00", "WAREHOUSE#w1"}: "warehouseId", {"WAREHOUSE#w1", own}: "warehouseId", {"EMPLOYEE#e1", "NAME"}: "employeeId",
 			} {
 				r.Set(k[0], k[1], storetest.Item{name: storetest.Str("other")})
@@ -319,9 +321,9 @@ func damages() []damage {
 // the table is clean. By default, DynamoDB Local runs every twelfth damage.
 func TestDamagesAreFoundAndRepaired(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, d := range damages() {
-			if i%longtest.Size(3, 1) > 0 || !storetest.Every(t, 12, i) {
+			if i%longtest.Size(3, 1) > 0 || !storetest.RunsCase(t, 12, i) {
 				continue
 			}
 			t.Run(strings.ReplaceAll(d.name, " ", "_"), func(t *testing.T) {
@@ -335,22 +337,22 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 				d.do(r)
 				damaged := r.All()
 				drifts, summary := r.Check(check.Options{})
-				if got := storetest.Found(drifts); got != d.found || summary.Left() != len(drifts) {
+				if got := storetest.FormatKinds(drifts); got != d.found || summary.Left() != len(drifts) {
 					t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), d.found, drifts)
 				}
-				if changed := storetest.Differing(damaged, r.All()); len(changed) > 0 {
+				if changed := storetest.DifferingKeys(damaged, r.All()); len(changed) > 0 {
 					t.Errorf("a check without repair changed %q", changed)
 				}
 				drifts, summary = r.Check(check.Options{Repair: true})
-				if got := storetest.Found(drifts); got != d.found+d.also || summary.Left() != d.byHand {
+				if got := storetest.FormatKinds(drifts); got != d.found+d.also || summary.Left() != d.byHand {
 					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.Left(), d.found+d.also, d.byHand, drifts)
 				}
 				if d.byHand == 0 {
 					r.CheckClean()
 				}
-				if changed := storetest.Differing(healthy, withoutStockRevisions(r.All())); !d.changes && len(changed) > 0 {
+				if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); !d.changes && len(changed) > 0 {
 					for _, k := range changed {
-						t.Errorf("after the repair %s is\n%s, was\n%s", k, storetest.ShowItem(r.All()[k]), storetest.ShowItem(healthy[k]))
+						t.Errorf("after the repair %s is\n%s, was\n%s", k, storetest.FormatItem(r.All()[k]), storetest.FormatItem(healthy[k]))
 					}
 				}
 			})
@@ -360,13 +362,13 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 
 func TestSampleDatasetIsClean(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		r := storetest.RawTable{T: t, DB: db, Store: storetest.Sample(t, db)}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.RawTable{T: t, DB: db, Store: storetest.SampleStore(t, db)}
 		drifts, summary := r.Check(check.Options{Segments: 2})
-		if len(drifts) > 0 || summary.Unsettled > 0 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		if len(drifts) > 0 || summary.Unverified > 0 {
+			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
 		}
-		if summary.Records == 0 || summary.Orders != 9 || summary.Customers != 7 || summary.Foreign != 0 || summary.Products == 0 || summary.Warehouses == 0 || summary.Employees == 0 {
+		if summary.Records == 0 || summary.Orders != 9 || summary.Customers != 7 || summary.External != 0 || summary.Products == 0 || summary.Warehouses == 0 || summary.Employees == 0 {
 			t.Errorf("counted %+v", summary)
 		}
 	})
@@ -376,18 +378,18 @@ func TestSampleDatasetIsClean(t *testing.T) {
 // findings of a check and of a repair agree.
 func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.Get("PRODUCT#p00", "#METADATA")["available"]
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		// The order is pending, and has an item that the index does not list.
-		r.Delete("ORDER#"+storetest.SmallOrder(0), "ITEM#p00")
+		r.Delete("ORDER#"+storetest.SmallOrderID(0), "ITEM#p00")
 		// One order is cancelled, the other confirmed, each according to the newer of its records.
-		r.Set("ORDER#"+storetest.SmallOrder(3), "#METADATA", storetest.Item{"status": storetest.Str("pending"), "version": storetest.Num("2")})
-		r.Set("ORDER#"+storetest.SmallOrder(1), "#METADATA", storetest.Item{"status": storetest.Str("shipped"), "version": storetest.Num("2")})
+		r.Set("ORDER#"+storetest.SmallOrderID(3), "#METADATA", storetest.Item{"status": storetest.Str("pending"), "version": storetest.Num("2")})
+		r.Set("ORDER#"+storetest.SmallOrderID(1), "#METADATA", storetest.Item{"status": storetest.Str("shipped"), "version": storetest.Num("2")})
 		for _, repair := range []bool{false, true} {
 			drifts, _ := r.Check(check.Options{Repair: repair})
-			i := slices.IndexFunc(drifts, func(d check.Drift) bool { return d.Class == "stock-available" })
+			i := slices.IndexFunc(drifts, func(d check.Drift) bool { return d.Kind == "stock-available" })
 			want := fmt.Sprintf("available is 500, should be %s", healthy.(*types.AttributeValueMemberN).Value)
 			if i < 0 || drifts[i].Detail != want {
 				t.Errorf("found %+v, want %s", drifts, want)
@@ -396,11 +398,11 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 		r.CheckClean()
 		// An order that may hold stock and is unreadable leaves the stock unverified.
 		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-		r.Set("ORDER#"+storetest.SmallOrder(0), "#METADATA", storetest.Item{"status": nil})
-		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0), storetest.Item{"status": nil})
+		r.Set("ORDER#"+storetest.SmallOrderID(0), "#METADATA", storetest.Item{"status": nil})
+		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0), storetest.Item{"status": nil})
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if storetest.Found(drifts) != "unreadable 2" || summary.Unsettled == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		if storetest.FormatKinds(drifts) != "unreadable 2" || summary.Unverified == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
+			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
 		}
 	})
 }
@@ -409,16 +411,16 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 // table and wrong in another.
 func TestMissingCurrency(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{Currency: currency})
 			healthy := r.All()
-			r.Set("ORDER#"+storetest.SmallOrder(0), "ITEM#p00", storetest.Item{"currency": nil})
+			r.Set("ORDER#"+storetest.SmallOrderID(0), "ITEM#p00", storetest.Item{"currency": nil})
 			drifts, _ := r.Check(check.Options{Repair: true})
-			if got := storetest.Found(drifts); got != want {
+			if got := storetest.FormatKinds(drifts); got != want {
 				t.Errorf("in %s found %s, want %s", currency, got, want)
 			}
-			if changed := storetest.Differing(healthy, r.All()); want != "" && len(changed) > 0 {
+			if changed := storetest.DifferingKeys(healthy, r.All()); want != "" && len(changed) > 0 {
 				t.Errorf("in %s the repaired table differs in %q", currency, changed)
 			}
 			r.CheckClean()

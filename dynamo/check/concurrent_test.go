@@ -20,7 +20,7 @@ import (
 // repairConcurrently repairs the table. Another client makes change between the reads and the
 // writes of the repair.
 func repairConcurrently(r storetest.RawTable, change func()) ([]check.Drift, check.Summary) {
-	return r.Among(func(operation string, earlier int, _ string) *http.Response {
+	return r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 		if operation == "TransactWriteItems" && earlier == 0 {
 			change()
 		}
@@ -32,7 +32,7 @@ func repairConcurrently(r storetest.RawTable, change func()) ([]check.Drift, che
 // attributes that change with every sale.
 func TestRepairDuringASaleOfAProductWithManyAttributes(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		right := r.Get("PRODUCT#p00", "#METADATA")["available"]
 		wrong := storetest.Item{"available": storetest.Num("50"), "stockRevision": storetest.Num("3")}
@@ -41,19 +41,19 @@ func TestRepairDuringASaleOfAProductWithManyAttributes(t *testing.T) {
 		}
 		r.Set("PRODUCT#p00", "#METADATA", wrong)
 		_, summary := repairConcurrently(r, func() {
-			_, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "test"}, commerce.NewOrder{
+			_, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "test"}, commerce.OrderRequest{
 				CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p00", Quantity: 7}},
 			})
 			if err != nil {
 				t.Error(err)
 			}
 		})
-		if summary.Left() > 0 || summary.Unsettled > 0 {
-			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
+		if summary.Left() > 0 || summary.Unverified > 0 {
+			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unverified)
 		}
 		before, after := 0, 0
-		_, _ = fmt.Sscan(fmt.Sprint(storetest.NumberText(right)), &before)
-		_, _ = fmt.Sscan(fmt.Sprint(storetest.NumberText(r.Get("PRODUCT#p00", "#METADATA")["available"])), &after)
+		_, _ = fmt.Sscan(fmt.Sprint(storetest.CanonicalNumber(right)), &before)
+		_, _ = fmt.Sscan(fmt.Sprint(storetest.CanonicalNumber(r.Get("PRODUCT#p00", "#METADATA")["available"])), &after)
 		if after != before-7 {
 			t.Errorf("%d are available, want %d-7", after, before)
 		}
@@ -64,9 +64,9 @@ func TestRepairDuringASaleOfAProductWithManyAttributes(t *testing.T) {
 // A mutation may only add attributes, so that it changes nothing that a repair has read.
 func TestRepairDuringAMutationThatAddsAttributes(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := commerce.OrderID(storetest.SmallOrder(0))
+		order := commerce.OrderID(storetest.SmallOrderID(0))
 		mutate := func() {
 			if err := storetest.ChangeAddress(r.Store, order, 1); err != nil {
 				t.Error(err)
@@ -80,7 +80,7 @@ func TestRepairDuringAMutationThatAddsAttributes(t *testing.T) {
 			mutate()
 			mutated = r.All()
 		})
-		if changed := storetest.Differing(mutated, r.All()); len(changed) > 0 {
+		if changed := storetest.DifferingKeys(mutated, r.All()); len(changed) > 0 {
 			t.Errorf("the repair changed %q, which the mutation had written", changed)
 		}
 		r.CheckClean()
@@ -91,13 +91,13 @@ func TestRepairDuringAMutationThatAddsAttributes(t *testing.T) {
 // writes the first count must still detect the order.
 func TestOrderPlacedDuringTheFirstCount(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newTableWithoutOrderCount(t, db, 27, 380_000)
 		r.Put(storetest.Item{"pk": storetest.Str("PRODUCT#p0"), "sk": storetest.Str("#METADATA"), "sku": storetest.Str("p0"), "name": storetest.Str("P"), "unitPrice": storetest.Num("1"), "available": storetest.Num("5")})
 		server := r.Store
-		r.DB = storetest.SmallCounts(db, 2)
+		r.DB = storetest.WithCountLimit(db, 2)
 		_, summary := repairConcurrently(r, func() { storetest.PlaceOrders(t, server, "c1", 1) })
-		if got := storetest.NumberText(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
+		if got := storetest.CanonicalNumber(r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]); fmt.Sprint(got) != "28" || summary.Left() > 0 {
 			t.Errorf("orderCount is %v of 28 orders, %d left", got, summary.Left())
 		}
 	})
@@ -107,7 +107,7 @@ func TestOrderPlacedDuringTheFirstCount(t *testing.T) {
 // between the count and the repair.
 func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		if _, err := r.Store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 500}); err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 			r.Put(model.RepPartRecord(&model.KeyBuilder{}, commerce.RepOrders{EmployeeID: "e1", Part: fmt.Sprint(i), Complete: i == 0, Orders: 9}))
 		}
 		placed, repairs := 0, 0
-		drifts, summary := r.Among(func(operation string, _ int, _ string) *http.Response {
+		drifts, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
 			// The order of repairs is: the product, the product again after the order, the account rep.
 			if operation != "TransactWriteItems" {
 				return nil
@@ -126,12 +126,12 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 				return nil
 			}
 			placed++
-			if _, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "t"}, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}); err != nil {
+			if _, err := r.Store.PlaceOrder(t.Context(), change.Caller{Name: "t"}, commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}); err != nil {
 				t.Error(err)
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != fmt.Sprintf("order-count %d", 1+model.RepOrderParts) || summary.Left() > 0 || placed != 2 {
+		if got := storetest.FormatKinds(drifts); got != fmt.Sprintf("order-count %d", 1+model.RepOrderParts) || summary.Left() > 0 || placed != 2 {
 			t.Errorf("found %s, %d left, %d orders placed", got, summary.Left(), placed)
 		}
 		r.CheckClean()
@@ -142,7 +142,7 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 // address.
 func TestClaimTakenDuringItsRepair(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"customerId": storetest.Str("c2")})
 		address := "ann@example.com"
@@ -151,10 +151,10 @@ func TestClaimTakenDuringItsRepair(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if got := storetest.Found(drifts); !strings.Contains(got, "email-shared 1") {
+		if got := storetest.FormatKinds(drifts); !strings.Contains(got, "email-shared 1") {
 			t.Errorf("found %s", got)
 		}
-		if claim := storetest.ShowItem(r.Get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, "customerId=c2 ") {
+		if claim := storetest.FormatItem(r.Get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, "customerId=c2 ") {
 			t.Errorf("the claim of c2 is %s", claim)
 		}
 	})
@@ -163,14 +163,14 @@ func TestClaimTakenDuringItsRepair(t *testing.T) {
 // An order's own record is readable. Another customer's partition has a leftover copy, which is
 // older than the record or names the right customer.
 func TestLeftoverCopyDoesNotTakeTheOrder(t *testing.T) {
-	order := "ORDER#" + storetest.SmallOrder(0)
+	order := "ORDER#" + storetest.SmallOrderID(0)
 	for name, left := range map[string]storetest.Item{
 		"older":                {"customerId": storetest.Str("c2"), "version": storetest.Num("0")},
 		"earlier":              {"customerId": storetest.Str("c2"), "updatedAt": storetest.Str("2020-01-01T00:00:00.000Z")},
 		"of the same customer": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 				for k := range r.All() {
 					if pk, sk, _ := strings.Cut(k, " "); pk == order && strings.HasPrefix(sk, "ITEM#") {
@@ -186,7 +186,7 @@ func TestLeftoverCopyDoesNotTakeTheOrder(t *testing.T) {
 				r.Put(copied)
 				_, summary := r.Check(check.Options{Repair: true})
 				if r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c2", order) != nil || summary.Left() > 0 {
-					t.Errorf("the copies are %s and %s, %d left", storetest.ShowItem(r.Get("CUSTOMER#c1", order)), storetest.ShowItem(r.Get("CUSTOMER#c2", order)), summary.Left())
+					t.Errorf("the copies are %s and %s, %d left", storetest.FormatItem(r.Get("CUSTOMER#c1", order)), storetest.FormatItem(r.Get("CUSTOMER#c2", order)), summary.Left())
 				}
 				r.CheckClean()
 			})
@@ -197,13 +197,13 @@ func TestLeftoverCopyDoesNotTakeTheOrder(t *testing.T) {
 // Only the claim of the address and orders are left of a customer.
 func TestStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"#METADATA", "REP", "NAME"} {
 			r.Delete("CUSTOMER#c1", sk)
 		}
 		_, summary := r.Check(check.Options{Repair: true})
-		if customer := storetest.ShowItem(r.Get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, "email=ann@example.com ") || summary.Left() > 0 {
+		if customer := storetest.FormatItem(r.Get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, "email=ann@example.com ") || summary.Left() > 0 {
 			t.Errorf("the customer is %s, %d left", customer, summary.Left())
 		}
 		r.CheckClean()
@@ -214,9 +214,9 @@ func TestStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 // deleted then may belong to a record that the scan reads later.
 func TestNoDeletionBeforeTheEndOfTheScan(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := "ORDER#" + storetest.SmallOrder(storetest.BigOrder)
+		order := "ORDER#" + storetest.SmallOrderID(storetest.BigOrder)
 		healthy := r.All()
 		// Only the copy has the order's customer.
 		r.Delete(order, "#METADATA")
@@ -226,9 +226,9 @@ func TestNoDeletionBeforeTheEndOfTheScan(t *testing.T) {
 			}
 		}
 		segments := scanOrderFirst(&r, order, "CUSTOMER#c1")
-		_, summary := r.Check(check.Options{Repair: true, Suspects: 1, Segments: segments})
-		if summary.Left() > 0 || summary.Unsettled > 0 {
-			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unsettled)
+		_, summary := r.Check(check.Options{Repair: true, MaxCandidates: 1, Segments: segments})
+		if summary.Left() > 0 || summary.Unverified > 0 {
+			t.Errorf("%d left, %d unsettled", summary.Left(), summary.Unverified)
 		}
 		now := r.All()
 		for k := range healthy {

@@ -18,7 +18,7 @@ import (
 // newTableWithoutOrderCount is a table with a customer whose record has no order count, like an
 // external record. Each copy of an order is larger by the given number of bytes.
 func newTableWithoutOrderCount(t *testing.T, db *dynamodb.Client, orders, bytes int) storetest.RawTable {
-	r := storetest.NewRawTable(t, db, commerce.Book{Customers: []commerce.Customer{{ID: "c1", Name: "Ann", Email: "ann@example.com", CreatedAt: storetest.Start(), UpdatedAt: storetest.Start()}}}, dynamo.Options{})
+	r := storetest.NewRawTable(t, db, commerce.Dataset{Customers: []commerce.Customer{{ID: "c1", Name: "Ann", Email: "ann@example.com", CreatedAt: storetest.FirstOrderTime(), UpdatedAt: storetest.FirstOrderTime()}}}, dynamo.Options{})
 	r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
 	for i := range orders {
 		id := fmt.Sprintf("01HVMK3P2Q%016d", i)
@@ -44,16 +44,16 @@ func newTableWithoutOrderCount(t *testing.T, db *dynamodb.Client, orders, bytes 
 // count.
 func TestTooManyOrdersToCount(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const orders = 27
 		r := newTableWithoutOrderCount(t, db, orders, 380_000)
-		r.Store = storetest.Through(t, r.Store, storetest.SmallCounts(db, 2), dynamo.Options{})
-		if n, err := r.Store.OrderCount(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyToCount) {
+		r.Store = storetest.WithClient(t, r.Store, storetest.WithCountLimit(db, 2), dynamo.Options{})
+		if n, err := r.Store.OrderCount(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyOrders) {
 			t.Errorf("%d orders, %v", n, err)
 		}
 		drifts, summary := r.Check(check.Options{Repair: true})
 		drifts = withoutCounts(drifts)
-		if got := storetest.Found(drifts); got != "order-count 1" || drifts[0].Detail != "orderCount is missing, should be 27" || summary.Left() != 0 {
+		if got := storetest.FormatKinds(drifts); got != "order-count 1" || drifts[0].Detail != "orderCount is missing, should be 27" || summary.Left() != 0 {
 			t.Errorf("found %+v, %d left", drifts, summary.Left())
 		}
 		if got := r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]; !storetest.Equal(got, storetest.Num("27")) {
@@ -61,7 +61,7 @@ func TestTooManyOrdersToCount(t *testing.T) {
 		}
 		// With one Query fewer, the server can count the orders, and the count may be missing.
 		r.Set("CUSTOMER#c1", "#METADATA", storetest.Item{"orderCount": nil})
-		r.Store = storetest.Through(t, r.Store, storetest.SmallCounts(db, 3), dynamo.Options{})
+		r.Store = storetest.WithClient(t, r.Store, storetest.WithCountLimit(db, 3), dynamo.Options{})
 		if n, err := r.Store.OrderCount(t.Context(), "c1"); err != nil || n != orders {
 			t.Errorf("%d orders, %v", n, err)
 		}

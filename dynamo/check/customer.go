@@ -53,7 +53,7 @@ func newCustomerVerifier(t *table.Table, id string) *customerVerifier {
 }
 
 func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
-	switch e.Root().Name {
+	switch e.BaseEntity().Name {
 	case model.EntityCustomer.Name:
 		v.put(rec)
 	case model.EntityLastEvent.Name:
@@ -66,7 +66,7 @@ func (v *customerVerifier) add(e *model.Entity, rec model.Record) {
 		v.lastUpdated = v.lastUpdated.latest(newerOrders{[]commerce.OrderID{commerce.OrderID(model.KeyValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
 		// A Query returns at most a megabyte. The next read counts the Queries.
-		v.uncountable = v.copiedBytes > (table.MaxCountedPages-1)*table.PageBytes
+		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
 	}
 }
 
@@ -96,7 +96,7 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	if err := v.readNewestEvent(ctx, c); err != nil {
 		return err
 	}
-	v.uncountable = pages > table.MaxCountedPages
+	v.uncountable = pages > table.MaxCountPages
 	if err := v.readClaim(ctx, c); err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (v *customerVerifier) lacksOrderCount() bool {
 
 // uncertainty requires that no order was placed while the orders were counted for the first time.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
-	if v.uncountable && v.lacksOrderCount() && !model.SameRecord(v.lastEventBefore, v.lastEvent) {
+	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
 		return "orders were placed during each count"
 	}
 	return ""

@@ -18,8 +18,8 @@ func TestKindsOfDrift(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range repair.DriftClasses() {
-		if kind.What == "" || kind.Repair == "" {
+	for _, kind := range repair.DriftKinds() {
+		if kind.Problem == "" || kind.Repair == "" {
 			t.Errorf("%+v lacks a description or a repair", kind)
 		}
 		if !found[kind.Name] {

@@ -21,7 +21,7 @@ type recordWithEdges struct {
 // newRecordWithEdges returns a recordWithEdges without records. values are the values in the
 // record's primary key, by name.
 func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdges {
-	return recordWithEdges{entity: e, primaryKey: e.KeyWith(values), records: map[model.Keys]model.Record{}}
+	return recordWithEdges{entity: e, primaryKey: e.KeyFromValues(values), records: map[model.Keys]model.Record{}}
 }
 
 // record returns the record, or nil if it was not found.
@@ -32,7 +32,7 @@ func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[
 
 // edgeKey returns the primary key of the edge of an entity.
 func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
-	return e.KeyWith(r.entity.KeyValues(r.primaryKey))
+	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
 }
 
 // put adds the record itself or one of its edges.
@@ -101,7 +101,7 @@ func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 			if _, err := decode(diag, r, k, decodeValue); err != nil && !repair.HasOnlyKeys(model.EntityOf(k), rec) {
 				diag.AddUnreadable(k, err)
 			} else {
-				diag.AddOrphan(repair.DriftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.What))
+				diag.AddOrphan(repair.DriftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.Description))
 			}
 		}
 	}
@@ -115,19 +115,19 @@ func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.R
 		want[model.KeyOf(rec)] = rec
 	}
 	for _, e := range r.entity.Edges() {
-		k, relation := r.edgeKey(e), strings.Join(e.ListedBy(), ", ")
+		k, relation := r.edgeKey(e), strings.Join(e.IndexAttributes(), ", ")
 		left := func(name string) bool { return diag.LeavesUnchanged(e, k, name) }
 		switch have, want := r.records[k], want[k]; {
 		case have != nil && want != nil:
 			diag.Compare(e, have, want, repair.DriftEdgeDiffers)
 		case want != nil:
-			diag.AddMissing(repair.DriftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.What, relation))
+			diag.AddMissing(repair.DriftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.Description, relation))
 		case have != nil && expected == nil:
-			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.What))
-		case have != nil && slices.ContainsFunc(e.ListedBy(), left):
+			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
+		case have != nil && slices.ContainsFunc(e.IndexAttributes(), left):
 			diag.Readable(e, have) // the record's attribute is unreadable, so the edge may be right
 		case have != nil:
-			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.What, relation))
+			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
 		}
 	}
 }

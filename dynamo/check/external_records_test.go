@@ -54,7 +54,7 @@ func externalRecords() []storetest.Item {
 	warehouse["warehouseId"], warehouse["name"], warehouse["gsi1pk"], warehouse["gsi1sk"] = storetest.Str("w1"), storetest.Str("North"), storetest.Str("WAREHOUSES"), storetest.Str("WAREHOUSE#w1")
 	records := []storetest.Item{own, copied, mark(line), mark(event), mark(claim)}
 	for _, rec := range []storetest.Item{customer, product, level, warehouse} {
-		records = append(append(records, mark(rec)), storetest.Edges(rec)...)
+		records = append(append(records, mark(rec)), storetest.EdgesOf(rec)...)
 	}
 	return append(records,
 		storetest.ItemKey("CART#1", "#METADATA"), storetest.ItemKey("CUSTOMER#c1", "WISHLIST#1"), storetest.ItemKey("ORDER#o-1", "NOTE#1"), storetest.ItemKey("IDEMPOTENCY#p#k", "#METADATA"))
@@ -63,7 +63,7 @@ func externalRecords() []storetest.Item {
 // withoutCounts returns the drifts except orders that were never counted or summed.
 func withoutCounts(drifts []check.Drift) []check.Drift {
 	return slices.DeleteFunc(slices.Clone(drifts), func(d check.Drift) bool {
-		return d.Class == "order-counts" || d.Class == "spending" || d.Class == "order-count" && !strings.HasPrefix(d.PK, "CUSTOMER#")
+		return d.Kind == "order-counts" || d.Kind == "spending" || d.Kind == "order-count" && !strings.HasPrefix(d.PK, "CUSTOMER#")
 	})
 }
 
@@ -71,8 +71,8 @@ func withoutCounts(drifts []check.Drift) []check.Drift {
 // only adds the order counts and the spending.
 func TestExternalRecordsAreClean(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 		records, unknown := 0, 0
 		for _, rec := range externalRecords() {
 			if records++; model.EntityOf(model.KeyOf(rec)) == nil {
@@ -82,13 +82,13 @@ func TestExternalRecordsAreClean(t *testing.T) {
 		}
 		before := r.All()
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != "order-count 1, order-counts 32, spending 2" || summary.Left() > 0 || summary.Unsettled > 0 {
-			t.Errorf("found %s, %d left, %d unsettled: %+v", got, summary.Left(), summary.Unsettled, drifts)
+		if got := storetest.FormatKinds(drifts); got != "order-count 1, order-counts 32, spending 2" || summary.Left() > 0 || summary.Unverified > 0 {
+			t.Errorf("found %s, %d left, %d unsettled: %+v", got, summary.Left(), summary.Unverified, drifts)
 		}
-		if summary.Records != records || summary.Foreign != unknown || unknown == 0 {
-			t.Errorf("counted %d records, %d foreign, want %d and %d", summary.Records, summary.Foreign, records, unknown)
+		if summary.Records != records || summary.External != unknown || unknown == 0 {
+			t.Errorf("counted %d records, %d foreign, want %d and %d", summary.Records, summary.External, records, unknown)
 		}
-		changed := storetest.Differing(before, r.All())
+		changed := storetest.DifferingKeys(before, r.All())
 		if changed = slices.DeleteFunc(changed, func(k string) bool {
 			return strings.HasPrefix(k, "ORDER_COUNTS PART#") || strings.HasPrefix(k, "CUSTOMER#c1 SPENDING#") || k == "CUSTOMER#c1 #METADATA" || k == "PRODUCT#p1 #METADATA" || strings.Contains(k, " ORDERS#")
 		}); len(changed) > 0 {
@@ -101,8 +101,8 @@ func TestExternalRecordsAreClean(t *testing.T) {
 // stay.
 func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 		edges := 0
 		for _, rec := range externalRecords() {
 			if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.EdgeOf != nil {
@@ -121,20 +121,20 @@ func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 		want := fmt.Sprintf("copy-missing 1, edge-missing %d, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1", edges)
 		for _, repair := range []bool{false, true} {
 			drifts, summary := r.Check(check.Options{Repair: repair})
-			if got := storetest.Found(withoutCounts(drifts)); got != want || repair && summary.Left() > 0 {
+			if got := storetest.FormatKinds(withoutCounts(drifts)); got != want || repair && summary.Left() > 0 {
 				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.Left(), want, drifts)
 			}
 		}
 		r.CheckClean()
 		if rec := r.Get("CUSTOMER#c1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || rec["version"] != nil {
-			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
+			t.Errorf("the repair made of it %s", storetest.FormatItem(rec))
 		}
 		// The order has an event now, and a record with an event has a version.
 		if rec := r.Get("ORDER#o-1", "#METADATA"); rec["__edb_e__"] == nil || rec["entity"] != nil || !reflect.DeepEqual(rec["version"], storetest.Num("1")) {
-			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
+			t.Errorf("the repair made of it %s", storetest.FormatItem(rec))
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#o-1"); rec["__edb_e__"] == nil || rec["items"] == nil {
-			t.Errorf("the new copy is %s", storetest.ShowItem(rec))
+			t.Errorf("the new copy is %s", storetest.FormatItem(rec))
 		}
 	})
 }
@@ -142,8 +142,8 @@ func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 // A record whose reference exists in an index key only keeps the reference.
 func TestReferencesInIndexKeysOnly(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 		for _, rec := range externalRecords() {
 			switch storetest.KeyText(rec) {
 			case "CUSTOMER#c1 ORDER#o-1":
@@ -154,16 +154,16 @@ func TestReferencesInIndexKeysOnly(t *testing.T) {
 			r.Put(rec)
 		}
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.Found(withoutCounts(drifts)); got != "edge-differs 3, order-records-differ 2" || summary.Left() > 0 {
+		if got := storetest.FormatKinds(withoutCounts(drifts)); got != "edge-differs 3, order-records-differ 2" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 		}
 		for k, sk := range map[string]string{"ORDER#o-1": "#METADATA", "CUSTOMER#c1": "#METADATA"} {
 			if rec := r.Get(k, sk); rec["accountRepId"] == nil {
-				t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
+				t.Errorf("the repair made of it %s", storetest.FormatItem(rec))
 			}
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#o-1"); rec["gsi1pk"] == nil {
-			t.Errorf("the repair made of it %s", storetest.ShowItem(rec))
+			t.Errorf("the repair made of it %s", storetest.FormatItem(rec))
 		}
 		r.CheckClean()
 	})
@@ -172,9 +172,9 @@ func TestReferencesInIndexKeysOnly(t *testing.T) {
 // A timeline may have event IDs that sort after every ULID. Repairs and mutations can append to it.
 func TestExternalTimelineIsContinued(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, id := range []string{"zzz", "f47ac10b-58cc-4372-a567-0e02b2c3d479"} {
-			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+			r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 			for _, rec := range externalRecords() {
 				if storetest.KeyText(rec) == "ORDER#o-1 EVENT#1" {
 					rec["sk"], rec["eventId"], rec["to"] = storetest.Str("EVENT#"+id), storetest.Str(id), storetest.Str("shipped")
@@ -184,19 +184,19 @@ func TestExternalTimelineIsContinued(t *testing.T) {
 			r.Delete("EMAIL#ann@example.com", "#METADATA")
 			for _, repair := range []bool{false, true} {
 				drifts, summary := r.Check(check.Options{Repair: repair})
-				if got := storetest.Found(withoutCounts(drifts)); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.Left() > 0 {
+				if got := storetest.FormatKinds(withoutCounts(drifts)); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.Left() > 0 {
 					t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 				}
 			}
 			r.CheckClean()
-			move := commerce.OrderMove{OrderID: "o-1", To: commerce.Confirmed}
+			move := commerce.OrderStatusChange{OrderID: "o-1", To: commerce.Confirmed}
 			for _, move.To = range []commerce.Status{commerce.Confirmed, commerce.Cancelled} {
 				if _, err := r.Store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, move); err != nil {
 					t.Fatal(err)
 				}
 				r.CheckClean()
 			}
-			page, err := dynamo.ReadPage(context.Background(), r.Store, model.Timeline, dynamo.ListRequest{Of: string("o-1"), Page: dynamo.Page{Limit: 10}})
+			page, err := dynamo.ReadPage(context.Background(), r.Store, model.Timeline, dynamo.ListRequest{PartitionValue: string("o-1"), Page: dynamo.PageRequest{Limit: 10}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,9 +214,9 @@ func TestExternalTimelineIsContinued(t *testing.T) {
 // An external event that sets the order's status suffices, wherever its ID sorts.
 func TestExternalEventSetsTheStatus(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		for _, id := range []string{"0", "zzz", storetest.ULIDAt(storetest.Start().AddDate(200, 0, 0), 1)} {
-			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, id := range []string{"0", "zzz", storetest.ULIDAt(storetest.FirstOrderTime().AddDate(200, 0, 0), 1)} {
+			r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 			for _, rec := range externalRecords() {
 				if storetest.KeyText(rec) == "ORDER#o-1 EVENT#1" {
 					rec["sk"], rec["eventId"] = storetest.Str("EVENT#"+id), storetest.Str(id)
@@ -231,9 +231,9 @@ func TestExternalEventSetsTheStatus(t *testing.T) {
 // An external order ID may contain no time. Then both records must have the time.
 func TestMissingTimeOfAnExternalOrderID(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, k := range []string{"CUSTOMER#c1 ORDER#o-1", "ORDER#o-1 #METADATA"} {
-			r := storetest.NewRawTable(t, db, commerce.Book{}, dynamo.Options{})
+			r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 			for _, rec := range externalRecords() {
 				if storetest.KeyText(rec) == k {
 					delete(rec, "createdAt")
@@ -241,7 +241,7 @@ func TestMissingTimeOfAnExternalOrderID(t *testing.T) {
 				r.Put(rec)
 			}
 			drifts, summary := r.Check(check.Options{Repair: true})
-			if got := storetest.Found(withoutCounts(drifts)); got != "order-records-differ 1" || summary.Left() > 0 {
+			if got := storetest.FormatKinds(withoutCounts(drifts)); got != "order-records-differ 1" || summary.Left() > 0 {
 				t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 			}
 			r.CheckClean()
@@ -253,7 +253,7 @@ func TestMissingTimeOfAnExternalOrderID(t *testing.T) {
 // recounts what open orders hold, and the products of the category.
 func TestRecreatedProductIsRecounted(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 		before := r.Get("PRODUCT#p02", "#METADATA")
 		r.Delete("PRODUCT#p02", "#METADATA")
@@ -261,10 +261,10 @@ func TestRecreatedProductIsRecounted(t *testing.T) {
 		if err != nil || created.Available != 0 {
 			t.Fatalf("created %+v, %v", created, err)
 		}
-		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.Found(withoutCounts(drifts)) != "category-count 1, stock-available 1" || summary.Left() > 0 {
+		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.FormatKinds(withoutCounts(drifts)) != "category-count 1, stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
-		if got, want := storetest.NumberText(r.Get("PRODUCT#p02", "#METADATA")["available"]), storetest.NumberText(before["available"]); got != want || got != "-6" {
+		if got, want := storetest.CanonicalNumber(r.Get("PRODUCT#p02", "#METADATA")["available"]), storetest.CanonicalNumber(before["available"]); got != want || got != "-6" {
 			t.Errorf("available is %v, want %v", got, want)
 		}
 	})

@@ -21,8 +21,8 @@ import (
 
 // largeDataset makes a dataset with the given number of orders, five per customer, and stock for
 // all of them.
-func largeDataset(t testing.TB, random *rand.Rand, orders int) commerce.Book {
-	book := commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}}}
+func largeDataset(t testing.TB, random *rand.Rand, orders int) commerce.Dataset {
+	book := commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}}}
 	for i := range 20 {
 		e := commerce.Employee{ID: commerce.EmployeeID(fmt.Sprintf("e%d", i)), Name: fmt.Sprintf("Employee %d", i), PhoneNumbers: []string{"1"}, JobTitle: "Rep", HireDate: "2020-01-02", Version: 1}
 		if i%2 == 0 {
@@ -39,14 +39,14 @@ func largeDataset(t testing.TB, random *rand.Rand, orders int) commerce.Book {
 		}
 	}
 	for i := range max(1, orders/5) {
-		c := commerce.Customer{ID: commerce.CustomerID(fmt.Sprintf("c%d", i)), Name: "Customer", Email: fmt.Sprintf("c%d@example.com", i), PhoneNumbers: []string{"1"}, CreatedAt: storetest.Start(), UpdatedAt: storetest.Start(), Version: 1}
+		c := commerce.Customer{ID: commerce.CustomerID(fmt.Sprintf("c%d", i)), Name: "Customer", Email: fmt.Sprintf("c%d@example.com", i), PhoneNumbers: []string{"1"}, CreatedAt: storetest.FirstOrderTime(), UpdatedAt: storetest.FirstOrderTime(), Version: 1}
 		if i%2 == 0 {
 			c.AccountRepID = book.Employees[i%20].ID
 		}
 		book.Customers = append(book.Customers, c)
 	}
 	for n := range orders {
-		at := storetest.Start().Add(time.Duration(n) * time.Minute)
+		at := storetest.FirstOrderTime().Add(time.Duration(n) * time.Minute)
 		id := commerce.OrderID(storetest.ULIDAt(at, n))
 		status := commerce.Statuses()[random.IntN(5)]
 		o := commerce.OrderWithItems{Order: commerce.Order{ID: id, CustomerID: book.Customers[n/5%len(book.Customers)].ID, Status: status, PlacedAt: at, UpdatedAt: at, Version: 2}}
@@ -60,7 +60,7 @@ func largeDataset(t testing.TB, random *rand.Rand, orders int) commerce.Book {
 		}
 		book.Orders = append(book.Orders, o)
 	}
-	if err := book.Settle(); err != nil {
+	if err := book.Derive(); err != nil {
 		t.Fatal(err)
 	}
 	return book
@@ -116,7 +116,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 		},
 		"orphan-item": func(_ commerce.Customer, o commerce.OrderWithItems, n int) {
 			rec := r.Get("ORDER#"+string(o.ID), "ITEM#"+string(o.Lines[0].SKU))
-			rec["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.Start(), 9000+n))
+			rec["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.FirstOrderTime(), 9000+n))
 			r.Put(rec)
 		},
 		"order-count": func(c commerce.Customer, _ commerce.OrderWithItems, n int) {
@@ -146,20 +146,20 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	began := time.Now()
 	drifts, summary := r.Check(check.Options{Segments: 4})
 	t.Logf("%d records were checked in %v, with %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
-	if got := storetest.Classes(drifts); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := storetest.CountByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
 	drifts, summary = r.Check(check.Options{Segments: 4, Repair: true})
-	if got := storetest.Classes(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.Left() > 0 {
+	if got := storetest.CountByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.Left() > 0 {
 		t.Errorf("repair found %v, left %d, want %v and none", got, summary.Left(), want)
 	}
 	began = time.Now()
 	drifts, summary = r.Check(check.Options{Segments: 4})
 	t.Logf("clean, %d records take %v, %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
-	if len(drifts) > 0 || summary.Unsettled > 0 {
-		t.Errorf("after the repair found %v, %d unsettled", drifts, summary.Unsettled)
+	if len(drifts) > 0 || summary.Unverified > 0 {
+		t.Errorf("after the repair found %v, %d unsettled", drifts, summary.Unverified)
 	}
-	if changed := storetest.Differing(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
+	if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
 		t.Errorf("after the repair %d records are not what they were before the damage: %q", len(changed), changed[:min(5, len(changed))])
 	}
 }
@@ -168,7 +168,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 // With a low maximum of candidates, most are verified during the scan.
 func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		book := largeDataset(t, rand.New(rand.NewPCG(1, 2)), longtest.Size(20, 40))
 		r := storetest.NewRawTable(t, db, book, dynamo.Options{})
 		var err error
@@ -177,8 +177,8 @@ func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 		}
 		want := fmt.Sprint("index-keys ", 2*len(book.Customers)+len(book.Employees)+len(book.Orders)+len(book.Products))
 		for _, repair := range []bool{false, true} {
-			drifts, summary := r.Check(check.Options{Repair: repair, Suspects: 7})
-			if got := storetest.Found(drifts); got != want || repair && summary.Left() > 0 {
+			drifts, summary := r.Check(check.Options{Repair: repair, MaxCandidates: 7})
+			if got := storetest.FormatKinds(drifts); got != want || repair && summary.Left() > 0 {
 				t.Errorf("found %s, %d left, want %s", got, summary.Left(), want)
 			}
 		}
@@ -189,10 +189,10 @@ func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 // The repair of an item collection needs several transactions.
 func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		healthy := r.All()
-		order := "ORDER#" + storetest.SmallOrder(0)
+		order := "ORDER#" + storetest.SmallOrderID(0)
 		template := r.Get(order, "ITEM#p00")
 		for i := range 130 {
 			sku := fmt.Sprintf("extra%d", i)
@@ -202,18 +202,18 @@ func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 		r.Set(order, "#METADATA", storetest.Item{"shippingAddress": &types.AttributeValueMemberM{Value: storetest.Item{"city": storetest.Str("nowhere")}}})
 		r.Set("CUSTOMER#c1", order, storetest.Item{"version": storetest.Num("4")})
 		transactions := 0
-		drifts, summary := r.Among(func(operation string, _ int, _ string) *http.Response {
+		drifts, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				transactions++
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != "order-records-differ 1, orphan-item 130" || summary.Left() > 0 || transactions != 2 {
+		if got := storetest.FormatKinds(drifts); got != "order-records-differ 1, orphan-item 130" || summary.Left() > 0 || transactions != 2 {
 			t.Errorf("found %s, %d left, in %d transactions", got, summary.Left(), transactions)
 		}
 		r.CheckClean()
 		healthy[order+" #METADATA"]["version"], healthy["CUSTOMER#c1 "+order]["version"] = storetest.Num("4"), storetest.Num("4")
-		if changed := storetest.Differing(healthy, r.All()); len(changed) > 0 {
+		if changed := storetest.DifferingKeys(healthy, r.All()); len(changed) > 0 {
 			t.Errorf("after the repair %q are others", changed)
 		}
 	})

@@ -39,7 +39,7 @@ func (o newerOrders) latest(other newerOrders) newerOrders {
 // findNewerCopies returns the copies that were updated last, if that was after the last event. A
 // mutation that writes an event also updates the copy of the order.
 func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
-	last, ok := t.Position(model.LastEventID(v.lastEvent)).Time()
+	last, ok := t.EventPosition(model.LastEventID(v.lastEvent)).Time()
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
@@ -56,7 +56,7 @@ func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 // updatedAt returns the time of a record's last update, or the zero time without one.
 func updatedAt(rec model.Record) time.Time {
 	at := model.Reader{Record: rec}
-	return at.UpdatedOr(time.Time{})
+	return at.UpdatedAtOr(time.Time{})
 }
 
 // readNewestEvent reads the last events of the orders to compare with, then the customer's last
@@ -86,6 +86,6 @@ func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error 
 
 // lastEventOutdated reports whether an order has a newer event than the customer's last event.
 func (v *customerVerifier) lastEventOutdated(t *table.Table) bool {
-	last := t.Position(model.LastEventID(v.lastEvent))
+	last := t.EventPosition(model.LastEventID(v.lastEvent))
 	return v.newestEvent != nil && last != "" && v.newestEvent.ID > last
 }

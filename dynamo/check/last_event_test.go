@@ -14,23 +14,23 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // outdatedFixture is a table in which a customer's last event is older than the events of the
 // orders.
 type outdatedFixture struct {
 	storetest.RawTable
-	w             *storetest.Witness
+	w             *storetest.CommitRecorder
 	first, second commerce.OrderID
 }
 
 // newOutdatedFixture restores records to their state before the last two changes.
 func newOutdatedFixture(t *testing.T, db *dynamodb.Client, back ...[2]string) outdatedFixture {
 	t.Helper()
-	watched, w := storetest.Witnessed(db, false)
-	o := outdatedFixture{RawTable: storetest.NewRawTable(t, watched, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}.Book(t), dynamo.Options{}), w: w}
+	watched, w := storetest.RecordCommits(db, false)
+	o := outdatedFixture{RawTable: storetest.NewRawTable(t, watched, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 1000}.Dataset(t), dynamo.Options{}), w: w}
 	ids := storetest.PlaceOrders(t, o.Store, "c0", 2)
 	o.first, o.second = ids[0], ids[1]
 	names := strings.NewReplacer("$1", string(o.first), "$2", string(o.second))
@@ -56,7 +56,7 @@ func (o outdatedFixture) expectLastEvent(id commerce.EventID) {
 	last, event := o.Get("CUSTOMER#c0", "LAST_EVENT"), o.Get("ORDER#"+string(o.first), "EVENT#"+string(id))
 	for name, v := range event {
 		if name != "pk" && name != "sk" && name != "entity" && !reflect.DeepEqual(last[name], v) {
-			o.T.Errorf("the last event is %s, in the timeline it is %s", storetest.ShowItem(last), storetest.ShowItem(event))
+			o.T.Errorf("the last event is %s, in the timeline it is %s", storetest.FormatItem(last), storetest.FormatItem(event))
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func (o outdatedFixture) expectLastEvent(id commerce.EventID) {
 
 func TestOutdatedLastEventIsRepaired(t *testing.T) {
 	lastEvent := [2]string{"CUSTOMER#c0", "LAST_EVENT"}
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, back := range map[string][][2]string{
 			"the record":             {lastEvent},
 			"the customer's records": {lastEvent, {"CUSTOMER#c0", "ORDER#$1"}, {"CUSTOMER#c0", "ORDER#$2"}},
@@ -77,10 +77,10 @@ func TestOutdatedLastEventIsRepaired(t *testing.T) {
 				for _, repair := range []bool{false, true} {
 					drifts, summary := o.Check(check.Options{Repair: repair})
 					i := 0
-					for i < len(drifts) && drifts[i].Class != "last-event" {
+					for i < len(drifts) && drifts[i].Kind != "last-event" {
 						i++
 					}
-					if i == len(drifts) || storetest.Classes(drifts)["last-event"] != 1 || repair && summary.Left() > 0 {
+					if i == len(drifts) || storetest.CountByKind(drifts)["last-event"] != 1 || repair && summary.Left() > 0 {
 						t.Fatalf("found %+v", drifts)
 					}
 					if d := drifts[i]; d.PK != "CUSTOMER#c0" || d.SK != "LAST_EVENT" || d.Repaired != repair || d.ByHand ||
@@ -94,7 +94,7 @@ func TestOutdatedLastEventIsRepaired(t *testing.T) {
 					t.Fatal(err)
 				}
 				// The repair updates the record and writes no event.
-				storetest.Rising(t, "c0", slices.DeleteFunc(o.w.Events["c0"], func(id string) bool { return id == "" }))
+				storetest.CheckEventOrder(t, "c0", slices.DeleteFunc(o.w.Events["c0"], func(id string) bool { return id == "" }))
 				o.CheckClean()
 			})
 		}
@@ -104,7 +104,7 @@ func TestOutdatedLastEventIsRepaired(t *testing.T) {
 // A change that is committed between the check's reads and its repair stays the last event.
 func TestRepairOfALastEventDuringAChange(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		o := newOutdatedFixture(t, db, [2]string{"CUSTOMER#c0", "LAST_EVENT"})
 		between := o
 		var once sync.Once
@@ -140,13 +140,13 @@ func TestRepairOfALastEventDuringAChange(t *testing.T) {
 // Changes by other software do not make a last event outdated.
 func TestLastEventsThatAreNotOutdated(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		o := newOutdatedFixture(t, db)
 		first := "ORDER#" + string(o.first)
 		for _, k := range [][2]string{{first, "#METADATA"}, {"CUSTOMER#c0", first}} {
 			o.Set(k[0], k[1], storetest.Item{"updatedAt": storetest.Str("2030-01-01T00:00:00.000Z")})
 		}
-		for _, id := range []string{"evt-1", "f47ac10b-58cc-4372-a567-0e02b2c3d479", storetest.ULIDAt(storetest.Start().AddDate(200, 0, 0), 1)} {
+		for _, id := range []string{"evt-1", "f47ac10b-58cc-4372-a567-0e02b2c3d479", storetest.ULIDAt(storetest.FirstOrderTime().AddDate(200, 0, 0), 1)} {
 			event := storetest.ItemKey(first, "EVENT#"+id)
 			event["eventId"], event["orderId"], event["type"], event["createdAt"] = storetest.Str(id), storetest.Str(string(o.first)), storetest.Str("item_set"), storetest.Str("2026-01-01T00:00:00.000Z")
 			o.Put(event)

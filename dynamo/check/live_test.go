@@ -43,24 +43,24 @@ func bump(r storetest.RawTable, order, customer, note string) {
 // A record that changes between the verification and the repair keeps the change, and is repaired.
 func TestRepairDoesNotOverwriteConcurrentChanges(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := "ORDER#" + storetest.SmallOrder(0)
+		order := "ORDER#" + storetest.SmallOrderID(0)
 		// The copy is wrong, and the order's own record changes.
 		r.Set("CUSTOMER#c1", order, storetest.Item{"total": storetest.Num("1")})
-		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
+		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
-				bump(r, storetest.SmallOrder(0), "c1", "kept")
+				bump(r, storetest.SmallOrderID(0), "c1", "kept")
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != "order-total 1" || summary.Left() > 0 {
+		if got := storetest.FormatKinds(drifts); got != "order-total 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left:\n%+v", got, summary.Left(), drifts)
 		}
 		for _, k := range [][2]string{{order, "#METADATA"}, {"CUSTOMER#c1", order}} {
 			rec := r.Get(k[0], k[1])
-			if storetest.NumberText(rec["total"]) != "15" || storetest.NumberText(rec["version"]) != "4" || rec["note"] == nil {
-				t.Errorf("after the repair: %s", storetest.ShowItem(rec))
+			if storetest.CanonicalNumber(rec["total"]) != "15" || storetest.CanonicalNumber(rec["version"]) != "4" || rec["note"] == nil {
+				t.Errorf("after the repair: %s", storetest.FormatItem(rec))
 			}
 		}
 		r.CheckClean()
@@ -71,22 +71,22 @@ func TestRepairDoesNotOverwriteConcurrentChanges(t *testing.T) {
 // repaired.
 func TestRepairOfAConstantlyChangingRecordGivesUp(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER"), "note": storetest.Str("")})
 		writes := 0
-		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
+		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				writes++
 				r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"note": storetest.Str(fmt.Sprint(earlier))})
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != "index-keys 1" || summary.Left() != 1 || writes < 3 {
+		if got := storetest.FormatKinds(drifts); got != "index-keys 1" || summary.Left() != 1 || writes < 3 {
 			t.Errorf("found %s, %d left after %d attempts", got, summary.Left(), writes)
 		}
 		if rec := r.Get("EMPLOYEE#e1", "#METADATA"); storetest.KeyText(rec) == "" || rec["gsi1pk"].(*types.AttributeValueMemberS).Value != "OTHER" {
-			t.Errorf("the other's record is %s", storetest.ShowItem(rec))
+			t.Errorf("the other's record is %s", storetest.FormatItem(rec))
 		}
 	})
 }
@@ -94,10 +94,10 @@ func TestRepairOfAConstantlyChangingRecordGivesUp(t *testing.T) {
 // A repair derives a record from another record. It adds nothing if that record has changed.
 func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Delete("EMAIL#bob@example.com", "#METADATA")
-		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
+		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
 				for _, sk := range []string{"#METADATA", "NAME"} {
 					r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("new@example.com")})
@@ -106,11 +106,11 @@ func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != "email-claim 1" || summary.Left() > 0 {
+		if got := storetest.FormatKinds(drifts); got != "email-claim 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
 		if rec := r.Get("EMAIL#bob@example.com", "#METADATA"); rec != nil {
-			t.Errorf("the repair wrote %s, which nobody has a right to", storetest.ShowItem(rec))
+			t.Errorf("the repair wrote %s, which nobody has a right to", storetest.FormatItem(rec))
 		}
 		r.CheckClean()
 	})
@@ -119,22 +119,22 @@ func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 // A repair that adds a missing record does not replace a record that was added meanwhile.
 func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		copied := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
-		r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
+		copied := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0))
+		r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0))
 		copied["note"] = storetest.Str("kept")
-		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
+		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" && earlier == 0 {
 				r.Put(copied)
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != "copy-missing 1" || summary.Left() > 0 {
+		if got := storetest.FormatKinds(drifts); got != "copy-missing 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
-		if rec := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0)); rec["note"] == nil {
-			t.Errorf("the other's record was replaced by %s", storetest.ShowItem(rec))
+		if rec := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0)); rec["note"] == nil {
+			t.Errorf("the other's record was replaced by %s", storetest.FormatItem(rec))
 		}
 		r.CheckClean()
 	})
@@ -144,18 +144,18 @@ func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 // happens.
 func TestMutationBetweenReadsIsNoDrift(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, c := range []struct{ mutations, unsettled int }{{2, 0}, {1000, 1}} {
-			drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
+			drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 				// The order's own record has been read, and its copy is read next.
 				if operation == "BatchGetItem" && earlier < c.mutations {
-					bump(r, storetest.SmallOrder(0), "c1", "")
+					bump(r, storetest.SmallOrderID(0), "c1", "")
 				}
 				return nil
 			}).Check(check.Options{Repair: true})
-			if len(drifts) > 0 || summary.Unsettled != c.unsettled {
-				t.Errorf("with %d mutations found %+v, %d unsettled", c.mutations, drifts, summary.Unsettled)
+			if len(drifts) > 0 || summary.Unverified != c.unsettled {
+				t.Errorf("with %d mutations found %+v, %d unsettled", c.mutations, drifts, summary.Unverified)
 			}
 		}
 		r.CheckClean()
@@ -166,9 +166,9 @@ func TestMutationBetweenReadsIsNoDrift(t *testing.T) {
 func TestCandidatesAreReadConsistently(t *testing.T) {
 	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), storetest.SmallDataset(t, 30), dynamo.Options{})
 	r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-	r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrder(0))
+	r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0))
 	var reads []string
-	r.Among(func(operation string, earlier int, body string) *http.Response {
+	r.WithHTTPHook(func(operation string, earlier int, body string) *http.Response {
 		switch {
 		case operation == "BatchGetItem" && earlier == 0, strings.Contains(body, "GSI1"), operation == "Scan":
 			if strings.Contains(body, `"ConsistentRead":true`) {
@@ -190,22 +190,22 @@ func TestCandidatesAreReadConsistently(t *testing.T) {
 // Stock that changes during every count is neither a drift nor repaired.
 func TestConstantlyChangingStockIsUnverified(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-		var unverified []check.Unsettled
-		drifts, summary := r.Among(func(operation string, earlier int, body string) *http.Response {
+		var unverified []check.Unverified
+		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
 				r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"version": storetest.Num(fmt.Sprint(10 + earlier))})
 			}
 			return nil
-		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { unverified = append(unverified, u) }})
-		want := []check.Unsettled{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed during each recount of its orders"}}
-		if len(drifts) > 0 || summary.Unsettled != 1 || !slices.Equal(unverified, want) {
-			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unsettled, unverified)
+		}).Check(check.Options{Repair: true, OnUnverified: func(u check.Unverified) { unverified = append(unverified, u) }})
+		want := []check.Unverified{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed during each recount of its orders"}}
+		if len(drifts) > 0 || summary.Unverified != 1 || !slices.Equal(unverified, want) {
+			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
 		}
-		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.NumberText(rec["available"]) != "500" {
-			t.Errorf("it was repaired to %s", storetest.ShowItem(rec))
+		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.CanonicalNumber(rec["available"]) != "500" {
+			t.Errorf("it was repaired to %s", storetest.FormatItem(rec))
 		}
 	})
 }
@@ -234,7 +234,7 @@ func TestSumsWaitForTheIndex(t *testing.T) {
 // number of products.
 func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		requests := func(delivered, products int) int {
 			book := storetest.SmallDataset(t, 30)
 			template := book.Orders[storetest.BigOrder]
@@ -244,13 +244,13 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 			for n := range delivered {
 				late := template
 				late.Status = commerce.Delivered
-				late.ID = commerce.OrderID(storetest.ULIDAt(storetest.Start().Add(time.Duration(1000+n)*time.Hour), n))
+				late.ID = commerce.OrderID(storetest.ULIDAt(storetest.FirstOrderTime().Add(time.Duration(1000+n)*time.Hour), n))
 				late.PlacedAt, _ = late.ID.Time()
 				late.Lines = slices.Clone(template.Lines[:2])
 				late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventImported, To: commerce.Delivered, At: late.PlacedAt, Actor: "c"}}
 				book.Orders = append(book.Orders, late)
 			}
-			if err := book.Settle(); err != nil {
+			if err := book.Derive(); err != nil {
 				t.Fatal(err)
 			}
 			r := storetest.NewRawTable(t, db, book, dynamo.Options{})
@@ -259,16 +259,16 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 				r.Set(fmt.Sprintf("PRODUCT#p%02d", i), "#METADATA", storetest.Item{"available": storetest.Num("-500")})
 			}
 			n := 0
-			drifts, _ := r.Among(func(operation string, _ int, body string) *http.Response {
+			drifts, _ := r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 				if strings.Contains(body, "GSI1") || operation == "BatchGetItem" && strings.Contains(body, `"ConsistentRead":true`) || strings.Contains(body, "ITEM#") {
 					n++
 				}
 				return nil
 			}).Check(check.Options{Repair: true})
-			if got, want := storetest.Found(drifts), fmt.Sprint("stock-available ", products); got != want {
+			if got, want := storetest.FormatKinds(drifts), fmt.Sprint("stock-available ", products); got != want {
 				t.Errorf("found %s, want %s", got, want)
 			}
-			if changed := storetest.Differing(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
+			if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
 				t.Errorf("after the repair %q are others", changed)
 			}
 			return n
@@ -285,28 +285,28 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 // Orders that were placed during the scan make its sums wrong. A recount corrects the sums.
 func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		book := storetest.SmallDataset(t, 30)
 		late := book.Orders[0]
-		late.ID = commerce.OrderID(storetest.ULIDAt(storetest.Start().Add(100*24*3600e9), 500))
+		late.ID = commerce.OrderID(storetest.ULIDAt(storetest.FirstOrderTime().Add(100*24*3600e9), 500))
 		late.PlacedAt, _ = late.ID.Time()
 		late.UpdatedAt = late.PlacedAt
 		late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventPlaced, To: commerce.Pending, At: late.PlacedAt, Actor: "c"}}
 		late.Lines = late.Lines[:1]
 		book.Orders = append(book.Orders, late)
-		if err := book.Settle(); err != nil {
+		if err := book.Derive(); err != nil {
 			t.Fatal(err)
 		}
-		drifts, summary := r.Among(func(operation string, earlier int, _ string) *http.Response {
+		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			// The scan of this small table is a single request.
 			if operation == "BatchGetItem" && earlier == 0 {
 				storetest.Load(t, r.Store, book)
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if len(drifts) > 0 || summary.Unsettled > 0 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		if len(drifts) > 0 || summary.Unverified > 0 {
+			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
 		}
 		r.CheckClean()
 	})
@@ -328,17 +328,17 @@ func reply(code string, reasons ...string) *http.Response {
 // A check and its repairs retry more transient errors in a row than the SDK does.
 func TestCheckOutlastsTransientErrors(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
-		failing, between := faults.Between(db, faults.First(append(faults.Passing(), faults.Conflict)...))
-		r.Store = storetest.Through(t, r.Store, failing, dynamo.Options{})
+		failing, between := faults.WrapClient(db, faults.FirstRequests(append(faults.Transient(), faults.TransactionConflict)...))
+		r.Store = storetest.WithClient(t, r.Store, failing, dynamo.Options{})
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.Found(drifts); got != "index-keys 1, stock-available 1" || summary.Left() > 0 {
+		if got := storetest.FormatKinds(drifts); got != "index-keys 1, stock-available 1" || summary.Left() > 0 {
 			t.Errorf("found %s, %d left", got, summary.Left())
 		}
-		for _, kind := range faults.Passing() {
+		for _, kind := range faults.Transient() {
 			if between.Counts()[kind] != 4 {
 				t.Errorf("Scan, Query, BatchGetItem and TransactWriteItems met %v", between.Counts())
 			}
@@ -355,17 +355,17 @@ func TestRepairThatDynamoDBRejects(t *testing.T) {
 		"the records keep changing":   func() *http.Response { return reply("TransactionCanceledException", "TransactionConflict", "None") },
 		"ItemCollectionSizeLimitExce": func() *http.Response { return reply("TransactionCanceledException", "ItemCollectionSizeLimitExceeded") },
 	} {
-		storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+		storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 			r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 			r.Delete("EMPLOYEE#e2", "NAME")
-			drifts, summary := r.Among(func(operation string, _ int, body string) *http.Response {
+			drifts, summary := r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 				if operation == "TransactWriteItems" && strings.Contains(body, "EMPLOYEE#e1") {
 					return refusal()
 				}
 				return nil
 			}).Check(check.Options{Repair: true})
-			if got := storetest.Found(drifts); got != "edge-missing 1, index-keys 1" || summary.Left() != 1 {
+			if got := storetest.FormatKinds(drifts); got != "edge-missing 1, index-keys 1" || summary.Left() != 1 {
 				t.Fatalf("found %s, %d left", got, summary.Left())
 			}
 			for _, d := range drifts {
@@ -384,7 +384,7 @@ func TestErrorsOfACheck(t *testing.T) {
 		want error
 	}{{"AccessDeniedException", table.ErrAccessDenied}, {"InternalServerError", table.ErrUnavailable}} {
 		for _, operation := range []string{"Scan", "BatchGetItem"} {
-			refusing := r.Among(func(o string, _ int, _ string) *http.Response {
+			refusing := r.WithHTTPHook(func(o string, _ int, _ string) *http.Response {
 				if o == operation {
 					return reply(c.code)
 				}
@@ -396,7 +396,7 @@ func TestErrorsOfACheck(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	stopping := r.Among(func(operation string, _ int, _ string) *http.Response {
+	stopping := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
 		if operation == "BatchGetItem" {
 			stop()
 		}

@@ -25,11 +25,11 @@ func scanOrderFirst(r *storetest.RawTable, order, customer string) int {
 	for i := range 200 {
 		r.Put(storetest.ItemKey(fmt.Sprintf("OTHER#%03d", i), "x"))
 	}
-	small := storetest.SmallPages(r.DB, 2)
+	small := storetest.WithScanLimit(r.DB, 2)
 	segments, ofOrder, ofCustomer, pages := separatingSegments(r.T, small, r.Name, order, customer)
 	var mu sync.Mutex
 	read, gate := 0, make(chan struct{})
-	r.Store = storetest.Through(r.T, r.Store, storetest.Watched(small, func(ctx context.Context, in any) error {
+	r.Store = storetest.WithClient(r.T, r.Store, storetest.WithRequestHook(small, func(ctx context.Context, in any) error {
 		scan, ok := in.(*dynamodb.ScanInput)
 		switch {
 		case !ok:
@@ -54,9 +54,9 @@ func scanOrderFirst(r *storetest.RawTable, order, customer string) int {
 // total does not confirm the list. A partial repair would make the rest of the list look wrong.
 func TestLongListIsNotRepairedPartially(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := "ORDER#" + storetest.SmallOrder(3)
+		order := "ORDER#" + storetest.SmallOrderID(3)
 		list := &types.AttributeValueMemberL{}
 		for i := range 150 {
 			list.Value = append(list.Value, &types.AttributeValueMemberM{Value: storetest.Item{
@@ -75,13 +75,13 @@ func TestLongListIsNotRepairedPartially(t *testing.T) {
 		}
 		before := r.All()
 		drifts, _ := r.Check(check.Options{Repair: true})
-		changed := storetest.Differing(before, r.All())
+		changed := storetest.DifferingKeys(before, r.All())
 		// The lists of the three products have one order less.
 		if changed = slices.DeleteFunc(changed, func(k string) bool { return strings.HasPrefix(k, "PRODUCT#") }); len(changed) > 0 {
 			t.Errorf("the repair changed %d records", len(changed))
 		}
 		if len(drifts) == 0 || !strings.Contains(drifts[0].Detail, "set the order's total") {
-			t.Errorf("found %s", storetest.Found(drifts))
+			t.Errorf("found %s", storetest.FormatKinds(drifts))
 		}
 		for _, pk := range []string{order, "CUSTOMER#c2"} {
 			sk := order
@@ -100,17 +100,17 @@ func TestLongListIsNotRepairedPartially(t *testing.T) {
 // An order names the wrong customer, the maximum of candidates is low, and the copy is read last.
 func TestOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := "ORDER#" + storetest.SmallOrder(0)
+		order := "ORDER#" + storetest.SmallOrderID(0)
 		r.Set(order, "#METADATA", storetest.Item{"customerId": storetest.Str("c9")})
 		for _, sku := range []string{"p00", "p01", "p02"} {
 			r.Set(order, "ITEM#"+sku, storetest.Item{"customerId": nil})
 		}
 		segments := scanOrderFirst(&r, order, "CUSTOMER#c1")
-		r.Check(check.Options{Repair: true, Suspects: 1, Segments: segments})
-		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c1 ") || r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c9", "#METADATA") != nil {
-			t.Errorf("the order is %s, its copy %s", own, storetest.ShowItem(r.Get("CUSTOMER#c1", order)))
+		r.Check(check.Options{Repair: true, MaxCandidates: 1, Segments: segments})
+		if own := storetest.FormatItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c1 ") || r.Get("CUSTOMER#c1", order) == nil || r.Get("CUSTOMER#c9", "#METADATA") != nil {
+			t.Errorf("the order is %s, its copy %s", own, storetest.FormatItem(r.Get("CUSTOMER#c1", order)))
 		}
 	})
 }
@@ -118,16 +118,16 @@ func TestOrderIsNotMovedBeforeItsCopyIsRead(t *testing.T) {
 // An order that is verified twice does not hide a wrong stock that differs by what the order holds.
 func TestOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, repair := range []bool{false, true} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-			order := "ORDER#" + storetest.SmallOrder(0)
+			order := "ORDER#" + storetest.SmallOrderID(0)
 			copied := r.Get("CUSTOMER#c1", order)
 			copied["pk"], copied["customerId"] = storetest.Str("CUSTOMER#c2"), storetest.Str("c2")
 			r.Put(copied)
 			for i, sku := range []string{"p00", "p01", "p02"} {
 				available := 0
-				_, _ = fmt.Sscan(fmt.Sprint(storetest.NumberText(r.Get("PRODUCT#"+sku, "#METADATA")["available"])), &available)
+				_, _ = fmt.Sscan(fmt.Sprint(storetest.CanonicalNumber(r.Get("PRODUCT#"+sku, "#METADATA")["available"])), &available)
 				r.Set("PRODUCT#"+sku, "#METADATA", storetest.Item{"available": storetest.Num(fmt.Sprint(available - i - 1))})
 			}
 			_, summary := r.Check(check.Options{Repair: repair})
@@ -144,7 +144,7 @@ func TestOrderWithTwoCopiesHidesNoWrongStock(t *testing.T) {
 // The records are lost, and the remaining edges lack an attribute. They are reported and kept.
 func TestIncompleteEdgesAreKept(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
 			r.Set("EMPLOYEE#e1", sk, storetest.Item{"hireDate": nil})
@@ -156,10 +156,10 @@ func TestIncompleteEdgesAreKept(t *testing.T) {
 		r.Delete("CUSTOMER#c1", "#METADATA")
 		before := r.All()
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if changed := storetest.Differing(before, r.All()); len(changed) > 0 {
+		if changed := storetest.DifferingKeys(before, r.All()); len(changed) > 0 {
 			t.Errorf("the repair changed %q", changed)
 		}
-		if got := storetest.Found(drifts); got != "unreadable 5" || summary.ByHand != 5 {
+		if got := storetest.FormatKinds(drifts); got != "unreadable 5" || summary.ByHand != 5 {
 			t.Errorf("found %s, %d by hand", got, summary.ByHand)
 		}
 	})
@@ -168,10 +168,10 @@ func TestIncompleteEdgesAreKept(t *testing.T) {
 // Only unreadable orders name the customer whom the claim names.
 func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		for n := range storetest.SmallOrders {
-			if order := "ORDER#" + storetest.SmallOrder(n); r.Get("CUSTOMER#c2", order) != nil {
+		for n := range storetest.SmallOrderCount {
+			if order := "ORDER#" + storetest.SmallOrderID(n); r.Get("CUSTOMER#c2", order) != nil {
 				r.Delete("CUSTOMER#c2", order)
 				r.Set(order, "#METADATA", storetest.Item{"total": storetest.Str("155")})
 			}
@@ -187,9 +187,9 @@ func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 // A list names a product twice, and there are no item records. So the right line is unknown.
 func TestProductTwiceInAListIsReported(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := "ORDER#" + storetest.SmallOrder(3)
+		order := "ORDER#" + storetest.SmallOrderID(3)
 		line := func(quantity string) types.AttributeValue {
 			return &types.AttributeValueMemberM{Value: storetest.Item{"productId": storetest.Str("p00"), "name": storetest.Str("Thing"), "qty": storetest.Num(quantity), "price": storetest.Num("2.5")}}
 		}
@@ -214,7 +214,7 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 		members[name] = value
 		return &types.AttributeValueMemberM{Value: members}
 	}
-	order := "ORDER#" + storetest.SmallOrder(0)
+	order := "ORDER#" + storetest.SmallOrderID(0)
 	records := [][2]string{{order, "#METADATA"}, {"CUSTOMER#c1", order}}
 	for name, damage := range map[string]func(r storetest.RawTable){
 		"own record": func(r storetest.RawTable) { r.Delete(order, "#METADATA") },
@@ -228,7 +228,7 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 				for _, k := range records {
 					rec := r.Get(k[0], k[1])
@@ -241,7 +241,7 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 				healthy := r.All()
 				damage(r)
 				r.Check(check.Options{Repair: true})
-				if changed := storetest.Differing(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
+				if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
 					t.Errorf("%q are not what they were", changed)
 				}
 			})
@@ -252,10 +252,10 @@ func TestRepairsKeepMembersOfOtherSoftware(t *testing.T) {
 // A repair of few, large records exceeds the size of a transaction.
 func TestARepairOfLargeRecords(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for i := range 14 {
-			r.Set("ORDER#"+storetest.SmallOrder(storetest.BigOrder), fmt.Sprintf("ITEM#p%02d", i), storetest.Item{"picture": storetest.Str(strings.Repeat("x", 390_000)), "gsi1pk": storetest.Str("WRONG")})
+			r.Set("ORDER#"+storetest.SmallOrderID(storetest.BigOrder), fmt.Sprintf("ITEM#p%02d", i), storetest.Item{"picture": storetest.Str(strings.Repeat("x", 390_000)), "gsi1pk": storetest.Str("WRONG")})
 		}
 		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["index-keys"] != 14 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
@@ -268,27 +268,27 @@ func TestARepairOfLargeRecords(t *testing.T) {
 // is not repaired.
 func TestStockOfAbandonedOrdersIsNotRepaired(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := "ORDER#" + storetest.SmallOrder(0)
+		order := "ORDER#" + storetest.SmallOrderID(0)
 		alone := r.Get(order, "ITEM#p00")
 		for n := range 20 {
-			alone["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.Start(), 9000+n))
+			alone["pk"] = storetest.Str("ORDER#" + storetest.ULIDAt(storetest.FirstOrderTime(), 9000+n))
 			r.Put(alone)
 		}
 		r.Delete(order, "#METADATA")
-		r.Delete("ORDER#"+storetest.SmallOrder(1), "#METADATA")
+		r.Delete("ORDER#"+storetest.SmallOrderID(1), "#METADATA")
 		before := map[string]string{}
 		for _, sku := range []string{"p00", "p01", "p02"} {
-			before[sku] = storetest.ShowItem(r.Get("PRODUCT#"+sku, "#METADATA"))
+			before[sku] = storetest.FormatItem(r.Get("PRODUCT#"+sku, "#METADATA"))
 		}
 		few := r
-		few.Store = storetest.Through(t, r.Store, storetest.SmallPages(db, 3), dynamo.Options{})
-		if _, summary := few.Check(check.Options{Repair: true, Suspects: 1}); summary.Unsettled == 0 {
+		few.Store = storetest.WithClient(t, r.Store, storetest.WithScanLimit(db, 3), dynamo.Options{})
+		if _, summary := few.Check(check.Options{Repair: true, MaxCandidates: 1}); summary.Unverified == 0 {
 			t.Error("nothing is unsettled")
 		}
 		for sku, product := range before {
-			if now := storetest.ShowItem(r.Get("PRODUCT#"+sku, "#METADATA")); now != product {
+			if now := storetest.FormatItem(r.Get("PRODUCT#"+sku, "#METADATA")); now != product {
 				t.Errorf("the product became\n%s, was\n%s", now, product)
 			}
 		}
@@ -298,15 +298,15 @@ func TestStockOfAbandonedOrdersIsNotRepaired(t *testing.T) {
 // The order's own record is lost, and two customers have a copy. The items name the right customer.
 func TestItemsNameTheOwner(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		order := "ORDER#" + storetest.SmallOrder(1)
+		order := "ORDER#" + storetest.SmallOrderID(1)
 		copied := r.Get("CUSTOMER#c2", order)
 		copied["pk"], copied["customerId"] = storetest.Str("CUSTOMER#c1"), storetest.Str("c1")
 		r.Put(copied)
 		r.Delete(order, "#METADATA")
 		_, summary := r.Check(check.Options{Repair: true})
-		if own := storetest.ShowItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c2 ") || r.Get("CUSTOMER#c2", order) == nil || summary.Left() > 0 {
+		if own := storetest.FormatItem(r.Get(order, "#METADATA")); !strings.Contains(own, "customerId=c2 ") || r.Get("CUSTOMER#c2", order) == nil || summary.Left() > 0 {
 			t.Errorf("the order is %s, %d left", own, summary.Left())
 		}
 		r.CheckClean()
@@ -316,7 +316,7 @@ func TestItemsNameTheOwner(t *testing.T) {
 // The operator corrects an invalid address, and the claim may have the original address.
 func TestTheClaimOfAnInvalidAddressIsKept(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("CUSTOMER#c2", "#METADATA", storetest.Item{"email": storetest.Str("bob at example.com")})
 		if _, summary := r.Check(check.Options{Repair: true}); summary.Left() != 1 || summary.ByHand != 1 {

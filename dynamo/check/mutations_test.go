@@ -26,7 +26,7 @@ func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n
 	var orders []commerce.OrderID
 	pick := func() commerce.OrderID {
 		if len(orders) == 0 {
-			return commerce.OrderID(storetest.SmallOrder(random.IntN(storetest.SmallOrders)))
+			return commerce.OrderID(storetest.SmallOrderID(random.IntN(storetest.SmallOrderCount)))
 		}
 		return orders[random.IntN(len(orders))]
 	}
@@ -37,15 +37,15 @@ func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n
 		switch random.IntN(9) {
 		case 0, 1:
 			var o *commerce.Order
-			if o, err = store.PlaceOrder(ctx, caller, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: sku, Quantity: 1}}}); err == nil {
+			if o, err = store.PlaceOrder(ctx, caller, commerce.OrderRequest{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: sku, Quantity: 1}}}); err == nil {
 				orders = append(orders, o.ID)
 			}
 		case 2:
-			_, err = store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: pick(), To: commerce.Confirmed})
+			_, err = store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Confirmed})
 		case 3:
-			_, err = store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: pick(), To: commerce.Cancelled})
+			_, err = store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Cancelled})
 		case 4:
-			_, err = store.MoveOrder(ctx, caller, commerce.OrderMove{OrderID: pick(), To: commerce.Shipped, WarehouseID: "w1", WithoutAddress: true})
+			_, err = store.MoveOrder(ctx, caller, commerce.OrderStatusChange{OrderID: pick(), To: commerce.Shipped, WarehouseID: "w1", WithoutAddress: true})
 		case 5:
 			_, err = store.SetOrderItem(ctx, caller, commerce.OrderItemChange{OrderID: pick(), SKU: sku, Quantity: random.IntN(4)})
 		case 6:
@@ -57,7 +57,7 @@ func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n
 			reps := []commerce.EmployeeID{"", "e1", "e2"}
 			_, err = store.AssignAccountRep(ctx, caller, commerce.AccountRepChange{CustomerID: customer, EmployeeID: reps[random.IntN(3)]})
 		}
-		if err != nil && !commerce.IsRefusal(err) {
+		if err != nil && !commerce.IsUserError(err) {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n
 // Mutations write consistent records, and a concurrent check reports no drift.
 func TestCheckDuringMutationsFindsNothing(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
@@ -100,7 +100,7 @@ func TestCheckDuringMutationsFindsNothing(t *testing.T) {
 			}
 			if before > 0 && mutations() > before {
 				checks++
-				unsettled += summary.Unsettled
+				unsettled += summary.Unverified
 			}
 			if t.Failed() {
 				break

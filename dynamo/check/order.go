@@ -301,7 +301,7 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 	problems := map[model.Keys]error{}
 	for _, item := range v.items {
 		named := map[string]string{"productId": model.KeyValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))}
-		line, err := model.DecodeLine(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(&model.EntityOrderItem, item), named)}, o.Total.Currency)
+		line, err := model.DecodeEmbeddedItem(model.Reader{Record: repair.WithKeyAttributes(diag.Readable(&model.EntityOrderItem, item), named)}, o.Total.Currency)
 		if err != nil {
 			problems[model.KeyOf(item)] = err
 			continue
@@ -323,7 +323,7 @@ func (v *orderVerifier) trustedLines(diag *repair.Diagnosis, o commerce.Order, t
 		if addsUp(h.listedLines) && (!complete || !addsUp(lines) || counted) || len(v.items) == 0 {
 			// After a partial repair, the list could not be trusted any more.
 			diag.SingleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
-			return model.BySKU(h.listedLines), true
+			return model.SortBySKU(h.listedLines), true
 		}
 	}
 	switch {
@@ -360,7 +360,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 			continue
 		}
 		diag.Compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), repair.DriftKeyAttribute)
-		if diag.Table.Position(event.ID) == "" {
+		if diag.Table.EventPosition(event.ID) == "" {
 			statusSet = statusSet || event.To == o.Status
 			continue
 		}
@@ -554,7 +554,7 @@ func (v *orderVerifier) reportStatus(c *check, diag, last *repair.Diagnosis) {
 // the order is unreadable and may hold stock.
 func (v *orderVerifier) holding(diag *repair.Diagnosis) (held counting.Holding, known bool) {
 	switch {
-	case v.decoded != nil && !v.decoded.Status.Reserves():
+	case v.decoded != nil && !v.decoded.Status.ReservesStock():
 		return nil, true
 	case v.decoded != nil && v.linesKnown:
 		return counting.LinesHolding(v.lines), true

@@ -21,7 +21,7 @@ import (
 
 // related returns the partition keys of the records that may derive from a partition of the
 // dataset, including the partition.
-func related(book commerce.Book, pk string) []string {
+func related(book commerce.Dataset, pk string) []string {
 	all := []string{pk}
 	customer := func(c commerce.Customer) {
 		all = append(all, "CUSTOMER#"+string(c.ID), "EMAIL#"+c.Email)
@@ -60,7 +60,7 @@ func related(book commerce.Book, pk string) []string {
 // operator must repair, and changes only related records. Unreadable attributes stay unchanged.
 func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 	byHand := map[string]bool{}
-	for _, kind := range repair.DriftClasses() {
+	for _, kind := range repair.DriftKinds() {
 		byHand[kind.Name] = kind.ByHand
 	}
 	values := []types.AttributeValue{
@@ -68,7 +68,7 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 		storetest.Str("2030-01-01T00:00:00.000Z"), &types.AttributeValueMemberL{Value: []types.AttributeValue{storetest.Str("x")}},
 		&types.AttributeValueMemberM{Value: storetest.Item{"x": storetest.Str("y")}}, &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberNULL{Value: true},
 	}
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {
 			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))
@@ -127,7 +127,7 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 			drifts, summary := r.Check(check.Options{Repair: true, Segments: 2})
 			again, left := r.Check(check.Options{})
 			for _, d := range again {
-				if !byHand[d.Class] {
+				if !byHand[d.Kind] {
 					rt.Errorf("left after the repair: %+v", d)
 				}
 			}
@@ -135,8 +135,8 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 				rt.Errorf("the repair left %d, the check after it finds %d", summary.Left(), left.Left())
 			}
 			if rt.Failed() {
-				for _, k := range storetest.Differing(healthy, records) {
-					rt.Logf("damage: %s\n was %s", storetest.ShowItem(records[k]), storetest.ShowItem(healthy[k]))
+				for _, k := range storetest.DifferingKeys(healthy, records) {
+					rt.Logf("damage: %s\n was %s", storetest.FormatItem(records[k]), storetest.FormatItem(healthy[k]))
 				}
 				rt.Logf("repaired: %+v", drifts)
 			}
@@ -146,11 +146,11 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 					// The model has no attribute of that type. A customer's last event is replaced with every
 					// event that is written.
 					if _, unreadable := value.(*types.AttributeValueMemberNULL); unreadable && !strings.HasSuffix(k, " LAST_EVENT") && !reflect.DeepEqual(repaired[k][name], value) {
-						rt.Errorf("the repair changed %s of %s, which it cannot read: %s", name, k, storetest.ShowItem(repaired[k]))
+						rt.Errorf("the repair changed %s of %s, which it cannot read: %s", name, k, storetest.FormatItem(repaired[k]))
 					}
 				}
 			}
-			for _, k := range storetest.Differing(healthy, repaired) {
+			for _, k := range storetest.DifferingKeys(healthy, repaired) {
 				if pk, _, _ := strings.Cut(k, " "); !touched[pk] && pk != "ORDER_COUNTS" && pk != "CATEGORIES" && healthy[k] != nil {
 					rt.Errorf("%s was changed, and had nothing to do with it", k)
 				}

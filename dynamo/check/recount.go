@@ -81,7 +81,7 @@ func newStockRecount(targets []target, candidates map[target]candidate) *stockRe
 // afterPass returns the sum for a product after the n-th pass, from 0. It makes the pass unless
 // another caller already has.
 //
-// It returns errors as table.Failed does, or the context's error.
+// It returns errors as table.WrapError does, or the context's error.
 func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -100,18 +100,18 @@ func (r *stockRecount) afterPass(ctx context.Context, c *check, sku commerce.SKU
 // runPass reads all open orders once and adds what they hold to the tallies. The tally of a changed
 // product starts from zero.
 //
-// It returns errors as table.Failed does, or the context's error.
+// It returns errors as table.WrapError does, or the context's error.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	products, err := counting.Products(ctx, c.client, r.skus)
 	if err != nil {
 		return err
 	}
 	for _, sku := range r.skus {
-		if t := r.tallies[sku]; t == nil || !model.SameRecord(t.product, products[sku]) {
+		if t := r.tallies[sku]; t == nil || !model.EqualRecords(t.product, products[sku]) {
 			r.tallies[sku] = &productTally{product: products[sku], held: map[commerce.OrderID]int{}}
 		}
 	}
-	if err := table.Wait(ctx, c.opts.IndexLag); err != nil {
+	if err := table.Sleep(ctx, c.opts.IndexLag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	var mu sync.Mutex
@@ -152,14 +152,14 @@ func (r *stockRecount) finishPass() error {
 // changes its status. The index names the orders; the orders themselves are read consistently.
 // Misleading orders are verified with their copies.
 //
-// It returns errors as table.Failed does.
+// It returns errors as table.WrapError does.
 func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
 	// An order moves between the lists in the order of the statuses, so they are read in this order.
 	for _, status := range commerce.Statuses() {
-		if !status.Reserves() {
+		if !status.ReservesStock() {
 			continue
 		}
-		base, err := model.OrdersByStatus.PK.Key(status.String())
+		base, err := model.OrdersByStatus.PK.Build(status.String())
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (c *check) misleadingOrders() []*orderVerifier {
 // readHoldings calls add with what the orders on a page of the index hold. It skips misleading
 // orders and external records.
 //
-// It returns errors as table.Failed does.
+// It returns errors as table.WrapError does.
 func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Holding)) error {
 	var ids []commerce.OrderID
 	var keys []model.Keys

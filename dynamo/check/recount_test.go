@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // stockFixture is a table with 20 pieces of product p0 in warehouse w0, and a customer c0.
@@ -24,12 +24,12 @@ type stockFixture struct{ storetest.RawTable }
 
 func newStockFixture(t *testing.T, db *dynamodb.Client) stockFixture {
 	t.Helper()
-	return stockFixture{storetest.NewRawTable(t, db, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 20}.Book(t), dynamo.Options{})}
+	return stockFixture{storetest.NewRawTable(t, db, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 20}.Dataset(t), dynamo.Options{})}
 }
 
 func (s stockFixture) place(quantity int) commerce.OrderID {
 	s.T.Helper()
-	o, err := s.Store.PlaceOrder(context.Background(), change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: quantity}}})
+	o, err := s.Store.PlaceOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderRequest{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: quantity}}})
 	if err != nil {
 		s.T.Fatalf("place: %v", err)
 	}
@@ -38,7 +38,7 @@ func (s stockFixture) place(quantity int) commerce.OrderID {
 
 func (s stockFixture) move(id commerce.OrderID, to commerce.Status) {
 	s.T.Helper()
-	if _, err := s.Store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderMove{OrderID: id, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
+	if _, err := s.Store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
 		s.T.Fatalf("move to %s: %v", to, err)
 	}
 }
@@ -67,7 +67,7 @@ func (s stockFixture) damage(counter, value string) {
 // expect verifies a counter of the product.
 func (s stockFixture) expect(counter, want string) {
 	s.T.Helper()
-	if got := storetest.NumberText(s.Get("PRODUCT#p0", "#METADATA")[counter]); got != want {
+	if got := storetest.CanonicalNumber(s.Get("PRODUCT#p0", "#METADATA")[counter]); got != want {
 		s.T.Errorf("%s is %v, want %s", counter, got, want)
 	}
 }
@@ -75,7 +75,7 @@ func (s stockFixture) expect(counter, want string) {
 // repairWhile runs a check with repairs. before is called before each of its requests.
 func (s stockFixture) repairWhile(before func(operation string, earlier int, body string)) ([]check.Drift, check.Summary) {
 	s.T.Helper()
-	return s.Among(func(operation string, earlier int, body string) *http.Response {
+	return s.WithHTTPHook(func(operation string, earlier int, body string) *http.Response {
 		before(operation, earlier, body)
 		return nil
 	}).Check(check.Options{Repair: true})
@@ -95,7 +95,7 @@ func readsProductAgain(operation, body string) bool {
 // be sold although 19 are free.
 func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		// Each function changes the stock, and returns the function that reverts the change.
 		for name, change := range map[string]func(s stockFixture, held commerce.OrderID) (back func() commerce.OrderID){
 			"cancelled and placed": func(s stockFixture, held commerce.OrderID) func() commerce.OrderID {
@@ -126,12 +126,12 @@ func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 						held, back = back(), nil
 					}
 				})
-				if len(drifts) > 0 || summary.Unsettled != 1 || passes < 2 {
-					t.Errorf("found %+v, %d unsettled in %d passes, want nothing found and 1", drifts, summary.Unsettled, passes)
+				if len(drifts) > 0 || summary.Unverified != 1 || passes < 2 {
+					t.Errorf("found %+v, %d unsettled in %d passes, want nothing found and 1", drifts, summary.Unverified, passes)
 				}
 				s.expect("available", "18")
 				// The stock no longer changes, so the repair sets the right number.
-				if drifts, summary := s.Check(check.Options{Repair: true}); storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 {
+				if drifts, summary := s.Check(check.Options{Repair: true}); storetest.FormatKinds(drifts) != "stock-available 1" || summary.Left() > 0 {
 					t.Errorf("at rest found %+v", drifts)
 				}
 				s.expect("available", "19")
@@ -145,7 +145,7 @@ func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 // mutation counts it.
 func TestRepairDetectsChangesOfUncountedStock(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
 			revision         types.AttributeValue
 			change           func(s stockFixture, held commerce.OrderID)
@@ -169,7 +169,7 @@ func TestRepairDetectsChangesOfUncountedStock(t *testing.T) {
 						}
 					}
 				})
-				if storetest.Found(drifts) != "stock-available 1, stock-total 1" || summary.Left() > 0 || writes != 2 {
+				if storetest.FormatKinds(drifts) != "stock-available 1, stock-total 1" || summary.Left() > 0 || writes != 2 {
 					t.Errorf("found %+v, %d left after %d transactions", drifts, summary.Left(), writes)
 				}
 				s.expect("available", c.available)
@@ -183,7 +183,7 @@ func TestRepairDetectsChangesOfUncountedStock(t *testing.T) {
 // A repair of stock changes the stock, so it raises the stock revision.
 func TestARepairRaisesTheStockRevision(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		for i, counter := range []string{"available", "totalInventory"} {
 			s.damage(counter, "500")
@@ -195,7 +195,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 		}
 		// Other repairs do not raise it.
 		s.Set("PRODUCT#p0", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
-		if drifts, summary := s.Check(check.Options{Repair: true}); storetest.Found(drifts) != "index-keys 1" || summary.Left() > 0 {
+		if drifts, summary := s.Check(check.Options{Repair: true}); storetest.FormatKinds(drifts) != "index-keys 1" || summary.Left() > 0 {
 			t.Errorf("found %+v", drifts)
 		}
 		s.expect("stockRevision", "2")
@@ -206,7 +206,7 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 // open orders misses it. Here, two passes miss different orders, and both have the same wrong sum.
 func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		orders := []commerce.OrderID{s.place(1), s.place(1)}
 		s.damage("available", "500")
@@ -222,7 +222,7 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 				s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#pending"), "gsi1sk": storetest.Str("ORDER#" + id)})
 			}
 		})
-		if storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
+		if storetest.FormatKinds(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
 			t.Errorf("found %+v, %d left after %d passes", drifts, summary.Left(), passes)
 		}
 		s.expect("available", "18")
@@ -234,7 +234,7 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 // change do not count after it.
 func TestRecountRestartsWhenTheStockChanges(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		first, second := s.place(1), s.place(2)
 		s.damage("available", "500")
@@ -248,7 +248,7 @@ func TestRecountRestartsWhenTheStockChanges(t *testing.T) {
 				passes++
 			}
 		})
-		if storetest.Found(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
+		if storetest.FormatKinds(drifts) != "stock-available 1" || summary.Left() > 0 || passes != 3 {
 			t.Errorf("found %+v, %d left after %d passes", drifts, summary.Left(), passes)
 		}
 		s.expect("available", "18")
@@ -266,13 +266,13 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 		}
 		return nil
 	}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
 			damage func(s stockFixture, order string)
 			found  string
 		}{
 			"an event that cannot be read": {func(s stockFixture, order string) {
-				s.Put(storetest.Item{"pk": storetest.Str(order), "sk": storetest.Str("EVENT#" + storetest.ULIDAt(storetest.Start(), 7)), "eventId": storetest.Str(storetest.ULIDAt(storetest.Start(), 7)), "type": storetest.Str("gift_wrapped")})
+				s.Put(storetest.Item{"pk": storetest.Str(order), "sk": storetest.Str("EVENT#" + storetest.ULIDAt(storetest.FirstOrderTime(), 7)), "eventId": storetest.Str(storetest.ULIDAt(storetest.FirstOrderTime(), 7)), "type": storetest.Str("gift_wrapped")})
 			}, "stock-available 1, unreadable 1"},
 			"not in the list of pending orders": {func(s stockFixture, order string) {
 				s.Set(order, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#lost")})
@@ -289,7 +289,7 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 				c.damage(s, "ORDER#"+string(id))
 				s.damage("available", "17")
 				changed := false
-				drifts, summary := s.Among(func(operation string, _ int, body string) *http.Response {
+				drifts, summary := s.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 					// The orders have been verified, and the recount begins.
 					if operation == "BatchGetItem" && strings.Contains(body, `"PRODUCT#p0"`) && strings.Contains(body, `"ConsistentRead":true`) && !changed {
 						changed = true
@@ -297,8 +297,8 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 					}
 					return refuse(id, operation, body)
 				}).Check(check.Options{Repair: true})
-				if storetest.Found(drifts) != c.found || summary.Unsettled > 0 {
-					t.Errorf("found %s, %d unsettled, want %s:\n%+v", storetest.Found(drifts), summary.Unsettled, c.found, drifts)
+				if storetest.FormatKinds(drifts) != c.found || summary.Unverified > 0 {
+					t.Errorf("found %s, %d unsettled, want %s:\n%+v", storetest.FormatKinds(drifts), summary.Unverified, c.found, drifts)
 				}
 				// The stock is 20, and the order holds 7.
 				s.expect("available", "13")
@@ -310,14 +310,14 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 // An order that has become unreadable when the stock is recounted leaves the stock unverified.
 func TestRecountWithAnUnreadableOrder(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		id := string(s.place(2))
 		s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#lost")})
 		s.damage("available", "17")
 		changed := false
-		var unverified []check.Unsettled
-		drifts, summary := s.Among(func(operation string, _ int, body string) *http.Response {
+		var unverified []check.Unverified
+		drifts, summary := s.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 			if operation == "TransactWriteItems" {
 				return reply("ValidationException")
 			}
@@ -328,10 +328,10 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 				s.Set("CUSTOMER#c0", "ORDER#"+id, storetest.Item{"status": nil})
 			}
 			return nil
-		}).Check(check.Options{Repair: true, Unsettled: func(u check.Unsettled) { unverified = append(unverified, u) }})
-		want := []check.Unsettled{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " cannot be read and may hold stock of the product"}}
-		if storetest.Found(drifts) != "index-keys 1" || summary.Unsettled != 1 || !slices.Equal(unverified, want) {
-			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unsettled, unverified)
+		}).Check(check.Options{Repair: true, OnUnverified: func(u check.Unverified) { unverified = append(unverified, u) }})
+		want := []check.Unverified{{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " cannot be read and may hold stock of the product"}}
+		if storetest.FormatKinds(drifts) != "index-keys 1" || summary.Unverified != 1 || !slices.Equal(unverified, want) {
+			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
 		}
 		s.expect("available", "17")
 	})
@@ -340,7 +340,7 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 // A mutation skips a product that is missing or has no counter, on condition that this is still so.
 func TestSkippingAProductIsConditional(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		without := func(counter string) func(s stockFixture) func() {
 			return func(s stockFixture) func() {
 				s.Set("PRODUCT#p0", "#METADATA", storetest.Item{counter: nil})
@@ -357,11 +357,11 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 			return func() { s.Put(product) }
 		}
 		cancel := func(store *dynamo.Store, id commerce.OrderID) error {
-			_, err := store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderMove{OrderID: id, To: commerce.Cancelled})
+			_, err := store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Cancelled})
 			return err
 		}
 		ship := func(store *dynamo.Store, id commerce.OrderID) error {
-			_, err := store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderMove{OrderID: id, To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true})
+			_, err := store.MoveOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true})
 			return err
 		}
 		less := func(store *dynamo.Store, id commerce.OrderID) error {
@@ -391,7 +391,7 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 					s.move(id, commerce.Confirmed)
 				}
 				comeBack, attempts := c.remove(s), 0
-				err := c.change(s.Among(func(operation string, _ int, _ string) *http.Response {
+				err := c.change(s.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
 					if operation == "TransactWriteItems" {
 						if attempts++; attempts == c.attempt {
 							comeBack()
@@ -414,7 +414,7 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 // repair detects an order that is placed during the count.
 func TestOrdersPlacedDuringACustomersCount(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newStockFixture(t, db)
 		s.place(1)
 		s.Set("CUSTOMER#c0", "#METADATA", storetest.Item{"orderCount": storetest.Num("0")})
@@ -423,8 +423,8 @@ func TestOrdersPlacedDuringACustomersCount(t *testing.T) {
 				s.place(1)
 			}
 		})
-		if len(drifts) > 0 || summary.Unsettled != 1 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unsettled)
+		if len(drifts) > 0 || summary.Unverified != 1 {
+			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
 		}
 		// The last order is placed between the count and the repair.
 		writes := 0
@@ -435,7 +435,7 @@ func TestOrdersPlacedDuringACustomersCount(t *testing.T) {
 				}
 			}
 		})
-		if storetest.Found(drifts) != "order-count 1" || summary.Left() > 0 || writes != 2 {
+		if storetest.FormatKinds(drifts) != "order-count 1" || summary.Left() > 0 || writes != 2 {
 			t.Errorf("found %+v, %d left after %d transactions", drifts, summary.Left(), writes)
 		}
 		orders := 0
@@ -444,7 +444,7 @@ func TestOrdersPlacedDuringACustomersCount(t *testing.T) {
 				orders++
 			}
 		}
-		if got := storetest.NumberText(s.Get("CUSTOMER#c0", "#METADATA")["orderCount"]); got != fmt.Sprint(orders) {
+		if got := storetest.CanonicalNumber(s.Get("CUSTOMER#c0", "#METADATA")["orderCount"]); got != fmt.Sprint(orders) {
 			t.Errorf("orderCount is %v, want %d", got, orders)
 		}
 		s.CheckClean()

@@ -73,7 +73,7 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 	g.verifyCompleted()
 	c.mu.Lock()
 	c.summary.Records += len(page)
-	c.summary.Foreign += foreign
+	c.summary.External += foreign
 	c.reportProgressLocked()
 	c.mu.Unlock()
 	return c.verifyIfFull(ctx)

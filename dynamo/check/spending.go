@@ -25,11 +25,11 @@ func (v *customerVerifier) addSpending(rec model.Record) {
 
 // readSpending reads the records of the customer's spending.
 //
-// It returns errors as table.Failed does.
+// It returns errors as table.WrapError does.
 func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	v.spendingRecords = map[model.Keys]model.Record{}
 	p := &model.CustomerSpending.AccessPattern
-	partition, err := p.PK.Key(string(v.id))
+	partition, err := p.PK.Build(string(v.id))
 	if err != nil {
 		return err
 	}

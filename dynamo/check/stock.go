@@ -53,11 +53,11 @@ func (v *productVerifier) clear() {
 }
 
 func (v *productVerifier) add(e *model.Entity, rec model.Record) {
-	switch e.Root().Name {
+	switch e.BaseEntity().Name {
 	case model.EntityProduct.Name:
 		v.put(rec)
 	case model.EntityInventoryLevel.Name:
-		level := newRecordWithEdges(e.Root(), e.KeyValues(model.KeyOf(rec)))
+		level := newRecordWithEdges(e.BaseEntity(), e.KeyValues(model.KeyOf(rec)))
 		if v.levels[level.primaryKey] == nil {
 			v.levels[level.primaryKey] = &level
 		}
@@ -98,7 +98,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 	if err := v.readCollection(ctx, c); err != nil {
 		return err
 	}
-	if model.SameRecord(sum.product, v.record()) {
+	if model.EqualRecords(sum.product, v.record()) {
 		v.sum = &sum
 	}
 	return nil

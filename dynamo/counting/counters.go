@@ -78,7 +78,7 @@ func (n *Counters) Candidates(missing bool) []model.Keys {
 //
 // It returns errors as repair.Client.Query does, or an error if no key can have the value.
 func ListLength(ctx context.Context, client *repair.Client, p *model.AccessPattern, value string) (n int, err error) {
-	partition, err := p.PK.Key(value)
+	partition, err := p.PK.Build(value)
 	if err != nil {
 		return 0, err
 	}

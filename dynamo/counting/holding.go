@@ -18,7 +18,7 @@ type Holding map[commerce.SKU]int
 // order reserves stock and its record has no item list.
 func ListedHolding(t *table.Table, order model.Record) (held Holding, listed bool) {
 	status, err := commerce.ParseStatus(model.TextOf(order, "status"))
-	if err != nil || !status.Reserves() {
+	if err != nil || !status.ReservesStock() {
 		return nil, true
 	}
 	at := model.Reader{Record: order}

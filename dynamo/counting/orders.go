@@ -239,7 +239,7 @@ func (o *OrderCounter) runPass(ctx context.Context) error {
 		switch {
 		case unreadable != "":
 			counted.Uncertainty = fmt.Sprintf("%s cannot be read", model.OrderByID.Key(o.client.Table.KeyBuilder(), unreadable).PK)
-		case !model.SameRecord(before, after):
+		case !model.EqualRecords(before, after):
 			counted.Uncertainty = ReasonChanged
 		}
 		found[part], known[part] = counted, len(ids)
@@ -301,15 +301,15 @@ func StatusOf(order model.Record) (status commerce.Status, exists bool) {
 
 // addNewOrders waits until the index has caught up, and adds the orders placed since its last call.
 func (o *OrderCounter) addNewOrders(ctx context.Context) error {
-	if err := table.Wait(ctx, o.lag); err != nil {
+	if err := table.Sleep(ctx, o.lag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
 	t := o.client.Table
 	now := t.Now()
-	from, _ := commerce.FirstULID(o.discoveredUntil.Add(-scanMargin))
-	to, _ := commerce.FirstULID(now.Add(table.MaxClockSkew))
+	from, _ := commerce.MinULID(o.discoveredUntil.Add(-scanMargin))
+	to, _ := commerce.MinULID(now.Add(table.MaxClockSkew))
 	for _, status := range commerce.Statuses() {
-		base, err := model.OrdersPlaced.PK.Key(status.String())
+		base, err := model.OrdersPlaced.PK.Build(status.String())
 		if err != nil {
 			return err
 		}

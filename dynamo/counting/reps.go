@@ -81,10 +81,10 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := table.Wait(ctx, r.orders.lag); err != nil {
+	if err := table.Sleep(ctx, r.orders.lag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
-	since, _ := commerce.FirstULID(r.orders.since)
+	since, _ := commerce.MinULID(r.orders.since)
 	if r.countsBefore == nil {
 		if r.countsBefore, err = r.countList(ctx, model.Range{To: since}); err != nil {
 			return err
@@ -100,7 +100,7 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	}
 	for i := range model.RepOrderParts {
 		part := strconv.Itoa(i)
-		if model.SameRecord(first[part], last[part]) {
+		if model.EqualRecords(first[part], last[part]) {
 			r.parts[part] = repPart{last[part], r.countsBefore[part] + placed[part]}
 		}
 	}
@@ -129,7 +129,7 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 // countList counts a range of the rep's list by part.
 func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
-	partition, err := p.PK.Key(string(r.id))
+	partition, err := p.PK.Build(string(r.id))
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func testBatchGet(tb *table) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sameSet(tb, "existing records", texts(out.Responses[tb.name], "v"), want)
+	assertSameElements(tb, "existing records", texts(out.Responses[tb.name], "v"), want)
 	if len(out.UnprocessedKeys) != 0 {
 		tb.Errorf("unprocessed: %v", out.UnprocessedKeys)
 	}
@@ -76,7 +76,7 @@ func testBatchGet(tb *table) {
 func testBatchGetDuplicates(tb *table) {
 	tb.put(record("p", "1"))
 	_, err := tb.batchGet([]item{key("p", "1"), key("p", "2"), key("p", "1")})
-	wantCode(tb, "the same key twice", err, "ValidationException")
+	assertCode(tb, "the same key twice", err, "ValidationException")
 }
 
 func testBatchGetTooMany(tb *table) {
@@ -85,7 +85,7 @@ func testBatchGetTooMany(tb *table) {
 		keys = append(keys, key("p", fmt.Sprint(i)))
 	}
 	_, err := tb.batchGet(keys)
-	wantCode(tb, "101 keys", err, "ValidationException")
+	assertCode(tb, "101 keys", err, "ValidationException")
 }
 
 // testBatchGetLarge requests more than the maximum response of 16 MB. The response lists the keys
@@ -110,7 +110,7 @@ func testBatchGetLarge(tb *table) {
 			break
 		}
 	}
-	sameSet(tb, "all together", got, want)
+	assertSameElements(tb, "all together", got, want)
 }
 
 func testBatchWrite(tb *table) {
@@ -124,12 +124,12 @@ func testBatchWrite(tb *table) {
 	if err := tb.batchWrite(append(reqs, deleteRequest(key("p", "gone")))...); err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "the table", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), want)
-	same(tb, "the index", tb.index("g"), want)
+	assertEqual(tb, "the table", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), want)
+	assertEqual(tb, "the index", tb.index("g"), want)
 }
 
-// nothingWritten fails the test if a rejected batch has written something.
-func nothingWritten(tb *table) {
+// assertNothingWritten fails the test if a rejected batch has written something.
+func assertNothingWritten(tb *table) {
 	tb.Helper()
 	if got := tb.query(tb.queryInput("pk = :p", ":p", "p")); len(got) != 0 {
 		tb.Errorf("a refused request wrote %v", texts(got, sk))
@@ -141,23 +141,23 @@ func testBatchWriteTooMany(tb *table) {
 	for i := range 26 {
 		many = append(many, putRequest(record("p", fmt.Sprint(i))))
 	}
-	wantCode(tb, "26 requests", tb.batchWrite(many...), "ValidationException")
-	nothingWritten(tb)
+	assertCode(tb, "26 requests", tb.batchWrite(many...), "ValidationException")
+	assertNothingWritten(tb)
 }
 
 func testBatchWriteDuplicates(tb *table) {
-	wantCode(tb, "the same key twice", tb.batchWrite(putRequest(record("p", "0")), deleteRequest(key("p", "0"))), "ValidationException")
-	nothingWritten(tb)
+	assertCode(tb, "the same key twice", tb.batchWrite(putRequest(record("p", "0")), deleteRequest(key("p", "0"))), "ValidationException")
+	assertNothingWritten(tb)
 }
 
 func testBatchWriteRefusedWhole(tb *table) {
-	wantCode(tb, "a bad record", tb.batchWrite(putRequest(record("p", "0")), putRequest(item{pk: str("p")})), "ValidationException")
-	nothingWritten(tb)
+	assertCode(tb, "a bad record", tb.batchWrite(putRequest(record("p", "0")), putRequest(item{pk: str("p")})), "ValidationException")
+	assertNothingWritten(tb)
 }
 
 func testBatchWriteNoSuchTable(tb *table) {
 	_, err := tb.db.BatchWriteItem(tb.Context(), &dynamodb.BatchWriteItemInput{
 		RequestItems: map[string][]types.WriteRequest{tb.name + "-not": {putRequest(record("p", "0"))}},
 	})
-	wantCode(tb, "no such table", err, "ResourceNotFoundException")
+	assertCode(tb, "no such table", err, "ResourceNotFoundException")
 }

@@ -371,22 +371,23 @@ func (tb *table) index(p string) []string {
 	return texts(tb.query(in), sk)
 }
 
-// same fails the test unless got and want are equal.
-func same[T comparable](tb *table, what string, got, want []T) {
+// assertEqual fails the test unless got and want are equal.
+func assertEqual[T comparable](tb *table, what string, got, want []T) {
 	tb.Helper()
 	if !slices.Equal(got, want) {
 		tb.Errorf("%s:\n got %v\nwant %v", what, got, want)
 	}
 }
 
-// sameSet compares without regard to order, for results whose order DynamoDB does not guarantee.
-func sameSet(tb *table, what string, got, want []string) {
+// assertSameElements compares without regard to order, for results whose order DynamoDB does not
+// guarantee.
+func assertSameElements(tb *table, what string, got, want []string) {
 	tb.Helper()
-	same(tb, what, slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want)))
+	assertEqual(tb, what, slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want)))
 }
 
-// wantCode fails the test unless err is the engine's error with this code.
-func wantCode(tb *table, what string, err error, code string) {
+// assertCode fails the test unless err is the engine's error with this code.
+func assertCode(tb *table, what string, err error, code string) {
 	tb.Helper()
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok {

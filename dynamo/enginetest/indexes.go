@@ -40,14 +40,14 @@ func indexed(s, p, g string) item { return record("p", s, gsi1pk, p, gsi1sk, g) 
 
 func testIndexSparse(tb *table) {
 	tb.put(indexed("1", "g", "a"), record("p", "2"), record("p", "3", gsi1pk, "g"), record("p", "4", gsi1sk, "d"), indexed("5", "g", "e"))
-	same(tb, "records with both keys", tb.index("g"), []string{"1", "5"})
+	assertEqual(tb, "records with both keys", tb.index("g"), []string{"1", "5"})
 }
 
 func testIndexMovesOnPut(tb *table) {
 	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "h", "c"))
 	tb.put(indexed("1", "h", "z"), indexed("2", "g", "c"))
-	same(tb, "g", tb.index("g"), []string{"2"})
-	same(tb, "h", tb.index("h"), []string{"3", "1"})
+	assertEqual(tb, "g", tb.index("g"), []string{"2"})
+	assertEqual(tb, "h", tb.index("h"), []string{"3", "1"})
 }
 
 func testIndexMovesOnUpdate(tb *table) {
@@ -55,8 +55,8 @@ func testIndexMovesOnUpdate(tb *table) {
 	tb.update("p", "1", "SET gsi1pk = :p, gsi1sk = :s", ":p", "h", ":s", "z")
 	tb.update("p", "2", "SET gsi1sk = :s", ":s", "0")
 	tb.update("p", "3", "SET v = :s", ":s", "0")
-	same(tb, "g", tb.index("g"), []string{"2"})
-	same(tb, "h", tb.index("h"), []string{"3", "1"})
+	assertEqual(tb, "g", tb.index("g"), []string{"2"})
+	assertEqual(tb, "h", tb.index("h"), []string{"3", "1"})
 }
 
 func testIndexMovesOnTransaction(tb *table) {
@@ -75,31 +75,31 @@ func testIndexMovesOnTransaction(tb *table) {
 	if _, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: failing}); err == nil {
 		tb.Fatal("the transaction should have been refused")
 	}
-	same(tb, "g after the refused one", tb.index("g"), []string{"1", "2", "3", "4"})
-	same(tb, "h after the refused one", tb.index("h"), []string{})
+	assertEqual(tb, "g after the refused one", tb.index("g"), []string{"1", "2", "3", "4"})
+	assertEqual(tb, "h after the refused one", tb.index("h"), []string{})
 	if _, err := tb.db.TransactWriteItems(tb.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: actions}); err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "g", tb.index("g"), []string{"4"})
-	same(tb, "h", tb.index("h"), []string{"2", "1"})
+	assertEqual(tb, "g", tb.index("g"), []string{"4"})
+	assertEqual(tb, "h", tb.index("h"), []string{"2", "1"})
 }
 
 func testIndexGains(tb *table) {
 	tb.put(indexed("1", "g", "b"), indexed("2", "g", "d"), record("p", "3"))
 	tb.update("p", "3", "SET gsi1pk = :p, gsi1sk = :s", ":p", "g", ":s", "c")
-	same(tb, "g", tb.index("g"), []string{"1", "3", "2"})
+	assertEqual(tb, "g", tb.index("g"), []string{"1", "3", "2"})
 }
 
 func testIndexNewByUpdate(tb *table) {
 	tb.put(indexed("1", "g", "b"), indexed("2", "g", "d"))
 	tb.update("p", "3", "SET gsi1pk = :p, gsi1sk = :s", ":p", "g", ":s", "c")
-	same(tb, "g", tb.index("g"), []string{"1", "3", "2"})
+	assertEqual(tb, "g", tb.index("g"), []string{"1", "3", "2"})
 }
 
 func testIndexGainsOnPut(tb *table) {
 	tb.put(indexed("1", "g", "b"), indexed("2", "g", "d"), record("p", "3"), record("p", "4"))
 	tb.put(indexed("3", "g", "c"), indexed("4", "g", "a"))
-	same(tb, "g", tb.index("g"), []string{"4", "1", "3", "2"})
+	assertEqual(tb, "g", tb.index("g"), []string{"4", "1", "3", "2"})
 }
 
 // testIndexLeftByDeleteAndPut tests the only way to remove a record from the index that works on
@@ -113,33 +113,33 @@ func testIndexLeftByDeleteAndPut(tb *table) {
 	}
 	del("2")
 	tb.put(record("p", "2", "v", "x"))
-	same(tb, "g without 2", tb.index("g"), []string{"1", "3"})
+	assertEqual(tb, "g without 2", tb.index("g"), []string{"1", "3"})
 	del("2")
 	tb.put(indexed("2", "g", "0"))
-	same(tb, "g with 2 back", tb.index("g"), []string{"2", "1", "3"})
+	assertEqual(tb, "g with 2 back", tb.index("g"), []string{"2", "1", "3"})
 	del("1")
-	same(tb, "g without 1", tb.index("g"), []string{"2", "3"})
-	same(tb, "h", tb.index("h"), []string{"4"})
+	assertEqual(tb, "g without 1", tb.index("g"), []string{"2", "3"})
+	assertEqual(tb, "h", tb.index("h"), []string{"4"})
 }
 
 func testIndexLosesOnRemove(tb *table) {
 	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"), indexed("4", "g", "d"))
 	tb.update("p", "1", "REMOVE gsi1pk, gsi1sk")
 	tb.update("p", "3", "REMOVE gsi1sk")
-	same(tb, "g", tb.index("g"), []string{"2", "4"})
+	assertEqual(tb, "g", tb.index("g"), []string{"2", "4"})
 	if got := tb.get("p", "1"); len(got) != 2 {
 		tb.Errorf("the record itself: %v", got)
 	}
 	tb.update("p", "3", "SET gsi1sk = :s", ":s", "z")
-	same(tb, "g with one back", tb.index("g"), []string{"2", "4", "3"})
+	assertEqual(tb, "g with one back", tb.index("g"), []string{"2", "4", "3"})
 }
 
 func testIndexLosesOnPut(tb *table) {
 	tb.put(indexed("1", "g", "a"), indexed("2", "g", "b"), indexed("3", "g", "c"))
 	tb.put(record("p", "2", "v", "x"))
-	same(tb, "g", tb.index("g"), []string{"1", "3"})
+	assertEqual(tb, "g", tb.index("g"), []string{"1", "3"})
 	tb.put(indexed("2", "g", "0"))
-	same(tb, "g with it back", tb.index("g"), []string{"2", "1", "3"})
+	assertEqual(tb, "g with it back", tb.index("g"), []string{"2", "1", "3"})
 }
 
 func testIndexLosesOnDelete(tb *table) {
@@ -149,7 +149,7 @@ func testIndexLosesOnDelete(tb *table) {
 			tb.Fatal(err)
 		}
 	}
-	same(tb, "g", tb.index("g"), []string{"3"})
+	assertEqual(tb, "g", tb.index("g"), []string{"3"})
 }
 
 // testIndexDeleteAfterLeaving deletes a record that a put has removed from the index before.
@@ -159,7 +159,7 @@ func testIndexDeleteAfterLeaving(tb *table) {
 	if _, err := tb.db.DeleteItem(tb.Context(), &dynamodb.DeleteItemInput{TableName: &tb.name, Key: key("p", "1")}); err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "g", tb.index("g"), []string{"2", "3"})
+	assertEqual(tb, "g", tb.index("g"), []string{"2", "3"})
 }
 
 func testIndexEqualKeys(tb *table) {
@@ -168,23 +168,23 @@ func testIndexEqualKeys(tb *table) {
 		want = append(want, fmt.Sprint(i))
 		tb.put(indexed(fmt.Sprint(i), "g", "same"))
 	}
-	sameSet(tb, "all of them", tb.index("g"), want)
+	assertSameElements(tb, "all of them", tb.index("g"), want)
 	for limit := int32(1); limit < 5; limit++ {
 		for _, forward := range []bool{true, false} {
 			in := tb.queryInput("gsi1pk = :p AND gsi1sk = :s", ":p", "g", ":s", "same")
 			in.IndexName, in.Limit, in.ScanIndexForward = aws.String(gsi1), &limit, &forward
-			sameSet(tb, fmt.Sprint("in pages of ", limit), texts(tb.query(in), sk), want)
+			assertSameElements(tb, fmt.Sprint("in pages of ", limit), texts(tb.query(in), sk), want)
 		}
 	}
 	tb.put(indexed("7", "h", "same"))
-	sameSet(tb, "without one", tb.index("g"), []string{"0", "1", "2", "3", "4", "5", "6", "8"})
-	same(tb, "the one that moved", tb.index("h"), []string{"7"})
+	assertSameElements(tb, "without one", tb.index("g"), []string{"0", "1", "2", "3", "4", "5", "6", "8"})
+	assertEqual(tb, "the one that moved", tb.index("h"), []string{"7"})
 }
 
 func testIndexEqualKeysLoses(tb *table) {
 	tb.put(indexed("1", "g", "same"), indexed("2", "g", "same"), indexed("3", "g", "same"))
 	tb.update("p", "2", "REMOVE gsi1pk")
-	sameSet(tb, "without one", tb.index("g"), []string{"1", "3"})
+	assertSameElements(tb, "without one", tb.index("g"), []string{"1", "3"})
 }
 
 // testIndexChurnIndexed changes records that stay in the index, by operations that work on all
@@ -236,7 +236,7 @@ func testIndexChurn(tb *table, ways int) {
 					want = append(want, s)
 				}
 			}
-			sameSet(tb, fmt.Sprintf("%s after %d steps", g, step+1), tb.index(g), want)
+			assertSameElements(tb, fmt.Sprintf("%s after %d steps", g, step+1), tb.index(g), want)
 		}
 		if tb.Failed() {
 			return // a wrong entry would be reported repeatedly
@@ -273,15 +273,15 @@ func testIndexGainsOnTransaction(tb *table) {
 	if err := tb.transact(append(slices.Clone(actions), failingAction(tb))...); err == nil {
 		tb.Fatal("the transaction should have been refused")
 	}
-	same(tb, "g after the refused one", tb.index("g"), []string{"1", "2"})
+	assertEqual(tb, "g after the refused one", tb.index("g"), []string{"1", "2"})
 	if err := tb.transact(actions...); err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "g", tb.index("g"), []string{"4", "1", "3", "2", "5", "6"})
+	assertEqual(tb, "g", tb.index("g"), []string{"4", "1", "3", "2", "5", "6"})
 	if err := tb.transact(deleteAction(tb, "3"), deleteAction(tb, "4")); err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "g without two", tb.index("g"), []string{"1", "2", "5", "6"})
+	assertEqual(tb, "g without two", tb.index("g"), []string{"1", "2", "5", "6"})
 }
 
 func testIndexLosesOnTransaction(tb *table) {
@@ -294,23 +294,23 @@ func testIndexLosesOnTransaction(tb *table) {
 	if err := tb.transact(append(slices.Clone(actions), failingAction(tb))...); err == nil {
 		tb.Fatal("the transaction should have been refused")
 	}
-	same(tb, "g before", tb.index("g")[:2], []string{"1", "2"})
-	sameSet(tb, "g after the refused one", tb.index("g"), []string{"1", "2", "3", "4", "5"})
+	assertEqual(tb, "g before", tb.index("g")[:2], []string{"1", "2"})
+	assertSameElements(tb, "g after the refused one", tb.index("g"), []string{"1", "2", "3", "4", "5"})
 	if err := tb.transact(actions...); err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "g", tb.index("g"), []string{"2", "4"})
+	assertEqual(tb, "g", tb.index("g"), []string{"2", "4"})
 	if got := tb.get("p", "1"); len(got) != 2 {
 		tb.Errorf("the record itself: %v", got)
 	}
 	if err := tb.transact(deleteAction(tb, "1"), deleteAction(tb, "3"), deleteAction(tb, "5")); err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "g after deletes of those that left", tb.index("g"), []string{"2", "4"})
+	assertEqual(tb, "g after deletes of those that left", tb.index("g"), []string{"2", "4"})
 	if err := tb.transact(updateAction(tb, "1", "SET gsi1pk = :p, gsi1sk = :s", ":p", "g", ":s", "c"), deleteAction(tb, "2")); err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "g with one back", tb.index("g"), []string{"1", "4"})
+	assertEqual(tb, "g with one back", tb.index("g"), []string{"1", "4"})
 }
 
 // testIndexChurnByTransactions is testIndexChurn with transactions of three actions. Every third
@@ -364,7 +364,7 @@ func testIndexChurnByTransactions(tb *table) {
 					want = append(want, s)
 				}
 			}
-			sameSet(tb, fmt.Sprintf("%s after %d steps", g, step+1), tb.index(g), want)
+			assertSameElements(tb, fmt.Sprintf("%s after %d steps", g, step+1), tb.index(g), want)
 		}
 		if tb.Failed() {
 			return // a wrong entry would be reported repeatedly

@@ -13,7 +13,7 @@ import (
 )
 
 func itemCases() []testCase {
-	return slices.Concat(separatorCases(), conditionCases(), refusalCases(), []testCase{
+	return slices.Concat(separatorCases(), conditionCases(), rejectionCases(), []testCase{
 		{"GetItem", testGet},
 		{"GetItemProjection", testGetProjection},
 		{"PutReturnsOld", testPutReturnsOld},
@@ -254,7 +254,7 @@ func testUpdateAllOrNothing(tb *table) {
 		UpdateExpression:          aws.String("SET w = :w, v = v + :n"), // v is a string
 		ExpressionAttributeValues: valueMap(":w", "y", ":n", num("1")),
 	})
-	wantCode(tb, "adding to a text", err, "ValidationException")
+	assertCode(tb, "adding to a text", err, "ValidationException")
 	if got := tb.get("a", "1"); len(got) != 3 || text(got, "v") != "x" {
 		tb.Errorf("a refused update left %v", got)
 	}
@@ -315,7 +315,7 @@ func testUpdateNested(tb *table) {
 		TableName: &tb.name, Key: key("a", "1"),
 		UpdateExpression: aws.String("SET nowhere.n = :v"), ExpressionAttributeValues: valueMap(":v", "x"),
 	})
-	wantCode(tb, "a path into a missing attribute", err, "ValidationException")
+	assertCode(tb, "a path into a missing attribute", err, "ValidationException")
 }
 
 // conditionCases test conditions by whether an update with the condition fails. The condition is
@@ -404,9 +404,9 @@ func testCondition(tb *table, cond string, want bool, values []any) {
 	}
 }
 
-// refusalCases are requests that Ordergraph must never send. Engines reject them, so Ordergraph's
+// rejectionCases are requests that Ordergraph must never send. Engines reject them, so Ordergraph's
 // tests detect them.
-func refusalCases() []testCase {
+func rejectionCases() []testCase {
 	update := func(expr, cond string, names map[string]string, values ...any) func(*table) error {
 		return func(tb *table) error {
 			in := &dynamodb.UpdateItemInput{
@@ -471,7 +471,7 @@ func refusalCases() []testCase {
 	} {
 		cases = append(cases, testCase{"Refuses/" + c.name, func(tb *table) {
 			tb.put(record("a", "1", "v", "x"))
-			wantCode(tb, "the request", c.send(tb), "ValidationException")
+			assertCode(tb, "the request", c.send(tb), "ValidationException")
 			if got := tb.get("a", "1"); len(got) != 3 || text(got, "v") != "x" {
 				tb.Errorf("the refused request left %v", got)
 			}

@@ -55,10 +55,10 @@ func testQueryRanges(tb *table) {
 	} {
 		in := tb.queryInput(c.cond, append([]any{":p", "p"}, c.values...)...)
 		got := texts(tb.query(in), sk)
-		same(tb, fmt.Sprint(c.cond, c.values), got, strings.Fields(c.want))
+		assertEqual(tb, fmt.Sprint(c.cond, c.values), got, strings.Fields(c.want))
 		in.ScanIndexForward = aws.Bool(false)
 		slices.Reverse(got)
-		same(tb, fmt.Sprint("backwards ", c.cond, c.values), texts(tb.query(in), sk), got)
+		assertEqual(tb, fmt.Sprint("backwards ", c.cond, c.values), texts(tb.query(in), sk), got)
 	}
 }
 
@@ -80,11 +80,11 @@ func testQueryByteOrder(tb *table) {
 	for _, s := range shuffled {
 		tb.put(record("p", s, gsi1pk, "g", gsi1sk, s))
 	}
-	same(tb, "the table's order", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), keys)
-	same(tb, "the index's order", tb.index("g"), keys)
+	assertEqual(tb, "the table's order", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), keys)
+	assertEqual(tb, "the index's order", tb.index("g"), keys)
 	at := slices.Index(keys, "a")
-	same(tb, "from a on", texts(tb.query(tb.queryInput("pk = :p AND sk >= :a", ":p", "p", ":a", "a")), sk), keys[at:])
-	same(tb, "up to a", texts(tb.query(tb.queryInput("pk = :p AND sk <= :a", ":p", "p", ":a", "a")), sk), keys[:at+1])
+	assertEqual(tb, "from a on", texts(tb.query(tb.queryInput("pk = :p AND sk >= :a", ":p", "p", ":a", "a")), sk), keys[at:])
+	assertEqual(tb, "up to a", texts(tb.query(tb.queryInput("pk = :p AND sk <= :a", ":p", "p", ":a", "a")), sk), keys[:at+1])
 }
 
 // testQueryLastRune reads all keys with a prefix from a start key. The upper bound is the prefix
@@ -94,10 +94,10 @@ func testQueryLastRune(tb *table) {
 		tb.put(record("p", s, gsi1pk, "g", gsi1sk, s))
 	}
 	want := []string{"O#2", "O#2#x", "O#\U0001f600"}
-	same(tb, "in the table", texts(tb.query(tb.queryInput("pk = :p AND sk BETWEEN :a AND :b", ":p", "p", ":a", "O#2", ":b", "O#\U0010ffff")), sk), want)
+	assertEqual(tb, "in the table", texts(tb.query(tb.queryInput("pk = :p AND sk BETWEEN :a AND :b", ":p", "p", ":a", "O#2", ":b", "O#\U0010ffff")), sk), want)
 	in := tb.queryInput("gsi1pk = :p AND gsi1sk BETWEEN :a AND :b", ":p", "g", ":a", "O#2", ":b", "O#\U0010ffff")
 	in.IndexName = aws.String(gsi1)
-	same(tb, "in the index", texts(tb.query(in), sk), want)
+	assertEqual(tb, "in the index", texts(tb.query(in), sk), want)
 }
 
 func testQueryPages(tb *table) {
@@ -109,7 +109,7 @@ func testQueryPages(tb *table) {
 	for limit := int32(1); limit <= 9; limit++ {
 		in := tb.queryInput("pk = :p", ":p", "p")
 		in.Limit = &limit
-		same(tb, fmt.Sprint("pages of ", limit), texts(tb.query(in), sk), want)
+		assertEqual(tb, fmt.Sprint("pages of ", limit), texts(tb.query(in), sk), want)
 	}
 	in := tb.queryInput("pk = :p", ":p", "p")
 	in.Limit = aws.Int32(3)
@@ -138,10 +138,10 @@ func testQueryPagesBackwards(tb *table) {
 	for limit := int32(1); limit <= 15; limit += 2 {
 		in := tb.queryInput("pk = :p", ":p", "p")
 		in.Limit, in.ScanIndexForward = &limit, aws.Bool(false)
-		same(tb, fmt.Sprint("pages of ", limit), texts(tb.query(in), sk), want["p"])
+		assertEqual(tb, fmt.Sprint("pages of ", limit), texts(tb.query(in), sk), want["p"])
 		in = tb.queryInput("gsi1pk = :p", ":p", "g")
 		in.Limit, in.ScanIndexForward, in.IndexName = &limit, aws.Bool(false), aws.String(gsi1)
-		same(tb, fmt.Sprint("the index in pages of ", limit), texts(tb.query(in), sk), slices.Concat(want["q"], want["p"]))
+		assertEqual(tb, fmt.Sprint("the index in pages of ", limit), texts(tb.query(in), sk), slices.Concat(want["q"], want["p"]))
 	}
 }
 
@@ -161,18 +161,18 @@ func testQueryAfterGone(tb *table) {
 		tb.Fatal(err)
 	}
 	in.ExclusiveStartKey, in.Limit = out.LastEvaluatedKey, nil
-	same(tb, "after a record that is gone", texts(tb.query(in), sk), []string{"3", "4", "5"})
+	assertEqual(tb, "after a record that is gone", texts(tb.query(in), sk), []string{"3", "4", "5"})
 	in.ExclusiveStartKey = key("p", "25")
-	same(tb, "after a key that never was", texts(tb.query(in), sk), []string{"3", "4", "5"})
+	assertEqual(tb, "after a key that never was", texts(tb.query(in), sk), []string{"3", "4", "5"})
 	in.ScanIndexForward = aws.Bool(false)
-	same(tb, "backwards from there", texts(tb.query(in), sk), []string{"1", "0"})
+	assertEqual(tb, "backwards from there", texts(tb.query(in), sk), []string{"1", "0"})
 
 	idx := tb.queryInput("gsi1pk = :p", ":p", "g")
 	idx.IndexName = aws.String(gsi1)
 	idx.ExclusiveStartKey = record("p", "2", gsi1pk, "g", gsi1sk, "2")
-	same(tb, "in the index, after a record that is gone", texts(tb.query(idx), sk), []string{"3", "4", "5"})
+	assertEqual(tb, "in the index, after a record that is gone", texts(tb.query(idx), sk), []string{"3", "4", "5"})
 	idx.ExclusiveStartKey = record("p", "3", gsi1pk, "g", gsi1sk, "1")
-	same(tb, "in the index, after where a record once was", texts(tb.query(idx), sk), []string{"3", "4", "5"})
+	assertEqual(tb, "in the index, after where a record once was", texts(tb.query(idx), sk), []string{"3", "4", "5"})
 }
 
 func testQueryMegabyte(tb *table) {
@@ -182,8 +182,8 @@ func testQueryMegabyte(tb *table) {
 		want = append(want, s)
 		tb.put(record("p", s, gsi1pk, "g", gsi1sk, s, "v", strings.Repeat("x", 100_000)))
 	}
-	same(tb, "all pages", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), want)
-	same(tb, "all pages of the index", tb.index("g"), want)
+	assertEqual(tb, "all pages", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), want)
+	assertEqual(tb, "all pages of the index", tb.index("g"), want)
 	in := tb.queryInput("pk = :p", ":p", "p")
 	in.Select = types.SelectCount
 	total, pages := 0, 0
@@ -229,9 +229,9 @@ func testQueryFilter(tb *table) {
 	}
 	in := tb.queryInput("pk = :p", ":p", "p", ":v", "odd", ":n", num("3"))
 	in.FilterExpression = aws.String("v = :v AND n >= :n")
-	same(tb, "filtered", texts(tb.query(in), sk), []string{"3", "5", "7", "9"})
+	assertEqual(tb, "filtered", texts(tb.query(in), sk), []string{"3", "5", "7", "9"})
 	in.ScanIndexForward = aws.Bool(false)
-	same(tb, "filtered backwards", texts(tb.query(in), sk), []string{"9", "7", "5", "3"})
+	assertEqual(tb, "filtered backwards", texts(tb.query(in), sk), []string{"9", "7", "5", "3"})
 }
 
 // testQueryFilterPages tests that a limit counts the records read, not the records that match the
@@ -247,11 +247,11 @@ func testQueryFilterPages(tb *table) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "the first page", texts(out.Items, sk), []string{"1", "3"})
+	assertEqual(tb, "the first page", texts(out.Items, sk), []string{"1", "3"})
 	if text(out.LastEvaluatedKey, sk) != "3" || out.ScannedCount != 4 || out.Count != 2 {
 		tb.Errorf("the first page: last key %v, scanned %d, count %d", out.LastEvaluatedKey, out.ScannedCount, out.Count)
 	}
-	same(tb, "all pages", texts(tb.query(in), sk), []string{"1", "3", "5", "7", "9"})
+	assertEqual(tb, "all pages", texts(tb.query(in), sk), []string{"1", "3", "5", "7", "9"})
 }
 
 func testQueryProjection(tb *table) {
@@ -270,7 +270,7 @@ func testQueryOnePartition(tb *table) {
 		tb.put(record(p, "1", "v", p))
 	}
 	for _, p := range []string{"a", "a.", "a.b", "a#", "ab", "A", "b"} {
-		same(tb, p, texts(tb.query(tb.queryInput("pk = :p", ":p", p)), "v"), []string{p})
+		assertEqual(tb, p, texts(tb.query(tb.queryInput("pk = :p", ":p", p)), "v"), []string{p})
 	}
 }
 
@@ -296,11 +296,11 @@ func testScanSegments(tb *table) {
 				}
 			}
 		}
-		sameSet(tb, fmt.Sprintf("%d segments", total), got, want)
+		assertSameElements(tb, fmt.Sprintf("%d segments", total), got, want)
 	}
 	for _, c := range [][2]*int32{{aws.Int32(2), aws.Int32(2)}, {aws.Int32(-1), aws.Int32(2)}, {aws.Int32(0), nil}, {nil, aws.Int32(2)}} {
 		_, err := tb.db.Scan(tb.Context(), &dynamodb.ScanInput{TableName: &tb.name, Segment: c[0], TotalSegments: c[1]})
-		wantCode(tb, fmt.Sprint("segment ", aws.ToInt32(c[0]), " of ", aws.ToInt32(c[1])), err, "ValidationException")
+		assertCode(tb, fmt.Sprint("segment ", aws.ToInt32(c[0]), " of ", aws.ToInt32(c[1])), err, "ValidationException")
 	}
 }
 
@@ -332,9 +332,9 @@ func testScanPages(tb *table) {
 		return nil
 	}
 	for _, limit := range []int32{1, 4, 5, 100} {
-		sameSet(tb, fmt.Sprint("pages of ", limit), scan(&dynamodb.ScanInput{TableName: &tb.name, Limit: &limit}), want)
+		assertSameElements(tb, fmt.Sprint("pages of ", limit), scan(&dynamodb.ScanInput{TableName: &tb.name, Limit: &limit}), want)
 	}
-	sameSet(tb, "filtered", scan(&dynamodb.ScanInput{
+	assertSameElements(tb, "filtered", scan(&dynamodb.ScanInput{
 		TableName: &tb.name, Limit: aws.Int32(5),
 		FilterExpression: aws.String("begins_with(id, :v)"), ExpressionAttributeValues: valueMap(":v", "3."),
 	}), []string{"3.0", "3.1", "3.2"})

@@ -43,14 +43,14 @@ func testStreamSetting(tb *table) {
 	if got := tb.streamView(); got != "" {
 		tb.Errorf("a new table has a stream of %q", got)
 	}
-	wantCode(tb, "turned off when it is off", set(types.StreamSpecification{StreamEnabled: aws.Bool(false)}), "ValidationException")
+	assertCode(tb, "turned off when it is off", set(types.StreamSpecification{StreamEnabled: aws.Bool(false)}), "ValidationException")
 	if err := set(images); err != nil {
 		tb.Fatal(err)
 	}
 	if got := tb.streamView(); got != types.StreamViewTypeNewAndOldImages {
 		tb.Errorf("the stream is of %q", got)
 	}
-	wantCode(tb, "turned on when it is on", set(images), "ValidationException")
+	assertCode(tb, "turned on when it is on", set(images), "ValidationException")
 	if err := set(types.StreamSpecification{StreamEnabled: aws.Bool(false)}); err != nil {
 		tb.Fatal(err)
 	}

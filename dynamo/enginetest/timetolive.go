@@ -41,15 +41,15 @@ func testTimeToLive(tb *table) {
 	if got := tb.timeToLive(); got != "" {
 		tb.Errorf("a new table's records expire by %q", got)
 	}
-	wantCode(tb, "turned off when it is off", set("until", false), "ValidationException")
+	assertCode(tb, "turned off when it is off", set("until", false), "ValidationException")
 	if err := set("until", true); err != nil {
 		tb.Fatal(err)
 	}
 	if got := tb.timeToLive(); got != "until" {
 		tb.Errorf("records expire by %q", got)
 	}
-	wantCode(tb, "turned on when it is on", set("until", true), "ValidationException")
-	wantCode(tb, "turned on by another attribute", set("other", true), "ValidationException")
+	assertCode(tb, "turned on when it is on", set("until", true), "ValidationException")
+	assertCode(tb, "turned on by another attribute", set("other", true), "ValidationException")
 	it := record("p", "1")
 	it["until"] = num("4102444800") // the year 2100
 	tb.put(it)

@@ -118,7 +118,7 @@ func testTransactUpdate(tb *table, expr, want string) {
 
 func testTransactUpdateRefused(tb *table, expr string) {
 	tb.putToUpdate()
-	wantRefused(tb, expr, tb.transactedUpdate(expr))
+	assertRejected(tb, expr, tb.transactedUpdate(expr))
 	if got := attributes(tb.get("p", "1")); got != "d=0.1 n=10 v='x' w='y'" {
 		tb.Errorf("the refused update left %s", got)
 	}
@@ -142,7 +142,7 @@ func testTransactUpdateOfNew(tb *table) {
 			tb.Errorf("%s: got %v, want %s", s, got, want)
 		}
 	}
-	wantRefused(tb, "something from nothing", tb.transact(updateAction(tb, "4", "SET n = n + :n", ":n", num("1"))))
+	assertRejected(tb, "something from nothing", tb.transact(updateAction(tb, "4", "SET n = n + :n", ":n", num("1"))))
 	if tb.get("p", "4") != nil {
 		tb.Error("the refused update made a record")
 	}
@@ -161,7 +161,7 @@ func testTransactUpdateKeeps(tb *table) {
 	if err := tb.transact(updateAction(tb, "1", "SET v = :v, copied = deep REMOVE gone", ":v", "x")); err != nil {
 		tb.Fatal(err)
 	}
-	tb.keepsEmpty("1")
+	tb.assertKeepsEmpty("1")
 	got := tb.get("p", "1")
 	if len(got) != len(it)+2 || number(got, "big") != "9007199254740993" || text(got, "v") != "x" {
 		tb.Errorf("got %v", got)
@@ -204,9 +204,9 @@ func testTransactUpdatePlaceholders(tb *table) {
 	if got := attributes(tb.get("p", "1")); got != "name='x' number=6 status='b'" {
 		tb.Errorf("got %s", got)
 	}
-	wantRefused(tb, "a value too many", update(names, append([]any{":nex", "z"}, values...)...))
+	assertRejected(tb, "a value too many", update(names, append([]any{":nex", "z"}, values...)...))
 	names["#nam"] = "z"
-	wantRefused(tb, "a name too many", update(names, values...))
+	assertRejected(tb, "a name too many", update(names, values...))
 }
 
 // testTransactUpdateConditionFirst tests that a failed condition takes precedence over other errors

@@ -74,7 +74,7 @@ func testTransact(tb *table) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	same(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), []string{"new"})
+	assertEqual(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), sk), []string{"new"})
 	if got := number(tb.get("stock", "a"), "n"); got != "2" {
 		tb.Errorf("stock is %s", got)
 	}
@@ -83,9 +83,9 @@ func testTransact(tb *table) {
 	}
 }
 
-// cancelled runs a transaction that must be cancelled. It checks the codes of the reasons, in the
-// order of the actions, and that nothing was written.
-func (tb *table) cancelled(codes []string, actions ...types.TransactWriteItem) []types.CancellationReason {
+// assertCancelled runs a transaction that must be cancelled. It checks the codes of the reasons, in
+// the order of the actions, and that nothing was written.
+func (tb *table) assertCancelled(codes []string, actions ...types.TransactWriteItem) []types.CancellationReason {
 	tb.Helper()
 	tb.putStock("a", "5")
 	tb.putStock("b", "1")
@@ -102,8 +102,8 @@ func (tb *table) cancelled(codes []string, actions ...types.TransactWriteItem) [
 			tb.Errorf("an action that did not fail has %v", r.Item)
 		}
 	}
-	same(tb, "reasons", got, codes)
-	same(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"x"})
+	assertEqual(tb, "reasons", got, codes)
+	assertEqual(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"x"})
 	if a, b := number(tb.get("stock", "a"), "n"), number(tb.get("stock", "b"), "n"); a != "5" || b != "1" {
 		tb.Errorf("stock is %s and %s", a, b)
 	}
@@ -119,7 +119,7 @@ const (
 )
 
 func testTransactCancelledByUpdate(tb *table) {
-	reasons := tb.cancelled([]string{reasonNone, reasonNone, reasonCondition, reasonNone},
+	reasons := tb.assertCancelled([]string{reasonNone, reasonNone, reasonCondition, reasonNone},
 		putAction(tb, record("p", "new"), "attribute_not_exists(pk)"),
 		takeAction(tb, "a", "3"),
 		takeAction(tb, "b", "2"),
@@ -130,13 +130,13 @@ func testTransactCancelledByUpdate(tb *table) {
 }
 
 func testTransactCancelledByPut(tb *table) {
-	tb.cancelled([]string{reasonNone, reasonCondition},
+	tb.assertCancelled([]string{reasonNone, reasonCondition},
 		takeAction(tb, "a", "3"),
 		putAction(tb, record("p", "there", "v", "y"), "attribute_not_exists(pk)"))
 }
 
 func testTransactCancelledByPutOld(tb *table) {
-	reasons := tb.cancelled([]string{reasonNone, reasonCondition},
+	reasons := tb.assertCancelled([]string{reasonNone, reasonCondition},
 		takeAction(tb, "a", "3"),
 		putAction(tb, record("p", "there", "v", "y"), "attribute_not_exists(pk)"))
 	if got := text(reasons[1].Item, "v"); got != "x" {
@@ -145,7 +145,7 @@ func testTransactCancelledByPutOld(tb *table) {
 }
 
 func testTransactCancelledTwice(tb *table) {
-	tb.cancelled([]string{reasonCondition, reasonNone, reasonCondition},
+	tb.assertCancelled([]string{reasonCondition, reasonNone, reasonCondition},
 		takeAction(tb, "b", "2"),
 		takeAction(tb, "a", "3"),
 		types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
@@ -171,7 +171,7 @@ func testTransactKeeps(tb *table) {
 		tb.Fatal("the transaction should have been refused")
 	}
 	for _, s := range []string{"bystander", "changed"} {
-		tb.keepsEmpty(s)
+		tb.assertKeepsEmpty(s)
 		if got := tb.get("p", s); len(got) != 5 {
 			tb.Errorf("%s: got %v", s, got)
 		}
@@ -181,9 +181,9 @@ func testTransactKeeps(tb *table) {
 	}
 }
 
-// keepsEmpty checks that a record has its empty list and map. It uses a condition, because some
-// engines omit empty values in responses.
-func (tb *table) keepsEmpty(s string) {
+// assertKeepsEmpty checks that a record has its empty list and map. It uses a condition, because
+// some engines omit empty values in responses.
+func (tb *table) assertKeepsEmpty(s string) {
 	tb.Helper()
 	err := tb.transact(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &tb.name, Key: key("p", s),
@@ -230,20 +230,20 @@ func testTransactCancelledReturnsOld(tb *table) {
 	for _, r := range cancelled.CancellationReasons {
 		got = append(got, aws.ToString(r.Code)+" "+text(r.Item, "v"))
 	}
-	same(tb, "reasons", got, []string{
+	assertEqual(tb, "reasons", got, []string{
 		reasonCondition + " a", reasonCondition + " b", reasonCondition + " c", reasonCondition + " d", reasonCondition + " ", reasonCondition + " ", reasonNone + " ",
 	})
-	same(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"a", "b", "c", "d", "e"})
+	assertEqual(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"a", "b", "c", "d", "e"})
 }
 
-// wantRefused fails the test unless err reports an invalid request or an invalid change of a
+// assertRejected fails the test unless err reports an invalid request or an invalid change of a
 // record. Engines distinguish the two differently: DynamoDB Local returns errors for some cases
 // that DynamoDB documents as cancellation reasons.
-func wantRefused(tb *table, what string, err error) {
+func assertRejected(tb *table, what string, err error) {
 	tb.Helper()
 	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
 	if !ok {
-		wantCode(tb, what, err, "ValidationException")
+		assertCode(tb, what, err, "ValidationException")
 		return
 	}
 	for _, r := range cancelled.CancellationReasons {
@@ -277,14 +277,14 @@ func testTransactRefusedWhole(tb *table) {
 			Put: &types.Put{TableName: &tb.name, Item: record("p", "2")}, Delete: &types.Delete{TableName: &tb.name, Key: key("p", "2")},
 		}},
 	} {
-		wantRefused(tb, c.name, tb.transact(putAction(tb, record("p", "1", gsi1pk, "g", gsi1sk, "1"), ""), c.last))
-		nothingWritten(tb)
-		same(tb, "the index after "+c.name, tb.index("g"), []string{})
+		assertRejected(tb, c.name, tb.transact(putAction(tb, record("p", "1", gsi1pk, "g", gsi1sk, "1"), ""), c.last))
+		assertNothingWritten(tb)
+		assertEqual(tb, "the index after "+c.name, tb.index("g"), []string{})
 	}
 	other := tb.name + "-not"
 	err := tb.transact(putAction(tb, record("p", "1"), ""), types.TransactWriteItem{Put: &types.Put{TableName: &other, Item: record("p", "2")}})
-	wantCode(tb, "no such table", err, "ResourceNotFoundException")
-	nothingWritten(tb)
+	assertCode(tb, "no such table", err, "ResourceNotFoundException")
+	assertNothingWritten(tb)
 }
 
 // testTransactTokenOfCancelled tests that a cancelled transaction does not use up its token.
@@ -331,13 +331,13 @@ func testTransactTooMany(tb *table) {
 	for i := range 101 {
 		actions = append(actions, putAction(tb, record("p", fmt.Sprint(i)), ""))
 	}
-	wantCode(tb, "101 actions", tb.transact(actions...), "ValidationException")
+	assertCode(tb, "101 actions", tb.transact(actions...), "ValidationException")
 }
 
 func testTransactTwice(tb *table) {
 	tb.putStock("a", "5")
-	wantCode(tb, "two actions on one record", tb.transact(takeAction(tb, "a", "1"), takeAction(tb, "a", "1")), "ValidationException")
-	wantCode(tb, "a check and an action on one record", tb.transact(
+	assertCode(tb, "two actions on one record", tb.transact(takeAction(tb, "a", "1"), takeAction(tb, "a", "1")), "ValidationException")
+	assertCode(tb, "a check and an action on one record", tb.transact(
 		types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: &tb.name, Key: key("stock", "a"), ConditionExpression: aws.String("attribute_exists(pk)"),
 		}},
@@ -384,7 +384,7 @@ func testTransactGet(tb *table) {
 	for _, r := range out.Responses {
 		got = append(got, text(r.Item, "v"))
 	}
-	same(tb, "in the order asked for", got, []string{"z", "", "x"})
+	assertEqual(tb, "in the order asked for", got, []string{"z", "", "x"})
 }
 
 // testConcurrentUpdates has many clients take from one stock concurrently. The quantity taken

@@ -66,7 +66,7 @@ func testNumberRefused(tb *table) {
 		it := record("p", "n")
 		it["n"] = num(n)
 		_, err := tb.db.PutItem(tb.Context(), &dynamodb.PutItemInput{TableName: &tb.name, Item: it})
-		wantCode(tb, "the number "+n, err, "ValidationException")
+		assertCode(tb, "the number "+n, err, "ValidationException")
 	}
 }
 
@@ -127,7 +127,7 @@ func testNestedValues(tb *table) {
 		tags := m["tags"].(*types.AttributeValueMemberL).Value
 		got = append(got, text(m, "id"), number(m, "qty"), number(item{"": tags[1]}, ""))
 	}
-	same(tb, "lines in their order", got, []string{"b", "1", "1", "a", "2.5", "1", "c", "3", "1"})
+	assertEqual(tb, "lines in their order", got, []string{"b", "1", "1", "a", "2.5", "1", "c", "3", "1"})
 }
 
 func testOtherTypes(tb *table) {
@@ -148,8 +148,8 @@ func testOtherTypes(tb *table) {
 	if yes == nil || !yes.Value || no == nil || no.Value || null == nil || b == nil || !bytes.Equal(b.Value, []byte{0, 255, 10}) || ss == nil || ns == nil {
 		tb.Fatalf("got %v", got)
 	}
-	sameSet(tb, "the text set", ss.Value, []string{"a", "b"})
-	sameSet(tb, "the number set", ns.Value, []string{"10", "2"})
+	assertSameElements(tb, "the text set", ss.Value, []string{"a", "b"})
+	assertSameElements(tb, "the number set", ns.Value, []string{"10", "2"})
 }
 
 func testSetUpdates(tb *table) {
@@ -164,8 +164,8 @@ func testSetUpdates(tb *table) {
 	if ss == nil || ns == nil {
 		tb.Fatalf("got %v", got)
 	}
-	sameSet(tb, "the text set", ss.Value, []string{"a", "b", "c"})
-	sameSet(tb, "the number set", ns.Value, []string{"10"})
+	assertSameElements(tb, "the text set", ss.Value, []string{"a", "b", "c"})
+	assertSameElements(tb, "the number set", ns.Value, []string{"10"})
 }
 
 func testSetEmptied(tb *table) {

@@ -43,14 +43,14 @@ func (c *changeBatch) deliver() {
 		}
 		k := model.KeyOf(r)
 		switch {
-		case strings.HasPrefix(k.PK, model.EntityOrder.PK.Literal()) && k.SK == string(model.EntityOrder.SK):
-			c.deliverOrderRecord(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Literal()), before, after)
-		case strings.HasPrefix(k.PK, model.EntityOrderEvent.PK.Literal()) && strings.HasPrefix(k.SK, model.EntityOrderEvent.SK.Literal()):
+		case strings.HasPrefix(k.PK, model.EntityOrder.PK.Prefix()) && k.SK == string(model.EntityOrder.SK):
+			c.deliverOrderRecord(strings.TrimPrefix(k.PK, model.EntityOrder.PK.Prefix()), before, after)
+		case strings.HasPrefix(k.PK, model.EntityOrderEvent.PK.Prefix()) && strings.HasPrefix(k.SK, model.EntityOrderEvent.SK.Prefix()):
 			if before == nil {
-				c.deliverEvent(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Literal()), after)
+				c.deliverEvent(strings.TrimPrefix(k.PK, model.EntityOrderEvent.PK.Prefix()), after)
 			}
-		case strings.HasPrefix(k.PK, model.EntityLastEvent.PK.Literal()) && k.SK == string(model.EntityLastEvent.SK):
-			c.deliverLastEvent(strings.TrimPrefix(k.PK, model.EntityLastEvent.PK.Literal()), before, after)
+		case strings.HasPrefix(k.PK, model.EntityLastEvent.PK.Prefix()) && k.SK == string(model.EntityLastEvent.SK):
+			c.deliverLastEvent(strings.TrimPrefix(k.PK, model.EntityLastEvent.PK.Prefix()), before, after)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	if own && !statusSubscribed {
 		return
 	}
-	event, err := model.ReadEvent(after)
+	event, err := model.DecodeTimelineEvent(after)
 	if err != nil {
 		c.feed.logUnreadable(err)
 		return
@@ -77,7 +77,7 @@ func (c *changeBatch) deliverEvent(order string, after model.Record) {
 	}
 	if event.To != event.From {
 		if own {
-			change.Position = c.feed.table.Position(event.ID)
+			change.Position = c.feed.table.EventPosition(event.ID)
 		}
 		c.feed.deliverStatus(event.To, change)
 	}
@@ -90,8 +90,8 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 		return
 	}
 	previous, current := model.LastEventID(before), model.LastEventID(after)
-	position := c.feed.table.Position(current)
-	if current == previous || position != "" && position <= c.feed.table.Position(previous) {
+	position := c.feed.table.EventPosition(current)
+	if current == previous || position != "" && position <= c.feed.table.EventPosition(previous) {
 		return // an import or a repair wrote the record
 	}
 	event, err := model.DecodeEvent(model.Reader{Record: after})
@@ -108,7 +108,7 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 // deliverOrderRecord delivers an order record that was written without an event.
 func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
-	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.SameRecord(before, after)) {
+	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.EqualRecords(before, after)) {
 		return
 	}
 	orderTopic, customers := topic{topicOrder, id}, map[string]bool{}
@@ -151,8 +151,8 @@ func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
 		for _, r := range c.after {
 			k := model.KeyOf(r)
-			if strings.HasPrefix(k.PK, model.EntityOrder.PK.Literal()) && k.SK == string(model.EntityOrder.SK) ||
-				strings.HasPrefix(k.PK, model.EntityCustomerOrder.PK.Literal()) && strings.HasPrefix(k.SK, model.EntityCustomerOrder.SK.Literal()) {
+			if strings.HasPrefix(k.PK, model.EntityOrder.PK.Prefix()) && k.SK == string(model.EntityOrder.SK) ||
+				strings.HasPrefix(k.PK, model.EntityCustomerOrder.PK.Prefix()) && strings.HasPrefix(k.SK, model.EntityCustomerOrder.SK.Prefix()) {
 				id := model.TextOf(r, "orderId")
 				c.images[id] = append(c.images[id], r)
 			}

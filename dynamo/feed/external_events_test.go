@@ -21,7 +21,7 @@ import (
 // clock.
 func (f *fixture) storeAhead(d time.Duration) *dynamo.Store {
 	f.t.Helper()
-	store, err := dynamo.New(storetest.Undated(f.db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(d) }})
+	store, err := dynamo.New(storetest.WithoutResponseDate(f.db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(d) }})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func (f *fixture) expectPositions(w *feed.Subscription, want ...commerce.EventID
 // expectInvalidAfter checks that no subscription can be resumed after an event.
 func (f *fixture) expectInvalidAfter(order commerce.OrderID, after commerce.EventID) {
 	f.t.Helper()
-	_, ofOrder := f.feed.Order(f.ctx, order, after)
-	_, ofCustomer := f.feed.CustomerOrders(f.ctx, "c1", after)
+	_, ofOrder := f.feed.SubscribeOrder(f.ctx, order, after)
+	_, ofCustomer := f.feed.SubscribeCustomerOrders(f.ctx, "c1", after)
 	for _, err := range []error{ofOrder, ofCustomer} {
 		if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Argument != "after" {
 			f.t.Errorf("after %s: got %v", after, err)
@@ -80,7 +80,7 @@ func (f *fixture) expectResumable(order commerce.OrderID, events []commerce.Even
 // event is delivered once and in order, live and after a resume.
 func TestExternalEventsDoNotSuppressEvents(t *testing.T) {
 	now := time.Now()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, c := range []struct {
 			name, id string
 			// own adds the attribute that marks events of this program.
@@ -98,7 +98,7 @@ func TestExternalEventsDoNotSuppressEvents(t *testing.T) {
 			{name: "an own event ahead", id: storetest.ULIDAt(now.Add(time.Hour), 1), own: true},
 			{name: "an own event far ahead", id: storetest.ULIDAt(now.AddDate(10, 0, 0), 1), own: true},
 		} {
-			if !storetest.Every(t, 4, i) {
+			if !storetest.RunsCase(t, 4, i) {
 				continue
 			}
 			t.Run(c.name, func(t *testing.T) {
@@ -147,11 +147,11 @@ func TestExternalEventsDoNotSuppressEvents(t *testing.T) {
 
 // An event dated up to a day ahead has a position. The next event is dated after it.
 func TestEventOfClockAhead(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
 		before := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
-		if _, err := f.storeAhead(23*time.Hour).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
+		if _, err := f.storeAhead(23*time.Hour).MoveOrder(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil {
 			t.Fatal(err)
 		}
 		between := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
@@ -162,7 +162,7 @@ func TestEventOfClockAhead(t *testing.T) {
 			f.expectNoChange(w)
 		}
 		f.expectResumable(id, events)
-		if page, err := dynamo.ReadPage(f.ctx, f.store, model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 3}}); err != nil || page.Items[2].To != commerce.Cancelled {
+		if page, err := dynamo.ReadPage(f.ctx, f.store, model.Timeline, dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 3}}); err != nil || page.Items[2].To != commerce.Cancelled {
 			t.Errorf("the timeline is %+v, %v", page.Items, err)
 		}
 	})
@@ -171,13 +171,13 @@ func TestEventOfClockAhead(t *testing.T) {
 // An event dated further ahead is delivered once. It has no position and does not suppress later
 // events.
 func TestEventOfClockFarAhead(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, ahead := range []time.Duration{25 * time.Hour, 10 * 365 * 24 * time.Hour} {
 			f := newFixture(t, db, feed.Options{})
 			id := f.placeOrder("c1")
 			first := f.timeline(id)[0]
 			before := []*feed.Subscription{f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")}
-			if _, err := f.storeAhead(ahead).MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); err != nil {
+			if _, err := f.storeAhead(ahead).MoveOrder(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil {
 				t.Fatal(err)
 			}
 			for _, w := range before {
@@ -209,17 +209,17 @@ func TestEventOfClockFarAhead(t *testing.T) {
 
 // A server whose clock is wrong would write events out of order, so its writes are rejected.
 func TestWrongClockWritesNoEvent(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, off := range []time.Duration{-25 * time.Hour, 25 * time.Hour, -time.Minute} {
 			f := newFixture(t, db, feed.Options{})
 			id := f.placeOrder("c1")
 			events := f.timeline(id)
-			store, err := dynamo.New(storetest.Dated(db, time.Now), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(off) }})
+			store, err := dynamo.New(storetest.WithResponseDate(db, time.Now), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().Add(off) }})
 			if err != nil {
 				t.Fatal(err)
 			}
 			clock := (*table.ClockError)(nil)
-			if _, err := store.MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: commerce.Confirmed}); !errors.As(err, &clock) {
+			if _, err := store.MoveOrder(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); !errors.As(err, &clock) {
 				t.Errorf("got %v", err)
 			}
 			if got := f.timeline(id); !slices.Equal(got, events) {
@@ -232,7 +232,7 @@ func TestWrongClockWritesNoEvent(t *testing.T) {
 // An import can write an outdated record of the last event. No subscription misses an event because
 // of it.
 func TestResumingWithAnOutdatedLastEvent(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
 		f.setQuantity(id, 2)

@@ -62,13 +62,13 @@ const (
 type Options struct {
 	// Log gets a line when the source fails, and for each record that cannot be read. It may be nil.
 	Log *slog.Logger
-	// Buffer is the capacity of a subscription's queue, 256 if it is 0. If its queue is full, a
+	// QueueCapacity is the capacity of a subscription's queue, 256 if it is 0. If its queue is full, a
 	// subscription ends with ErrTooSlow.
-	Buffer int
-	// Reading acquires a slot for reading timelines. It waits until the caller of the context may
+	QueueCapacity int
+	// AcquireRead acquires a slot for reading timelines. It waits until the caller of the context may
 	// read, and returns a function that releases the slot. If the context ends first, it returns the
 	// context's error. If Reading is nil, reads are not limited.
-	Reading func(context.Context) (done func(), err error)
+	AcquireRead func(context.Context) (done func(), err error)
 }
 
 // Feed delivers the changes of a table, both by this program and by other software. It reads each
@@ -101,7 +101,7 @@ type Feed struct {
 	source        Source
 	log           *slog.Logger
 	queueCapacity int
-	// acquireRead is Options.Reading.
+	// acquireRead is Options.AcquireRead.
 	acquireRead func(context.Context) (done func(), err error)
 	// backlog is the number of events from timelines that all subscriptions hold.
 	backlog atomic.Int64
@@ -134,8 +134,8 @@ const (
 // Open returns a feed of a table. The feed reads nothing before the first subscription.
 func Open(t *table.Table, source Source, opts Options) *Feed {
 	f := &Feed{
-		table: t.Strong(), source: source, log: opts.Log, queueCapacity: opts.Buffer,
-		acquireRead: opts.Reading, subscriptions: map[topic][]*Subscription{},
+		table: t.Consistent(), source: source, log: opts.Log, queueCapacity: opts.QueueCapacity,
+		acquireRead: opts.AcquireRead, subscriptions: map[topic][]*Subscription{},
 	}
 	if f.acquireRead == nil {
 		f.acquireRead = func(context.Context) (func(), error) { return func() {}, nil }
@@ -149,34 +149,35 @@ func Open(t *table.Table, source Source, opts Options) *Feed {
 	return f
 }
 
-// Order subscribes to one order, which need not exist yet. If after is not empty, the subscription
-// begins after that event of the order's timeline. It returns commerce.InvalidError if after is not
-// an event of the order that has a position, and table.ErrNoStream if the table has no stream.
-// Other errors are wrapped by table.Failed.
-func (f *Feed) Order(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Subscription, error) {
-	partition, err := model.EntityOrderEvent.PK.Key(string(id))
+// SubscribeOrder subscribes to one order, which need not exist yet. If after is not empty, the
+// subscription begins after that event of the order's timeline. It returns commerce.InvalidError if
+// after is not an event of the order that has a position, and table.ErrNoStream if the table has no
+// stream. Other errors are wrapped by table.WrapError.
+func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after commerce.EventID) (*Subscription, error) {
+	partition, err := model.EntityOrderEvent.PK.Build(string(id))
 	if err != nil {
 		return nil, err
 	}
 	return f.subscribe(ctx, topic{topicOrder, string(id)}, &orderHistory{feed: f, partition: partition}, after)
 }
 
-// CustomerOrders subscribes to all orders of one customer. If after is not empty, the subscription
-// begins after that event of any of the customer's orders. It returns commerce.InvalidError if
-// after is not an event of these orders that has a position, or if too many events have followed
-// it. It returns table.ErrNoStream if the table has no stream. Other errors are wrapped by
-// table.Failed.
-func (f *Feed) CustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
-	partition, err := model.EntityLastEvent.PK.Key(string(id))
+// SubscribeCustomerOrders subscribes to all orders of one customer. If after is not empty, the
+// subscription begins after that event of any of the customer's orders. It returns
+// commerce.InvalidError if after is not an event of these orders that has a position, or if too
+// many events have followed it. It returns table.ErrNoStream if the table has no stream. Other
+// errors are wrapped by table.WrapError.
+func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
+	partition, err := model.EntityLastEvent.PK.Build(string(id))
 	if err != nil {
 		return nil, err
 	}
 	return f.subscribe(ctx, topic{topicCustomer, string(id)}, &customerHistory{feed: f, partition: partition}, after)
 }
 
-// OrderStatus subscribes to orders that change to a status, or to any status if status is zero. It
-// returns table.ErrNoStream if the table has no stream. Other errors are wrapped by table.Failed.
-func (f *Feed) OrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
+// SubscribeOrderStatus subscribes to orders that change to a status, or to any status if status is
+// zero. It returns table.ErrNoStream if the table has no stream. Other errors are wrapped by
+// table.WrapError.
+func (f *Feed) SubscribeOrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
 	return f.subscribe(ctx, statusTopic(status), nil, "")
 }
 
@@ -198,7 +199,7 @@ func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce
 	case <-run.begun:
 		err = run.err
 	case <-ctx.Done():
-		err = table.Failed("subscribe to", t.String(), ctx.Err())
+		err = table.WrapError("subscribe to", t.String(), ctx.Err())
 	}
 	if err == nil && h != nil {
 		err = s.begin(ctx, after)

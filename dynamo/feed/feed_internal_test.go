@@ -20,7 +20,7 @@ func TestIdleSubscriptions(t *testing.T) {
 	const subscriptions, maxBytes = 5_000, 1_000 // a subscription takes about 500 bytes
 	engine := embedded.New()
 	orders := table.OpenTable(engine.Client(), "t", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler))
-	feed := Open(orders, Observed(engine), Options{})
+	feed := Open(orders, EngineSource(engine), Options{})
 	defer feed.Close()
 	first := &Subscription{feed: feed, topic: topic{topicOrder, "first"}}
 	if _, err := feed.attach(first); err != nil {
@@ -59,7 +59,7 @@ func TestIdleSubscriptions(t *testing.T) {
 
 // The pauses after failures grow up to a maximum, and are never zero.
 func TestPausesAfterFailures(t *testing.T) {
-	r := &shardReader{streamReader: &streamReader{streamSource: &streamSource{opts: StreamOptions{ShortestPause: 250 * time.Millisecond}}}}
+	r := &shardReader{streamReader: &streamReader{streamSource: &streamSource{opts: StreamOptions{MinPause: 250 * time.Millisecond}}}}
 	for failures := 1; failures < 100; failures++ {
 		maximum := 250 * time.Millisecond << min(failures, 6)
 		if got := r.retryPause(failures); got < maximum/2 || got > maximum || got > 16*time.Second {

@@ -50,11 +50,11 @@ func newFixture(t testing.TB, db *dynamodb.Client, opts feed.Options) *fixture {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	storetest.Load(t, f.store, commerce.Book{
+	storetest.Load(t, f.store, commerce.Dataset{
 		Customers: []commerce.Customer{{ID: "c1", Name: "One", Email: "one@example.com", CreatedAt: at, UpdatedAt: at}, {ID: "c2", Name: "Two", Email: "two@example.com", CreatedAt: at, UpdatedAt: at}},
 		Products:  []commerce.Product{{SKU: "p1", Name: "Pin", Category: "pins", UnitPrice: price, TotalInventory: 1_000_000, Available: 1_000_000}},
 	})
-	f.feed = storetest.Feed(t, db, f.store, opts)
+	f.feed = storetest.OpenFeed(t, db, f.store, opts)
 	return f
 }
 
@@ -62,7 +62,7 @@ var caller = change.Caller{Name: "tester"}
 
 func (f *fixture) placeOrder(customer commerce.CustomerID) commerce.OrderID {
 	f.t.Helper()
-	o, err := f.store.PlaceOrder(f.ctx, caller, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p1", Quantity: 1}}})
+	o, err := f.store.PlaceOrder(f.ctx, caller, commerce.OrderRequest{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p1", Quantity: 1}}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -79,14 +79,14 @@ func (f *fixture) setQuantity(id commerce.OrderID, quantity int) {
 
 func (f *fixture) moveOrder(id commerce.OrderID, to commerce.Status) {
 	f.t.Helper()
-	if _, err := f.store.MoveOrder(f.ctx, caller, commerce.OrderMove{OrderID: id, To: to}); err != nil {
+	if _, err := f.store.MoveOrder(f.ctx, caller, commerce.OrderStatusChange{OrderID: id, To: to}); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
 func (f *fixture) timeline(id commerce.OrderID) []commerce.EventID {
 	f.t.Helper()
-	page, err := dynamo.ReadPage(f.ctx, f.store.Consistent(), model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}})
+	page, err := dynamo.ReadPage(f.ctx, f.store.Consistent(), model.Timeline, dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -99,17 +99,17 @@ func (f *fixture) timeline(id commerce.OrderID) []commerce.EventID {
 
 func (f *fixture) subscribeOrder(id commerce.OrderID, after commerce.EventID) *feed.Subscription {
 	f.t.Helper()
-	return f.mustSubscribe(f.feed.Order(f.ctx, id, after))
+	return f.mustSubscribe(f.feed.SubscribeOrder(f.ctx, id, after))
 }
 
 func (f *fixture) subscribeCustomer(id commerce.CustomerID, after commerce.EventID) *feed.Subscription {
 	f.t.Helper()
-	return f.mustSubscribe(f.feed.CustomerOrders(f.ctx, id, after))
+	return f.mustSubscribe(f.feed.SubscribeCustomerOrders(f.ctx, id, after))
 }
 
 func (f *fixture) subscribeStatus(status commerce.Status) *feed.Subscription {
 	f.t.Helper()
-	return f.mustSubscribe(f.feed.OrderStatus(f.ctx, status))
+	return f.mustSubscribe(f.feed.SubscribeOrderStatus(f.ctx, status))
 }
 
 func (f *fixture) mustSubscribe(w *feed.Subscription, err error) *feed.Subscription {
@@ -168,7 +168,7 @@ func (f *fixture) expectNoChange(ws ...*feed.Subscription) {
 }
 
 func TestOrderSubscription(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		before := f.placeOrder("c1")
 		f.setQuantity(before, 2)
@@ -187,7 +187,7 @@ func TestOrderSubscription(t *testing.T) {
 
 // A change has the order right after it.
 func TestChangesHaveTheOrder(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
 		ofOrder, ofCustomer := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")
@@ -216,7 +216,7 @@ func TestChangesHaveTheOrder(t *testing.T) {
 }
 
 func TestCustomerOrdersSubscription(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		old := f.placeOrder("c1")
 		w, other := f.subscribeCustomer("c1", ""), f.subscribeCustomer("c2", "")
@@ -231,7 +231,7 @@ func TestCustomerOrdersSubscription(t *testing.T) {
 }
 
 func TestStatusSubscription(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		all, pending, cancelled := f.subscribeStatus(0), f.subscribeStatus(commerce.Pending), f.subscribeStatus(commerce.Cancelled)
 		id := f.placeOrder("c1")
@@ -247,7 +247,7 @@ func TestStatusSubscription(t *testing.T) {
 
 // Other software may write orders without events and versions.
 func TestExternalChangesAreDelivered(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
 		ofOrder, ofCustomer, pending, shipped := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", ""), f.subscribeStatus(commerce.Pending), f.subscribeStatus(commerce.Shipped)
@@ -282,7 +282,7 @@ func TestExternalChangesAreDelivered(t *testing.T) {
 
 // A record that cannot be read is logged once. Later changes are delivered.
 func TestUnreadableEventIsSkipped(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		var log storetest.Log
 		f := newFixture(t, db, feed.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		id := f.placeOrder("c1")
@@ -302,7 +302,7 @@ func TestUnreadableEventIsSkipped(t *testing.T) {
 }
 
 func TestResumeAfterEvent(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		a := f.placeOrder("c1")
 		b := f.placeOrder("c1")
@@ -330,8 +330,8 @@ func TestResumeAfterEvent(t *testing.T) {
 
 // A call of Next that is cancelled while it reads missed events loses none of them.
 func TestCancelledNextLosesNoEvent(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFixture(t, db, feed.Options{Buffer: 3})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFixture(t, db, feed.Options{QueueCapacity: 3})
 		id := f.placeOrder("c1")
 		first := f.timeline(id)[0]
 		f.setQuantity(id, 2)
@@ -351,7 +351,7 @@ func TestCancelledNextLosesNoEvent(t *testing.T) {
 // Changes that are committed while a subscription reads missed events are delivered once and in
 // order.
 func TestChangesDuringCatchUp(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		orders := []commerce.OrderID{f.placeOrder("c1"), f.placeOrder("c1")}
 		first := f.timeline(orders[0])[0]
@@ -386,7 +386,7 @@ func TestChangesDuringCatchUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.feed = store.OpenFeed(storetest.Source(t, db), feed.Options{})
+		f.feed = store.OpenFeed(storetest.ChangeSource(t, db), feed.Options{})
 		t.Cleanup(f.feed.Close)
 		w := f.subscribeCustomer("c1", first)
 		f.setQuantity(orders[0], 4)
@@ -404,7 +404,7 @@ func TestChangesDuringCatchUp(t *testing.T) {
 
 // Tables of older versions have timelines, but no record of the last event.
 func TestResumeWithoutLastEventRecord(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		a, b := f.placeOrder("c1"), f.placeOrder("c1")
 		f.moveOrder(a, commerce.Confirmed)
@@ -419,22 +419,30 @@ func TestResumeWithoutLastEventRecord(t *testing.T) {
 }
 
 func TestInvalidAfter(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		a := f.placeOrder("c1")
 		b := f.placeOrder("c2")
 		f.setQuantity(a, 2)
 		for name, subscribe := range map[string]func() (*feed.Subscription, error){
-			"an event of another order":    func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, f.timeline(b)[0]) },
-			"not an event ID":              func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "no") },
-			"a future event":               func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, a, "7ZZZZZZZZZ0000000000000000") },
-			"a missing order":              func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, "01HVMK3P2Q0000000000000001", "0") },
-			"an event of another customer": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", f.timeline(b)[0]) },
-			"not an ID, for a customer":    func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", "no") },
-			"an event before the first": func() (*feed.Subscription, error) {
-				return f.feed.CustomerOrders(f.ctx, "c1", "00000000000000000000000000")
+			"an event of another order": func() (*feed.Subscription, error) { return f.feed.SubscribeOrder(f.ctx, a, f.timeline(b)[0]) },
+			"not an event ID":           func() (*feed.Subscription, error) { return f.feed.SubscribeOrder(f.ctx, a, "no") },
+			"a future event": func() (*feed.Subscription, error) {
+				return f.feed.SubscribeOrder(f.ctx, a, "7ZZZZZZZZZ0000000000000000")
 			},
-			"a missing customer": func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c9", f.timeline(b)[0]) },
+			"a missing order": func() (*feed.Subscription, error) {
+				return f.feed.SubscribeOrder(f.ctx, "01HVMK3P2Q0000000000000001", "0")
+			},
+			"an event of another customer": func() (*feed.Subscription, error) {
+				return f.feed.SubscribeCustomerOrders(f.ctx, "c1", f.timeline(b)[0])
+			},
+			"not an ID, for a customer": func() (*feed.Subscription, error) { return f.feed.SubscribeCustomerOrders(f.ctx, "c1", "no") },
+			"an event before the first": func() (*feed.Subscription, error) {
+				return f.feed.SubscribeCustomerOrders(f.ctx, "c1", "00000000000000000000000000")
+			},
+			"a missing customer": func() (*feed.Subscription, error) {
+				return f.feed.SubscribeCustomerOrders(f.ctx, "c9", f.timeline(b)[0])
+			},
 		} {
 			_, err := subscribe()
 			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) || invalid.Argument != "after" {
@@ -450,7 +458,7 @@ func TestInvalidAfter(t *testing.T) {
 // An event that a repair appends to a timeline is delivered once, like any other event. A
 // subscriber who resumes later gets it, too.
 func TestRepairEventIsDelivered(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		repaired, other := f.placeOrder("c1"), f.placeOrder("c1")
 		r := storetest.RawTable{T: t, DB: db, Name: f.table, Store: f.store}
@@ -473,10 +481,10 @@ func TestRepairEventIsDelivered(t *testing.T) {
 // A server whose clock is far ahead creates event IDs above all later IDs. Later events are
 // delivered nevertheless.
 func TestFutureClockDoesNotStopDelivery(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
-		ahead, err := dynamo.New(storetest.Undated(db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().AddDate(10, 0, 0) }})
+		ahead, err := dynamo.New(storetest.WithoutResponseDate(db), dynamo.Options{Table: f.table, Clock: func() time.Time { return time.Now().AddDate(10, 0, 0) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -503,8 +511,8 @@ func TestFutureClockDoesNotStopDelivery(t *testing.T) {
 // The subscription of a slow subscriber ends when its queue is full. The subscriber gets the queued
 // changes and can resume after them.
 func TestSlowSubscriptionEnds(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFixture(t, db, feed.Options{Buffer: 3})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFixture(t, db, feed.Options{QueueCapacity: 3})
 		id := f.placeOrder("c1")
 		ofOrder, ofCustomer, fastStatus, ofAll, fastOrder := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", ""), f.subscribeStatus(0), f.subscribeStatus(0), f.subscribeOrder(id, "")
 		for quantity := 2; quantity < 7; quantity++ {
@@ -534,8 +542,8 @@ func TestSlowSubscriptionEnds(t *testing.T) {
 // A subscription that reads missed events is not ended for a full queue, however many changes
 // arrive in the meantime.
 func TestCatchingUpSubscriptionDoesNotEnd(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFixture(t, db, feed.Options{Buffer: 3})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFixture(t, db, feed.Options{QueueCapacity: 3})
 		id := f.placeOrder("c1")
 		first := f.timeline(id)[0]
 		f.setQuantity(id, 2)
@@ -557,7 +565,7 @@ func TestCatchingUpSubscriptionDoesNotEnd(t *testing.T) {
 }
 
 func TestCloseSubscriptions(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
 		var ws []*feed.Subscription
@@ -594,7 +602,7 @@ func TestCloseSubscriptions(t *testing.T) {
 		if _, err := w.Next(f.ctx); !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrUnavailable) {
+		if _, err := f.feed.SubscribeOrder(f.ctx, id, ""); !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -111,12 +111,12 @@ func newHistories(t *rapid.T, buffer int) *histories {
 	h.must(store.CreateTable(h.ctx))
 	price, err := commerce.ParseMoney("1.00", "USD")
 	h.must(err)
-	_, err = store.Load(h.ctx, commerce.Book{
+	_, err = store.Load(h.ctx, commerce.Dataset{
 		Customers: []commerce.Customer{{ID: "c0", Name: "c0", Email: "c0@example.com"}, {ID: "c1", Name: "c1", Email: "c1@example.com"}},
 		Products:  []commerce.Product{{SKU: "p", Name: "p", Category: "p", UnitPrice: price, TotalInventory: 1_000_000, Available: 1_000_000}},
 	})
 	h.must(err)
-	h.feed = h.writers[0].OpenFeed(feed.SourceFunc(h.source.watch), feed.Options{Buffer: buffer})
+	h.feed = h.writers[0].OpenFeed(feed.SourceFunc(h.source.watch), feed.Options{QueueCapacity: buffer})
 	return h
 }
 
@@ -142,7 +142,7 @@ func (h *histories) recordEvent(id commerce.OrderID) {
 
 func (h *histories) place() {
 	customer := commerce.CustomerID(fmt.Sprintf("c%d", rapid.IntRange(0, 1).Draw(h.t, "customer")))
-	o, err := h.writer().PlaceOrder(h.ctx, change.Caller{Name: "t"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p", Quantity: 1}}})
+	o, err := h.writer().PlaceOrder(h.ctx, change.Caller{Name: "t"}, commerce.OrderRequest{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "p", Quantity: 1}}})
 	h.must(err)
 	h.orders, h.owner[o.ID] = append(h.orders, o.ID), customer
 	h.quantity = max(h.quantity, 1)
@@ -180,9 +180,9 @@ func (h *histories) subscribe() {
 func (h *histories) attach(f *subscriber) {
 	var err error
 	if f.topic.customer {
-		f.subscription, err = h.feed.CustomerOrders(h.ctx, commerce.CustomerID(f.topic.id), f.last)
+		f.subscription, err = h.feed.SubscribeCustomerOrders(h.ctx, commerce.CustomerID(f.topic.id), f.last)
 	} else {
-		f.subscription, err = h.feed.Order(h.ctx, commerce.OrderID(f.topic.id), f.last)
+		f.subscription, err = h.feed.SubscribeOrder(h.ctx, commerce.OrderID(f.topic.id), f.last)
 	}
 	h.must(err)
 }
@@ -211,7 +211,7 @@ func (h *histories) writeExternalEvent() {
 	id := rapid.SampledFrom([]string{"evt-", "0-", "01-", "9-", "f47ac10b-58cc-4372-a567-"}).Draw(h.t, "name") + fmt.Sprint(h.externalEvents)
 	ahead := rapid.SampledFrom([]time.Duration{0, -time.Hour, 0, time.Hour, 20 * time.Hour, 1000 * time.Hour}).Draw(h.t, "ahead")
 	if ahead != 0 {
-		first, _ := commerce.FirstULID(time.Now().Add(ahead))
+		first, _ := commerce.MinULID(time.Now().Add(ahead))
 		id = first[:10] + fmt.Sprintf("%016d", h.externalEvents)
 	}
 	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}
@@ -290,7 +290,7 @@ func TestPanicDuringDelivery(t *testing.T) {
 		h.attach(&subscriber{topic: orderTopic(h.orders[0])})
 		f := &subscriber{topic: orderTopic(h.orders[0]), from: 1}
 		h.attach(f)
-		statuses, err := h.feed.OrderStatus(h.ctx, 0)
+		statuses, err := h.feed.SubscribeOrderStatus(h.ctx, 0)
 		h.must(err)
 		h.set(h.orders[0])
 		h.source.waiting = nil

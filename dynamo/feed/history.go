@@ -23,7 +23,7 @@ type history interface {
 	// events returns the events from one event to another, both included. It may return only the
 	// first of them, with more set. until is the end of the requested range: last, or a later
 	// event that was committed in the meantime. It returns commerce.InvalidError if there are too
-	// many events. Other errors are wrapped by table.Failed.
+	// many events. Other errors are wrapped by table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
 	// invalidAfter returns the error for an event that no subscription can resume after.
 	invalidAfter() error
@@ -59,7 +59,7 @@ func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error
 		return "", err
 	}
 	last := commerce.EventID("")
-	if partition, unkeyed := model.EntityLastEvent.PK.Key(order.Text(model.AttrCustomerID)); unkeyed == nil {
+	if partition, unkeyed := model.EntityLastEvent.PK.Build(order.Text(model.AttrCustomerID)); unkeyed == nil {
 		if last, err = (&customerHistory{feed: h.feed, partition: partition}).recordedLastEvent(ctx); err != nil {
 			return "", err
 		}
@@ -73,14 +73,14 @@ func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error
 // lastEventUpTo returns the last event of the timeline up to an ID. It returns an empty ID if the
 // ID is before the first event. It skips events by other software.
 func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
-	p, bounds := &model.EventsSince.AccessPattern, model.Range{To: model.JustAfter(string(to))}
+	p, bounds := &model.EventsInRange.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPageSize {
 		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), bounds, limit, false)
 		if err != nil {
 			return "", err
 		}
 		for _, r := range records {
-			id := model.EventIDOf(r.Attributes())
+			id := model.EventIDFromKey(r.Attributes())
 			if model.IsOwnEvent(r.Attributes()) {
 				return id, nil
 			}
@@ -109,7 +109,7 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 }
 
 func (h *orderHistory) invalidAfter() error {
-	return commerce.For("after", commerce.Invalid("is not the ID of an event of this order that a subscription can resume after: use the ID of the last update received, or subscribe without `after` and then read the order"))
+	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event of this order that a subscription can resume after: use the ID of the last update received, or subscribe without `after` and then read the order"))
 }
 
 // customerHistory reads the events of a customer's orders. It reads the record of the last event
@@ -141,7 +141,7 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 	if errors.Is(err, commerce.ErrNotFound) {
 		return "", nil
 	}
-	return h.feed.table.Position(commerce.EventID(r.Text("eventId"))), err
+	return h.feed.table.EventPosition(commerce.EventID(r.Text("eventId"))), err
 }
 
 // lowestNextID returns the lowest ID after all changes of the orders so far. It takes the time from
@@ -151,7 +151,7 @@ func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, e
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
 		updated := now
 		if order.Has("updatedAt") {
-			updated = order.MustTime("updatedAt")
+			updated = order.RequiredTime("updatedAt")
 		}
 		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); order.Err() == nil && next.After(after) && !updated.After(now.Add(table.MaxClockSkew)) {
 			after = next
@@ -162,7 +162,7 @@ func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, e
 }
 
 func (h *customerHistory) invalidAfter() error {
-	return commerce.For("after", commerce.Invalid("is not the ID of an event of this customer's orders that a subscription can resume after: use the ID of the last update received, or subscribe without `after` and then read the orders"))
+	return commerce.WithArgument("after", commerce.NewInvalidError("is not the ID of an event of this customer's orders that a subscription can resume after: use the ID of the last update received, or subscribe without `after` and then read the orders"))
 }
 
 // events returns all events, never with more set. It also reads events after last: the record of
@@ -223,10 +223,10 @@ func (h *customerHistory) changedPartitions(ctx context.Context, since time.Time
 	var partitions []string
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
 		// An order with an unreadable time may have changed.
-		if updated := order.UpdatedOr(since); order.Err() == nil && updated.Before(since) {
+		if updated := order.UpdatedAtOr(since); order.Err() == nil && updated.Before(since) {
 			return nil
 		}
-		partition, err := model.EntityOrderEvent.PK.Key(strings.TrimPrefix(order.Text(model.AttrSK), string(model.CustomerOrders.SK)))
+		partition, err := model.EntityOrderEvent.PK.Build(strings.TrimPrefix(order.Text(model.AttrSK), string(model.CustomerOrders.SK)))
 		if err != nil {
 			return nil // the key has no order ID
 		}
@@ -239,7 +239,7 @@ func (h *customerHistory) changedPartitions(ctx context.Context, since time.Time
 }
 
 // forEachOrder calls visit for each of the customer's orders. It stops at the first error and
-// returns it. Errors of requests are wrapped by table.Failed.
+// returns it. Errors of requests are wrapped by table.WrapError.
 func (h *customerHistory) forEachOrder(ctx context.Context, visit func(model.Reader) error) error {
 	p := &model.CustomerOrders.AccessPattern
 	for bounds := (model.Range{}); ; {
@@ -260,7 +260,7 @@ func (h *customerHistory) forEachOrder(ctx context.Context, visit func(model.Rea
 }
 
 func tooManyMissedError() error {
-	return commerce.For("after", commerce.Invalid("is too old: more than %d events or %d changed orders follow it; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
+	return commerce.WithArgument("after", commerce.NewInvalidError("is too old: more than %d events or %d changed orders follow it; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
 }
 
 // timelinePage returns a page of an order's events from one ID to another, both included. next is
@@ -271,7 +271,7 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 	if bounds.Empty() {
 		return nil, "", nil
 	}
-	p := &model.EventsSince.AccessPattern
+	p := &model.EventsInRange.AccessPattern
 	records, more, err := f.table.Query(ctx, p, partition, string(p.SK), bounds, eventPageSize, true)
 	if err != nil {
 		return nil, "", err
@@ -280,7 +280,7 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 		if !model.IsOwnEvent(r.Attributes()) {
 			continue
 		}
-		event, err := model.ReadEvent(r.Attributes()) // a copy, because the subscriber keeps it
+		event, err := model.DecodeTimelineEvent(r.Attributes()) // a copy, because the subscriber keeps it
 		if err != nil {
 			f.logUnreadable(err)
 			continue
@@ -288,7 +288,7 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 		events = append(events, event)
 	}
 	if more && len(records) > 0 {
-		next = commerce.EventID(model.JustAfter(string(model.EventIDOf(records[len(records)-1].Attributes()))))
+		next = commerce.EventID(model.JustAfter(string(model.EventIDFromKey(records[len(records)-1].Attributes()))))
 	}
 	return events, next, nil
 }
@@ -302,7 +302,7 @@ func (f *Feed) latestPossibleID() commerce.EventID {
 
 // lowestIDAt returns the lowest ID of an event at the given time.
 func lowestIDAt(at time.Time) commerce.EventID {
-	id, _ := commerce.FirstULID(at)
+	id, _ := commerce.MinULID(at)
 	return commerce.EventID(id)
 }
 

@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(5, 100)
+	longtest.SetRapidChecks(5, 100)
 	os.Exit(dynamolocal.Main(m))
 }

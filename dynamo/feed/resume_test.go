@@ -18,7 +18,7 @@ import (
 // clock is behind gets the events of a server whose clock is ahead. This holds also if the record
 // of the last event is outdated.
 func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
 		first := f.timeline(id)[0]
@@ -29,14 +29,14 @@ func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.rawTable().Put(outdated)
-		feed := behind.OpenFeed(storetest.Source(t, db), feed.Options{})
+		feed := behind.OpenFeed(storetest.ChangeSource(t, db), feed.Options{})
 		t.Cleanup(feed.Close)
-		ofOrder, err := feed.Order(f.ctx, id, first)
+		ofOrder, err := feed.SubscribeOrder(f.ctx, id, first)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.expectChanges(ofOrder, "item_set, item_set")
-		ofCustomer, err := feed.CustomerOrders(f.ctx, "c1", first)
+		ofCustomer, err := feed.SubscribeCustomerOrders(f.ctx, "c1", first)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestResumingBetweenServersWhoseClocksDiffer(t *testing.T) {
 // An import overwrites orders with an older export. A repair corrects their times from their
 // events, so a subscriber who resumes misses no event.
 func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		a, b := f.placeOrder("c1"), f.placeOrder("c1")
 		older := strings.Join(storetest.Export(t, f.store, 1), "")
@@ -64,7 +64,7 @@ func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 		if _, summary := f.rawTable().Check(check.Options{Repair: true}); summary.Left() > 0 || summary.Found["updated-at"] != 2 {
 			t.Errorf("found %v, %d left", summary.Found, summary.Left())
 		}
-		ofCustomer, err := f.feed.CustomerOrders(f.ctx, "c1", seen)
+		ofCustomer, err := f.feed.SubscribeCustomerOrders(f.ctx, "c1", seen)
 		if err != nil {
 			t.Fatal(err)
 		}

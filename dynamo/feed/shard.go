@@ -47,7 +47,7 @@ const loggedFailureCount = 3
 
 // findEnd finds the end of the shard, so that the reader sees every later commit. It must also read
 // from the iterator once: DynamoDB may determine the end only on the first read. Errors are wrapped
-// by table.Failed.
+// by table.WrapError.
 func (r *shardReader) findEnd(ctx context.Context) (err error) {
 	r.firstRecords, err = r.fetch(ctx)
 	return err
@@ -56,19 +56,19 @@ func (r *shardReader) findEnd(ctx context.Context) (err error) {
 // read reports the changes in the shard until the shard or ctx ends. It returns errStreamGone,
 // ErrAccessDenied or a panic as an error. It retries all other errors.
 func (r *shardReader) read(ctx context.Context) (err error) {
-	defer table.Recovered(&err)
+	defer table.RecoverTo(&err)
 	r.report(r.firstRecords)
 	r.firstRecords = nil
-	pause := r.opts.ShortestPause
+	pause := r.opts.MinPause
 	for ctx.Err() == nil && (r.iterator != nil || !r.atEnd()) {
-		if table.Wait(ctx, pause) != nil {
+		if table.Sleep(ctx, pause) != nil {
 			return nil
 		}
 		n, err := r.readOnce(ctx)
 		if err == nil {
 			r.resetFailures()
-			if pause = min(2*pause, r.opts.LongestPause); n > 0 {
-				pause = r.opts.ShortestPause
+			if pause = min(2*pause, r.opts.MaxPause); n > 0 {
+				pause = r.opts.MinPause
 			}
 			continue
 		}
@@ -108,7 +108,7 @@ func (r *shardReader) resetFailures() {
 // so on to 64 times the shortest pause, which is 16 s by default. The pause is a random time of at
 // least half the maximum, so that servers do not retry at the same time.
 func (r *shardReader) retryPause(failures int) time.Duration {
-	maximum := r.opts.ShortestPause << min(failures, 6)
+	maximum := r.opts.MinPause << min(failures, 6)
 	return maximum/2 + rand.N(maximum/2+1)
 }
 
@@ -118,7 +118,7 @@ const endOfShard streamtypes.ShardIteratorType = "END"
 func (r *shardReader) atEnd() bool { return r.position.kind == endOfShard }
 
 // readOnce requests records once, reports them, and returns their number. It returns errStreamGone.
-// Other errors are wrapped by table.Failed.
+// Other errors are wrapped by table.WrapError.
 func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	records, err := r.fetch(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *shardReader) report(records []streamtypes.Record) {
 			continue
 		}
 		pk, _ := change.Keys[model.AttrPK].(*streamtypes.AttributeValueMemberS)
-		if pk == nil || !strings.HasPrefix(pk.Value, model.EntityOrder.PK.Literal()) && !strings.HasPrefix(pk.Value, model.EntityLastEvent.PK.Literal()) {
+		if pk == nil || !strings.HasPrefix(pk.Value, model.EntityOrder.PK.Prefix()) && !strings.HasPrefix(pk.Value, model.EntityLastEvent.PK.Prefix()) {
 			continue
 		}
 		if oldImage, newImage := streamImage(change.OldImage), streamImage(change.NewImage); oldImage != nil || newImage != nil {

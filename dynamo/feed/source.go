@@ -28,8 +28,8 @@ type Observable interface {
 	Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func())
 }
 
-// Observed returns a source that gets the changes from an in-process engine.
-func Observed(engine Observable) Source { return engineSource{engine} }
+// EngineSource returns a source that gets the changes from an in-process engine.
+func EngineSource(engine Observable) Source { return engineSource{engine} }
 
 type engineSource struct{ engine Observable }
 
@@ -67,7 +67,7 @@ func (f *Feed) start() *sourceRun {
 
 // watch calls the source's watch. A panic becomes an error.
 func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
-	defer table.Recovered(&err)
+	defer table.RecoverTo(&err)
 	if err := f.source.watch(ctx, f.table, r); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *sourceRun) changed(before, after []map[string]types.AttributeValue) {
 func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (err error) {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
-	defer table.Recovered(&err)
+	defer table.RecoverTo(&err)
 	if r.feed.run == r {
 		batch := changeBatch{feed: r.feed, before: before, after: after}
 		batch.deliver()

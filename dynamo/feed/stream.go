@@ -19,26 +19,26 @@ var errStreamGone = errors.New("the stream no longer exists")
 
 // StreamOptions set how often a stream is read.
 type StreamOptions struct {
-	// ShortestPause is the pause between two requests for the records of one shard, 250 ms if it is
+	// MinPause is the pause between two requests for the records of one shard, 250 ms if it is
 	// 0. DynamoDB allows five requests per second and shard, for all readers together. While there
-	// are no records, the pause grows to LongestPause, which is 1 s if it is 0.
-	ShortestPause, LongestPause time.Duration
-	// ShardsEvery is the interval between lists of the shards, 30 s if it is 0. The shards are also
-	// listed soon after a shard has ended.
-	ShardsEvery time.Duration
+	// are no records, the pause grows to MaxPause, which is 1 s if it is 0.
+	MinPause, MaxPause time.Duration
+	// ShardListInterval is the interval between lists of the shards, 30 s if it is 0. The shards are
+	// also listed soon after a shard has ended.
+	ShardListInterval time.Duration
 }
 
-// Streamed returns a source that reads the table's stream from DynamoDB Streams. The stream must
-// have new and old images.
-func Streamed(client *dynamodbstreams.Client, opts StreamOptions) Source {
+// StreamSource returns a source that reads the table's stream from DynamoDB Streams. The stream
+// must have new and old images.
+func StreamSource(client *dynamodbstreams.Client, opts StreamOptions) Source {
 	setDefault := func(d *time.Duration, value time.Duration) {
 		if *d <= 0 {
 			*d = value
 		}
 	}
-	setDefault(&opts.ShortestPause, 250*time.Millisecond)
-	setDefault(&opts.LongestPause, max(time.Second, opts.ShortestPause))
-	setDefault(&opts.ShardsEvery, 30*time.Second)
+	setDefault(&opts.MinPause, 250*time.Millisecond)
+	setDefault(&opts.MaxPause, max(time.Second, opts.MinPause))
+	setDefault(&opts.ShardListInterval, 30*time.Second)
 	return &streamSource{client: client, opts: opts}
 }
 
@@ -63,8 +63,8 @@ func (s *streamSource) watch(ctx context.Context, t *table.Table, r *sourceRun) 
 		if err != nil {
 			return err
 		}
-		if stream.View != table.WantedView {
-			return stream.Missing()
+		if stream.View != table.RequiredStreamView {
+			return stream.CheckView()
 		}
 		reader := &streamReader{streamSource: s, run: r, arn: stream.ARN, shards: map[string]*shard{}, shardEnds: make(chan shardEnd)}
 		began, err := reader.read(ctx, missed)
@@ -108,7 +108,7 @@ type shardEnd struct {
 // read finds the end of each shard, calls run.ready, and then reports changes until the stream can
 // no longer be read. began reports whether it called ready. If missed is not nil, changes before
 // the stream were missed, and read reports a gap with this cause. It returns errStreamGone, errors
-// wrapped by table.Failed, or nil if ctx has ended.
+// wrapped by table.WrapError, or nil if ctx has ended.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.group.Wait()
@@ -152,10 +152,10 @@ func (r *streamReader) addShard(description streamtypes.Shard) *shard {
 func (r *streamReader) watchShards(ctx context.Context) error {
 	// A child is often not listed yet when its parent ends. So list the shards soon, and then at
 	// growing intervals. This includes parents that ended before the feed began.
-	wait := r.opts.ShardsEvery
+	wait := r.opts.ShardListInterval
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
-			wait = r.opts.ShortestPause
+			wait = r.opts.MinPause
 		}
 	}
 	timer := time.NewTimer(wait)
@@ -170,9 +170,9 @@ func (r *streamReader) watchShards(ctx context.Context) error {
 			}
 			end.shard.finished = true
 			r.startReadyShards(ctx)
-			wait = r.opts.ShortestPause
+			wait = r.opts.MinPause
 			if r.hasChild(end.shard) {
-				wait = r.opts.ShardsEvery
+				wait = r.opts.ShardListInterval
 			}
 		case <-timer.C:
 			found, err := r.refreshShards(ctx)
@@ -183,9 +183,9 @@ func (r *streamReader) watchShards(ctx context.Context) error {
 			if errors.Is(err, errStreamGone) || errors.Is(err, table.ErrAccessDenied) {
 				return err
 			}
-			wait = min(2*wait, r.opts.ShardsEvery)
+			wait = min(2*wait, r.opts.ShardListInterval)
 			if found {
-				wait = r.opts.ShardsEvery
+				wait = r.opts.ShardListInterval
 			}
 		}
 		timer.Reset(wait)
@@ -203,7 +203,7 @@ func (r *streamReader) hasChild(parent *shard) bool {
 
 // refreshShards lists the shards, adds new shards and removes shards that no longer exist. found
 // reports whether there are new shards. It returns errStreamGone if the stream was deleted or
-// disabled. Other errors are wrapped by table.Failed.
+// disabled. Other errors are wrapped by table.WrapError.
 func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error) {
 	listed, err := r.listShards(ctx)
 	if err != nil {
@@ -257,7 +257,7 @@ func (r *streamReader) startReader(ctx context.Context, sr *shardReader) {
 }
 
 // listShards returns all shards of the stream. It returns errStreamGone if the stream was deleted
-// or disabled. Other errors are wrapped by table.Failed.
+// or disabled. Other errors are wrapped by table.WrapError.
 func (r *streamReader) listShards(ctx context.Context) ([]streamtypes.Shard, error) {
 	var shards []streamtypes.Shard
 	for from := (*string)(nil); ; {
@@ -276,11 +276,11 @@ func (r *streamReader) listShards(ctx context.Context) ([]streamtypes.Shard, err
 	}
 }
 
-// wrapStreamError is table.Failed for requests to a stream. It returns errStreamGone if the stream
-// or the shard does not exist.
+// wrapStreamError is table.WrapError for requests to a stream. It returns errStreamGone if the
+// stream or the shard does not exist.
 func wrapStreamError(operation, subject string, err error) error {
 	if missing := (*streamtypes.ResourceNotFoundException)(nil); errors.As(err, &missing) {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, errStreamGone, err)
 	}
-	return table.Failed(operation, subject, err)
+	return table.WrapError(operation, subject, err)
 }

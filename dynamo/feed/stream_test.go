@@ -28,7 +28,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-var fastOptions = feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: 20 * time.Millisecond}
+var fastOptions = feed.StreamOptions{MinPause: time.Millisecond, MaxPause: 4 * time.Millisecond, ShardListInterval: 20 * time.Millisecond}
 
 // newSimulatedStream returns a fixture on DynamoDB Local whose feed reads simulated shards.
 func newSimulatedStream(t *testing.T, log *storetest.Log) (*fixture, *simulatedStream) {
@@ -36,11 +36,11 @@ func newSimulatedStream(t *testing.T, log *storetest.Log) (*fixture, *simulatedS
 	db := dynamolocal.Shared(t).Client()
 	f := newFixture(t, db, feed.Options{})
 	shape := &simulatedStream{t: t, requestCounts: map[string]int{}, readCounts: map[string]int{}}
-	streams := storetest.Streams(db, func(o *dynamodbstreams.Options) {
+	streams := storetest.StreamsClient(db, func(o *dynamodbstreams.Options) {
 		shape.next = o.HTTPClient
 		o.HTTPClient = shape
 	})
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, fastOptions), feed.Options{Buffer: 10_000, Log: slog.New(slog.NewTextHandler(log, nil))})
+	f.feed = f.store.OpenFeed(feed.StreamSource(streams, fastOptions), feed.Options{QueueCapacity: 10_000, Log: slog.New(slog.NewTextHandler(log, nil))})
 	t.Cleanup(f.feed.Close)
 	return f, shape
 }
@@ -217,21 +217,21 @@ func TestIteratorExpiresBeforeFirstRecord(t *testing.T) {
 func TestStreamFaults(t *testing.T) {
 	db := dynamolocal.Shared(t).Client()
 	f := newFixture(t, db, feed.Options{})
-	rates := faults.Rates{faults.Throughput: 0.04, faults.Limit: 0.04, faults.Internal: 0.04, faults.Throttling: 0.04, faults.Refused: 0.04,
-		faults.Reset: 0.04, faults.Silence: 0.04, faults.Cut: 0.04, faults.Expired: 0.04}
+	rates := faults.Rates{faults.ThroughputExceeded: 0.04, faults.LimitExceeded: 0.04, faults.InternalServerError: 0.04, faults.Throttling: 0.04, faults.ConnectionRefused: 0.04,
+		faults.ConnectionReset: 0.04, faults.ResponseTimeout: 0.04, faults.TruncatedResponse: 0.04, faults.ExpiredIterator: 0.04}
 	random := faults.Random(1, nil, rates)
-	streams, between := faults.BetweenStreams(storetest.Streams(db), func(r faults.Request) faults.Kind {
+	streams, between := faults.WrapStreamsClient(storetest.StreamsClient(db), func(r faults.Request) faults.Kind {
 		if r.Operation == "GetRecords" {
 			return random(r)
 		}
 		return faults.None
 	})
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, fastOptions), feed.Options{Buffer: 10_000})
+	f.feed = f.store.OpenFeed(feed.StreamSource(streams, fastOptions), feed.Options{QueueCapacity: 10_000})
 	defer f.feed.Close()
 	var w *feed.Subscription
 	for w == nil { // subscribing fails if the stream cannot be read at the beginning
 		var err error
-		if w, err = f.feed.OrderStatus(f.ctx, 0); err != nil && !errors.Is(err, table.ErrUnavailable) {
+		if w, err = f.feed.SubscribeOrderStatus(f.ctx, 0); err != nil && !errors.Is(err, table.ErrUnavailable) {
 			t.Log(err)
 		}
 	}
@@ -285,17 +285,17 @@ func TestRecreatedStream(t *testing.T) {
 	if !strings.Contains(log.String(), "ordergraph table create") {
 		t.Errorf("the log does not name the command that enables the stream:\n%s", log.String())
 	}
-	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) {
+	if _, err := f.feed.SubscribeOrder(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) {
 		t.Errorf("got %v", err)
 	}
 	set(types.StreamSpecification{StreamEnabled: &on, StreamViewType: types.StreamViewTypeKeysOnly})
-	if _, err := f.feed.Order(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) || !strings.Contains(err.Error(), "KEYS_ONLY") {
+	if _, err := f.feed.SubscribeOrder(f.ctx, id, ""); !errors.Is(err, table.ErrNoStream) || !strings.Contains(err.Error(), "KEYS_ONLY") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // A feed begins after a shard has ended and before its children are listed. It lists the shards
-// again soon, not only after ShardsEvery.
+// again soon, not only after ShardListInterval.
 func TestChildShardsListedLate(t *testing.T) {
 	var log storetest.Log
 	f, shape := newSimulatedStream(t, &log)
@@ -306,9 +306,9 @@ func TestChildShardsListedLate(t *testing.T) {
 	first.Close()
 	waitForNoReaders(t)
 	shape.splitUnseen()
-	streams := storetest.Streams(f.db, func(o *dynamodbstreams.Options) { o.HTTPClient = shape })
-	opts := feed.StreamOptions{ShortestPause: time.Millisecond, LongestPause: 4 * time.Millisecond, ShardsEvery: time.Hour}
-	f.feed = f.store.OpenFeed(feed.Streamed(streams, opts), feed.Options{})
+	streams := storetest.StreamsClient(f.db, func(o *dynamodbstreams.Options) { o.HTTPClient = shape })
+	opts := feed.StreamOptions{MinPause: time.Millisecond, MaxPause: 4 * time.Millisecond, ShardListInterval: time.Hour}
+	f.feed = f.store.OpenFeed(feed.StreamSource(streams, opts), feed.Options{})
 	t.Cleanup(f.feed.Close)
 	w := f.subscribeOrder(id, "")
 	f.setQuantity(id, 3)
@@ -329,7 +329,7 @@ func TestOneReaderPerShard(t *testing.T) {
 	for i := range subscriptions {
 		group.Go(func() {
 			var err error
-			if subscriptions[i], err = f.feed.OrderStatus(f.ctx, 0); err != nil {
+			if subscriptions[i], err = f.feed.SubscribeOrderStatus(f.ctx, 0); err != nil {
 				t.Error(err)
 			}
 		})
@@ -387,7 +387,7 @@ func countGoroutines(names ...string) int {
 
 // A feed that is closed during changes and reads leaves no goroutine behind.
 func TestCloseLeavesNoGoroutine(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		id := f.placeOrder("c1")
 		for range 5 {
@@ -416,15 +416,15 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 				}
 			}
 			waitForNoReaders(t)
-			f.feed = storetest.Feed(t, db, f.store, feed.Options{})
+			f.feed = storetest.OpenFeed(t, db, f.store, feed.Options{})
 		}
 	})
 }
 
 // Many writers and subscribers run concurrently. The subscribers leave and resume.
 func TestConcurrentWritersAndSubscribers(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		f := newFixture(t, db, feed.Options{Buffer: 16})
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFixture(t, db, feed.Options{QueueCapacity: 16})
 		orders := []commerce.OrderID{f.placeOrder("c1"), f.placeOrder("c1"), f.placeOrder("c2")}
 		var started []commerce.EventID
 		for _, id := range orders {
@@ -438,10 +438,10 @@ func TestConcurrentWritersAndSubscribers(t *testing.T) {
 			reading.Go(func() {
 				// The subscriber leaves after a few changes, and resumes after the last one.
 				last, id := started[i%3], orders[i%3]
-				subscribe := func() (*feed.Subscription, error) { return f.feed.Order(f.ctx, id, last) }
+				subscribe := func() (*feed.Subscription, error) { return f.feed.SubscribeOrder(f.ctx, id, last) }
 				if i%2 == 1 {
 					last = started[0]
-					subscribe = func() (*feed.Subscription, error) { return f.feed.CustomerOrders(f.ctx, "c1", last) }
+					subscribe = func() (*feed.Subscription, error) { return f.feed.SubscribeCustomerOrders(f.ctx, "c1", last) }
 				}
 				for {
 					w, err := subscribe()

@@ -41,11 +41,11 @@ type Subscription struct {
 }
 
 // begin finds the event that the subscription begins after, and reads the events since then. It
-// returns commerce.InvalidError if after is invalid. Other errors are wrapped by table.Failed.
+// returns commerce.InvalidError if after is invalid. Other errors are wrapped by table.WrapError.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
 	done, err := s.feed.acquireRead(ctx)
 	if err != nil {
-		return table.Failed("read", "the timeline", err)
+		return table.WrapError("read", "the timeline", err)
 	}
 	defer done()
 	until, err := s.history.lastEventID(ctx)
@@ -174,7 +174,7 @@ func (s *Subscription) mustCatchUp() bool {
 }
 
 // catchUp reads missed events from the timelines into the backlog. It returns ErrTooSlow if too
-// many events were missed. Other errors are wrapped by table.Failed. All errors except the
+// many events were missed. Other errors are wrapped by table.WrapError. All errors except the
 // context's end the subscription.
 func (s *Subscription) catchUp(ctx context.Context) error {
 	done, err := s.feed.acquireRead(ctx)

@@ -48,8 +48,8 @@ func Attributes() string {
 				name += "?"
 			}
 			cells[i] = name + " " + a.Type
-			if a.Most > 0 {
-				cells[i] += fmt.Sprintf("≤%d", a.Most)
+			if a.MaxLength > 0 {
+				cells[i] += fmt.Sprintf("≤%d", a.MaxLength)
 			}
 		}
 		line := strings.Join(cells, ", ")
@@ -64,7 +64,7 @@ func Attributes() string {
 			add(Cell(e.Name), attributes)
 		}
 	}
-	add("element of "+Cell("items"), model.LineAttributes())
+	add("element of "+Cell("items"), model.EmbeddedItemAttributes())
 	add(Cell("shippingAddress"), model.AddressAttributes())
 	var b strings.Builder
 	for i, line := range lines {
@@ -82,8 +82,8 @@ func Patterns(fields map[string][]string) string {
 		for i, f := range fields[p.ID] {
 			cells[i] = Cell(f)
 		}
-		request := "with " + p.With
-		if p.With == "" {
+		request := "with " + p.IncludedIn
+		if p.IncludedIn == "" {
 			keys, descending := strings.CutSuffix(ReadKeys(p), " "+model.Descending)
 			request = p.Operation + " " + Cell(keys)
 			if descending {

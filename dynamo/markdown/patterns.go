@@ -13,7 +13,7 @@ func Records(p model.WritePattern) string {
 	for _, group := range []struct {
 		prefix, suffix string
 		entities       []model.Entity
-	}{{"", "", p.Writes}, {"", " for each line", p.Each}, {"", " for some lines", p.MaybeEach}, {"perhaps ", "", p.Maybe}} {
+	}{{"", "", p.Writes}, {"", " for each line", p.WritesPerLine}, {"", " for some lines", p.OptionalWritesPerLine}, {"perhaps ", "", p.OptionalWrites}} {
 		for _, e := range group.entities {
 			parts = append(parts, group.prefix+e.Name+group.suffix)
 		}
@@ -23,8 +23,8 @@ func Records(p model.WritePattern) string {
 
 // Request returns a short form of the DynamoDB operation, with the index that it reads.
 func Request(p model.AccessPattern) string {
-	if p.With != "" {
-		return "with " + p.With
+	if p.IncludedIn != "" {
+		return "with " + p.IncludedIn
 	}
 	if p.Index == "" {
 		return p.Operation

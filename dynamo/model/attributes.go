@@ -22,32 +22,32 @@ type Codec struct {
 // KeyBuilder returns a builder for keys of the table.
 func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
 
-// attributes visits the attributes of a record one by one. One function declares the attributes of
-// each kind of record. It calls one method or function of this type for each attribute. purpose
-// selects what the call does.
+// attributeVisitor visits the attributes of a record one by one. One function declares the
+// attributes of each kind of record. It calls one method or function of this type for each
+// attribute. purpose selects what the call does.
 //
 // Reader is the record to read.
-type attributes struct {
+type attributeVisitor struct {
 	Reader
-	purpose purpose
+	mode visitMode
 	// currency is the currency of the record's amounts. Until the record's currency has been read, it
 	// is the currency of records that name none.
 	currency commerce.Currency
 	// encoded is the record to write.
 	encoded Record
-	// declared are the described attributes.
-	declared []Attribute
+	// descriptions are the described attributes.
+	descriptions []Attribute
 }
 
-type purpose uint8
+type visitMode uint8
 
 const (
 	// reading sets the value from the record.
-	reading purpose = iota
+	reading visitMode = iota
 	// writing sets the attribute from the value.
 	writing
-	// enlarging sets the value to the largest possible one.
-	enlarging
+	// maximizing sets the value to the largest possible one.
+	maximizing
 	// describing lists the attributes.
 	describing
 )
@@ -57,16 +57,16 @@ type Attribute struct {
 	Name string
 	// Type is DynamoDB's type: S, N, BOOL, L or M.
 	Type string
-	// Most is the maximum number of bytes of a string or of elements of a list. It is 0 for other
+	// MaxLength is the maximum number of bytes of a string or of elements of a list. It is 0 for other
 	// types.
-	Most int
+	MaxLength int
 	// Required reports whether a record without the attribute is corrupt. Optional reports whether the
 	// attribute is absent if there is no value.
 	Required, Optional bool
 }
 
-func (a *attributes) describe(name, dynamoType string, most int, p presence) {
-	a.declared = append(a.declared, Attribute{name, dynamoType, most, p == required, p == optional})
+func (a *attributeVisitor) describe(name, dynamoType string, most int, p presence) {
+	a.descriptions = append(a.descriptions, Attribute{name, dynamoType, most, p == required, p == optional})
 }
 
 // presence describes which records have an attribute.
@@ -76,7 +76,7 @@ const (
 	// A record without a required attribute is corrupt.
 	required presence = iota
 	// This program always writes a usual attribute. External records may lack it.
-	usual
+	lenient
 	// An optional attribute is absent if there is no value.
 	optional
 )
@@ -89,7 +89,7 @@ type Value interface {
 // Records returns the record of a value and its edges. For an order, it returns the order's own
 // record and the customer's copy.
 func Records[V Value](b *KeyBuilder, v V) []Record {
-	e, attributes := content(v)
+	e, attributes := entityAndAttributes(v)
 	records := b.withEdges(e, attributes)
 	if e == &EntityOrder {
 		records = append(records, b.record(&EntityCustomerOrder, attributes))
@@ -99,132 +99,132 @@ func Records[V Value](b *KeyBuilder, v V) []Record {
 
 // Attributes returns the attributes that all records of a value have.
 func Attributes[V Value](v V) Record {
-	_, attributes := content(v)
+	_, attributes := entityAndAttributes(v)
 	return attributes
 }
 
-// content returns the entity and the attributes of a value.
-func content[V Value](v V) (*Entity, Record) {
+// entityAndAttributes returns the entity and the attributes of a value.
+func entityAndAttributes[V Value](v V) (*Entity, Record) {
 	switch v := any(v).(type) {
 	case *commerce.Customer:
-		return &EntityCustomer, written(customerAttributes, *v)
+		return &EntityCustomer, encode(customerAttributes, *v)
 	case *commerce.Order:
-		return &EntityOrder, written(orderAttributes, orderParts{order: *v})
+		return &EntityOrder, encode(orderAttributes, orderParts{order: *v})
 	case *commerce.Product:
-		return &EntityProduct, written(productAttributes, *v)
+		return &EntityProduct, encode(productAttributes, *v)
 	case *commerce.InventoryLevel:
-		return &EntityInventoryLevel, written(inventoryLevelAttributes, *v)
+		return &EntityInventoryLevel, encode(inventoryLevelAttributes, *v)
 	case *commerce.Warehouse:
-		return &EntityWarehouse, written(warehouseAttributes, *v)
+		return &EntityWarehouse, encode(warehouseAttributes, *v)
 	case *commerce.Employee:
-		return &EntityEmployee, written(employeeAttributes, *v)
+		return &EntityEmployee, encode(employeeAttributes, *v)
 	}
 	return nil, nil
 }
 
-// written returns the attributes of a value.
-func written[V any](declare func(*attributes, *V), v V) Record {
-	a := attributes{purpose: writing, encoded: make(Record, 8)}
+// encode returns the attributes of a value.
+func encode[V any](declare func(*attributeVisitor, *V), v V) Record {
+	a := attributeVisitor{mode: writing, encoded: make(Record, 8)}
 	declare(&a, &v)
 	return a.encoded
 }
 
-// largest returns the value with the largest possible record.
-func largest[V any](declare func(*attributes, *V)) (v V) {
-	declare(&attributes{purpose: enlarging}, &v)
+// maxValue returns the value with the largest possible record.
+func maxValue[V any](declare func(*attributeVisitor, *V)) (v V) {
+	declare(&attributeVisitor{mode: maximizing}, &v)
 	return v
 }
 
-// described returns the attributes of a kind of record.
-func described[V any](declare func(*attributes, *V)) []Attribute {
+// describeAttributes returns the attributes of a kind of record.
+func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute {
 	var v V
-	a := attributes{purpose: describing}
+	a := attributeVisitor{mode: describing}
 	declare(&a, &v)
-	return a.declared
+	return a.descriptions
 }
 
 // AttributesOf returns the declared attributes of an entity's records. It returns nil for
 // idempotency keys, and for entities with no attributes besides keys.
 func AttributesOf(e *Entity) []Attribute {
-	switch e.Root().Name {
+	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:
-		return described(customerAttributes)
+		return describeAttributes(customerAttributes)
 	case EntityOrder.Name, EntityCustomerOrder.Name:
-		return described(orderAttributes)
+		return describeAttributes(orderAttributes)
 	case EntityOrderItem.Name:
-		return described(orderItemAttributes)
+		return describeAttributes(orderItemAttributes)
 	case EntityOrderEvent.Name, EntityLastEvent.Name:
-		return described(eventAttributes)
+		return describeAttributes(eventAttributes)
 	case EntityOrderCounts.Name:
-		return described(orderCountsAttributes)
+		return describeAttributes(orderCountsAttributes)
 	case EntityRepOrders.Name:
-		return described(repOrdersAttributes)
+		return describeAttributes(repOrdersAttributes)
 	case EntitySpending.Name:
-		return described(spendingAttributes)
+		return describeAttributes(spendingAttributes)
 	case EntityProduct.Name:
-		return described(productAttributes)
+		return describeAttributes(productAttributes)
 	case EntityCategory.Name:
-		return described(categoryAttributes)
+		return describeAttributes(categoryAttributes)
 	case EntityInventoryLevel.Name:
-		return described(inventoryLevelAttributes)
+		return describeAttributes(inventoryLevelAttributes)
 	case EntityWarehouse.Name:
-		return described(warehouseAttributes)
+		return describeAttributes(warehouseAttributes)
 	case EntityEmployee.Name:
-		return described(employeeAttributes)
+		return describeAttributes(employeeAttributes)
 	}
 	return nil
 }
 
-// LineAttributes returns the attributes of an item that its order embeds.
-func LineAttributes() []Attribute { return described(lineAttributes) }
+// EmbeddedItemAttributes returns the attributes of an item that its order embeds.
+func EmbeddedItemAttributes() []Attribute { return describeAttributes(embeddedItemAttributes) }
 
 // AddressAttributes returns the attributes of an address.
-func AddressAttributes() []Attribute { return described(addressAttributes) }
+func AddressAttributes() []Attribute { return describeAttributes(addressAttributes) }
 
 // text is a string that every record has.
-func text[S ~string](a *attributes, name string, v *S, most int) {
-	if a.purpose == reading {
-		*v = S(a.MustText(name))
+func text[S ~string](a *attributeVisitor, name string, v *S, most int) {
+	if a.mode == reading {
+		*v = S(a.RequiredText(name))
 		return
 	}
 	putText(a, name, v, most, required)
 }
 
 // lenientText is a string that this program always writes. External records may lack it.
-func lenientText[S ~string](a *attributes, name string, v *S, most int) {
-	if a.purpose == reading {
+func lenientText[S ~string](a *attributeVisitor, name string, v *S, most int) {
+	if a.mode == reading {
 		*v = S(a.Text(name))
 		return
 	}
-	putText(a, name, v, most, usual)
+	putText(a, name, v, most, lenient)
 }
 
 // optionalText is a string that is absent if there is no value.
-func optionalText[S ~string](a *attributes, name string, v *S, most int) {
-	if a.purpose == reading {
+func optionalText[S ~string](a *attributeVisitor, name string, v *S, most int) {
+	if a.mode == reading {
 		*v = S(a.Text(name))
 		return
 	}
 	putText(a, name, v, most, optional)
 }
 
-// listedText is a string in the index key of e. Reading falls back to the index key: see
-// Reader.textOrKey.
-func listedText[S ~string](a *attributes, name string, v *S, most int, e *Entity, p presence) {
-	if a.purpose == reading {
-		*v = S(a.textOrKey(name, e))
+// indexedText is a string in the index key of e. Reading falls back to the index key: see
+// Reader.textOrIndexKey.
+func indexedText[S ~string](a *attributeVisitor, name string, v *S, most int, e *Entity, p presence) {
+	if a.mode == reading {
+		*v = S(a.textOrIndexKey(name, e))
 		return
 	}
 	putText(a, name, v, most, p)
 }
 
-func putText[S ~string](a *attributes, name string, v *S, most int, p presence) {
-	switch a.purpose {
+func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p presence) {
+	switch a.mode {
 	case writing:
 		if *v != "" || p != optional {
 			a.encoded[name] = Str(string(*v))
 		}
-	case enlarging:
+	case maximizing:
 		*v = S(strings.Repeat("x", most))
 	case describing:
 		a.describe(name, "S", most, p)
@@ -232,70 +232,70 @@ func putText[S ~string](a *attributes, name string, v *S, most int, p presence) 
 }
 
 // texts is a list of at most most strings, each of at most bytes bytes.
-func (a *attributes) texts(name string, v *[]string, most, bytes int) {
-	switch a.purpose {
+func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
+	switch a.mode {
 	case reading:
 		*v = a.Texts(name)
 	case writing:
 		a.encoded[name] = Texts(*v)
-	case enlarging:
+	case maximizing:
 		for range most {
 			*v = append(*v, strings.Repeat("x", bytes))
 		}
 	case describing:
-		a.describe(name, "L", most, usual)
+		a.describe(name, "L", most, lenient)
 	}
 }
 
 // flag is a boolean. An absent attribute reads as false.
-func (a *attributes) flag(name string, v *bool) {
-	switch a.purpose {
+func (a *attributeVisitor) flag(name string, v *bool) {
+	switch a.mode {
 	case reading:
 		*v = a.Flag(name)
 	case writing:
 		a.encoded[name] = Bool(*v)
-	case enlarging:
+	case maximizing:
 		*v = true
 	case describing:
-		a.describe(name, "BOOL", 0, usual)
+		a.describe(name, "BOOL", 0, lenient)
 	}
 }
 
 // number is a whole number. An absent attribute reads as 0.
-func (a *attributes) number(name string, v *int) {
-	if a.purpose == reading {
+func (a *attributeVisitor) number(name string, v *int) {
+	if a.mode == reading {
 		*v = a.Number(name)
 		return
 	}
-	a.putNumber(name, v, usual)
+	a.putNumber(name, v, lenient)
 }
 
-// mustNumber is a whole number that every record has.
-func (a *attributes) mustNumber(name string, v *int) {
-	if a.purpose == reading {
-		*v = a.MustNumber(name)
+// requiredNumber is a whole number that every record has.
+func (a *attributeVisitor) requiredNumber(name string, v *int) {
+	if a.mode == reading {
+		*v = a.RequiredNumber(name)
 		return
 	}
 	a.putNumber(name, v, required)
 }
 
-func (a *attributes) putNumber(name string, v *int, p presence) {
-	switch a.purpose {
+func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
+	switch a.mode {
 	case writing:
 		a.encoded[name] = Num(*v)
-	case enlarging:
+	case maximizing:
 		*v = math.MaxInt
 	case describing:
 		a.describe(name, "N", 0, p)
 	}
 }
 
-// count is a counter that is nil if the orders or items have not been counted. Reading stores the
-// number in place, or allocates it if place is nil.
-func (a *attributes) count(name string, v **int, place *int) {
-	switch a.purpose {
+// optionalCounter is a counter that is nil if the orders or items have not been counted. Reading
+// stores the number in place, or allocates it if place is nil.
+func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
+	switch a.mode {
 	case reading:
-		if n, present := a.counted(name); present {
+		if n, present := a.wholeNumber(name); present {
 			if place == nil {
 				place = new(int)
 			}
@@ -306,7 +306,7 @@ func (a *attributes) count(name string, v **int, place *int) {
 		if *v != nil {
 			a.encoded[name] = Num(**v)
 		}
-	case enlarging:
+	case maximizing:
 		*v = new(int)
 		**v = math.MaxInt
 	case describing:
@@ -315,12 +315,12 @@ func (a *attributes) count(name string, v **int, place *int) {
 }
 
 // version is incremented by every change. External records may lack it.
-func (a *attributes) version(v *int) { a.number(AttrVersion, v) }
+func (a *attributeVisitor) version(v *int) { a.number(AttrVersion, v) }
 
 // createdAt is the time at which the record was created.
-func (a *attributes) createdAt(v *time.Time) {
-	if a.purpose == reading {
-		*v = a.MustTime("createdAt")
+func (a *attributeVisitor) createdAt(v *time.Time) {
+	if a.mode == reading {
+		*v = a.RequiredTime("createdAt")
 		return
 	}
 	a.putTime("createdAt", v, required)
@@ -328,16 +328,16 @@ func (a *attributes) createdAt(v *time.Time) {
 
 // updatedAt is the time of the last change. It defaults to created, because external records may
 // lack it.
-func (a *attributes) updatedAt(v *time.Time, created time.Time) {
-	if a.purpose == reading {
-		*v = a.UpdatedOr(created)
+func (a *attributeVisitor) updatedAt(v *time.Time, created time.Time) {
+	if a.mode == reading {
+		*v = a.UpdatedAtOr(created)
 		return
 	}
-	a.putTime("updatedAt", v, usual)
+	a.putTime("updatedAt", v, lenient)
 }
 
-func (a *attributes) putTime(name string, v *time.Time, p presence) {
-	switch a.purpose {
+func (a *attributeVisitor) putTime(name string, v *time.Time, p presence) {
+	switch a.mode {
 	case writing:
 		a.encoded[name] = Str(Timestamp(*v))
 	case describing:
@@ -347,43 +347,43 @@ func (a *attributes) putTime(name string, v *time.Time, p presence) {
 
 // amount is an amount of money in the currency of the record. digits is the maximum number of
 // digits.
-func (a *attributes) amount(name string, v *commerce.Money, digits int) {
-	switch a.purpose {
+func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
+	switch a.mode {
 	case reading:
-		*v = a.mustMoney(name, a.currency)
+		*v = a.requiredMoney(name, a.currency)
 	case writing:
 		a.encoded[name] = Amount(*v)
-	case enlarging:
+	case maximizing:
 		*v, _ = commerce.ParseMoney(strings.Repeat("9", digits-2)+".99", "USD")
 	case describing:
 		a.describe(name, "N", 0, required)
 	}
 }
 
-// currencyOf is the currency of all amounts of the record. v is one of these amounts.
-func (a *attributes) currencyOf(v *commerce.Money) {
-	switch a.purpose {
+// currencyAttribute is the currency of all amounts of the record. v is one of these amounts.
+func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
+	switch a.mode {
 	case reading:
 		a.currency = a.Currency(a.currency)
 	case writing:
 		a.encoded["currency"] = Str(string(v.Currency))
 	case describing:
-		a.describe("currency", "S", len("USD"), usual)
+		a.describe("currency", "S", len("USD"), lenient)
 	}
 }
 
-// parsed is a string with its own format. longest is a value of maximum length.
-func parsed[S ~string](a *attributes, name string, v *S, parse func(string) (S, error), longest S) {
-	switch a.purpose {
+// parsedText is a string with its own format. longest is a value of maximum length.
+func parsedText[S ~string](a *attributeVisitor, name string, v *S, parse func(string) (S, error), longest S) {
+	switch a.mode {
 	case reading:
-		value, err := parse(a.MustText(name))
+		value, err := parse(a.RequiredText(name))
 		if err != nil {
 			a.Fail(name, err.Error())
 		}
 		*v = value
 	case writing:
 		a.encoded[name] = Str(string(*v))
-	case enlarging:
+	case maximizing:
 		*v = longest
 	case describing:
 		a.describe(name, "S", len(longest), required)
@@ -391,13 +391,13 @@ func parsed[S ~string](a *attributes, name string, v *S, parse func(string) (S, 
 }
 
 // status is a status of an order.
-func (a *attributes) status(name string, v *commerce.Status, p presence) {
-	switch a.purpose {
+func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
+	switch a.mode {
 	case reading:
 		if p == optional && !a.Has(name) {
 			return
 		}
-		s, err := commerce.ParseStatus(a.MustText(name))
+		s, err := commerce.ParseStatus(a.RequiredText(name))
 		if err != nil {
 			a.Fail(name, err.Error())
 		}
@@ -406,7 +406,7 @@ func (a *attributes) status(name string, v *commerce.Status, p presence) {
 		if *v != 0 || p != optional {
 			a.encoded[name] = Str(v.String())
 		}
-	case enlarging:
+	case maximizing:
 		*v = commerce.Cancelled
 	case describing:
 		a.describe(name, "S", len(commerce.Cancelled.String()), p)
@@ -414,25 +414,25 @@ func (a *attributes) status(name string, v *commerce.Status, p presence) {
 }
 
 // address is a map that is absent if there is no address. Reading stores the address in place.
-func (a *attributes) address(name string, v **commerce.Address, place *commerce.Address) {
-	switch a.purpose {
+func (a *attributeVisitor) address(name string, v **commerce.Address, place *commerce.Address) {
+	switch a.mode {
 	case reading:
-		if inside, ok := a.within(name); ok {
-			addressAttributes(&attributes{Reader: inside}, place)
+		if inside, ok := a.mapAttribute(name); ok {
+			addressAttributes(&attributeVisitor{Reader: inside}, place)
 			*v = place
 		}
 	case writing:
 		if *v != nil {
-			a.encoded[name] = &types.AttributeValueMemberM{Value: written(addressAttributes, **v)}
+			a.encoded[name] = &types.AttributeValueMemberM{Value: encode(addressAttributes, **v)}
 		}
-	case enlarging:
-		*v = new(largest(addressAttributes))
+	case maximizing:
+		*v = new(maxValue(addressAttributes))
 	case describing:
 		a.describe(name, "M", 0, optional)
 	}
 }
 
-func addressAttributes(a *attributes, v *commerce.Address) {
+func addressAttributes(a *attributeVisitor, v *commerce.Address) {
 	lenientText(a, "recipient", &v.Recipient, commerce.MaxName)
 	lenientText(a, "line1", &v.Line1, commerce.MaxName)
 	lenientText(a, "line2", &v.Line2, commerce.MaxName)
@@ -442,24 +442,25 @@ func addressAttributes(a *attributes, v *commerce.Address) {
 	lenientText(a, "countryCode", &v.CountryCode, 2)
 }
 
-// lines is the list of embedded items, sorted by SKU. It is absent if the order embeds no items.
-func (a *attributes) lines(o *commerce.Order) {
+// lineItems is the list of embedded items, sorted by SKU. It is absent if the order embeds no
+// items.
+func (a *attributeVisitor) lineItems(o *commerce.Order) {
 	const name = "items"
-	switch a.purpose {
+	switch a.mode {
 	case reading:
-		a.readLines(o)
+		a.readLineItems(o)
 	case writing:
 		if o.EmbedsItems {
 			lines := make([]types.AttributeValue, len(o.Items))
-			for i, item := range BySKU(o.Items) {
-				lines[i] = &types.AttributeValueMemberM{Value: written(lineAttributes, item)}
+			for i, item := range SortBySKU(o.Items) {
+				lines[i] = &types.AttributeValueMemberM{Value: encode(embeddedItemAttributes, item)}
 			}
 			a.encoded[name] = ListValue(lines...)
 		}
-	case enlarging:
+	case maximizing:
 		o.EmbedsItems = true
 		for range commerce.MaxEmbeddedItems {
-			o.Items = append(o.Items, largest(lineAttributes))
+			o.Items = append(o.Items, maxValue(embeddedItemAttributes))
 		}
 		*o.ItemCount = len(o.Items)
 	case describing:
@@ -467,9 +468,9 @@ func (a *attributes) lines(o *commerce.Order) {
 	}
 }
 
-func (a *attributes) readLines(o *commerce.Order) {
+func (a *attributeVisitor) readLineItems(o *commerce.Order) {
 	const name = "items"
-	list, ok := a.maps(name)
+	list, ok := a.mapListAttribute(name)
 	if !ok {
 		return
 	}
@@ -482,18 +483,18 @@ func (a *attributes) readLines(o *commerce.Order) {
 			break
 		}
 		o.Items = append(o.Items, commerce.LineItem{OrderID: o.ID, CustomerID: o.CustomerID})
-		item := attributes{Reader: line, currency: a.currency}
-		lineAttributes(&item, &o.Items[len(o.Items)-1])
+		item := attributeVisitor{Reader: line, currency: a.currency}
+		embeddedItemAttributes(&item, &o.Items[len(o.Items)-1])
 		if err := item.Err(); err != nil {
 			o.Items = o.Items[:len(o.Items)-1]
 			a.Fail(name, fmt.Sprintf("contains a line item that cannot be read: %v", err))
 			break
 		}
 	}
-	o.Items = BySKU(o.Items)
-	for i := 1; i < len(o.Items) && a.misread != nil; i++ {
+	o.Items = SortBySKU(o.Items)
+	for i := 1; i < len(o.Items) && a.onUnreadable != nil; i++ {
 		if sku := o.Items[i].SKU; sku == o.Items[i-1].SKU {
-			a.doubt(name, fmt.Sprintf("contains product %s twice", sku))
+			a.reportUnreadable(name, fmt.Sprintf("contains product %s twice", sku))
 		}
 	}
 }

@@ -18,10 +18,10 @@ func OrderCountPart(id commerce.OrderID) string {
 
 // OrderCountsRecord returns the record with the counts of one part.
 func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
-	return b.record(&EntityOrderCounts, written(orderCountsAttributes, c))
+	return b.record(&EntityOrderCounts, encode(orderCountsAttributes, c))
 }
 
-func orderCountsAttributes(a *attributes, c *commerce.OrderCounts) {
+func orderCountsAttributes(a *attributeVisitor, c *commerce.OrderCounts) {
 	text(a, AttrPart, &c.Part, len("31"))
 	a.flag(AttrComplete, &c.Complete)
 	for _, s := range commerce.Statuses() {
@@ -33,7 +33,7 @@ func orderCountsAttributes(a *attributes, c *commerce.OrderCounts) {
 //
 // Errors: ErrCorrupt.
 func DecodeOrderCounts(r Reader) (*commerce.OrderCounts, error) {
-	a, c := attributes{Reader: r}, &commerce.OrderCounts{}
+	a, c := attributeVisitor{Reader: r}, &commerce.OrderCounts{}
 	orderCountsAttributes(&a, c)
 	return c, a.Err()
 }
@@ -52,10 +52,10 @@ func RepOrderPart(id commerce.OrderID) string {
 
 // RepPartRecord returns the record of the count of one part of a rep's orders.
 func RepPartRecord(b *KeyBuilder, r commerce.RepOrders) Record {
-	return b.record(&EntityRepOrders, written(repOrdersAttributes, r))
+	return b.record(&EntityRepOrders, encode(repOrdersAttributes, r))
 }
 
-func repOrdersAttributes(a *attributes, r *commerce.RepOrders) {
+func repOrdersAttributes(a *attributeVisitor, r *commerce.RepOrders) {
 	text(a, AttrEmployeeID, &r.EmployeeID, commerce.MaxIDLength)
 	text(a, AttrPart, &r.Part, len("15"))
 	a.flag(AttrComplete, &r.Complete)
@@ -66,20 +66,20 @@ func repOrdersAttributes(a *attributes, r *commerce.RepOrders) {
 //
 // Errors: ErrCorrupt.
 func DecodeRepOrders(r Reader) (*commerce.RepOrders, error) {
-	a, orders := attributes{Reader: r}, &commerce.RepOrders{}
+	a, orders := attributeVisitor{Reader: r}, &commerce.RepOrders{}
 	repOrdersAttributes(&a, orders)
 	return orders, a.Err()
 }
 
 // SpendingRecord returns the record of a customer's spending in one month and currency.
 func SpendingRecord(b *KeyBuilder, s commerce.Spending) Record {
-	return b.record(&EntitySpending, written(spendingAttributes, s))
+	return b.record(&EntitySpending, encode(spendingAttributes, s))
 }
 
-func spendingAttributes(a *attributes, s *commerce.Spending) {
+func spendingAttributes(a *attributeVisitor, s *commerce.Spending) {
 	text(a, AttrCustomerID, &s.CustomerID, commerce.MaxIDLength)
 	text(a, "month", &s.Month, len("2026-04"))
-	a.currencyOf(&s.Total)
+	a.currencyAttribute(&s.Total)
 	a.amount(AttrSpent, &s.Total, commerce.MaxTotalDigits)
 	a.number(AttrOrders, &s.Orders)
 }
@@ -88,7 +88,7 @@ func spendingAttributes(a *attributes, s *commerce.Spending) {
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeSpending(r Reader) (*commerce.Spending, error) {
-	a, s := attributes{Reader: r, currency: codec.Currency}, &commerce.Spending{}
+	a, s := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.Spending{}
 	spendingAttributes(&a, s)
 	return s, a.Err()
 }

@@ -11,7 +11,7 @@ import (
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	email, err := commerce.ParseEmail(c.Email)
 	if err != nil && b.Err == nil {
-		b.Err = commerce.For("email", err)
+		b.Err = commerce.WithArgument("email", err)
 	}
 	return slices.Insert(Records(b, &c), 1, EmailClaimRecord(b, email, c.ID))
 }
@@ -19,16 +19,16 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 // EmailClaimRecord returns the record that assigns an e-mail address to a customer. email has the
 // form that commerce.ParseEmail returns.
 func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
-	return EmailClaim.Key(b, email).Attributes().With(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
+	return EmailClaim.Key(b, email).Attributes().Merge(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
 }
 
-func customerAttributes(a *attributes, c *commerce.Customer) {
+func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
 	text(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
 	text(a, "name", &c.Name, commerce.MaxName)
 	text(a, "email", &c.Email, commerce.MaxEmail)
 	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
-	listedText(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, optional)
-	a.count(AttrOrderCount, &c.OrderCount, nil)
+	indexedText(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, optional)
+	a.optionalCounter(AttrOrderCount, &c.OrderCount, nil)
 	a.flag(AttrSpendingComplete, &c.SpendingComplete)
 	a.createdAt(&c.CreatedAt)
 	a.updatedAt(&c.UpdatedAt, c.CreatedAt)
@@ -39,7 +39,7 @@ func customerAttributes(a *attributes, c *commerce.Customer) {
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
-	a, c := attributes{Reader: r}, &commerce.Customer{}
+	a, c := attributeVisitor{Reader: r}, &commerce.Customer{}
 	customerAttributes(&a, c)
 	return c, a.Err()
 }
@@ -48,5 +48,5 @@ func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
 //
 // Errors: ErrCorrupt.
 func decodeEmailClaim(r Reader) (commerce.CustomerID, error) {
-	return commerce.CustomerID(r.MustText("customerId")), r.Err()
+	return commerce.CustomerID(r.RequiredText("customerId")), r.Err()
 }

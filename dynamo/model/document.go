@@ -78,8 +78,8 @@ func (i Item) Find(name string) (uint32, bool) {
 	return 0, false
 }
 
-// inside returns the elements of a list, a set or a map.
-func (i Item) inside(at uint32) Item {
+// elements returns the elements of a list, a set or a map.
+func (i Item) elements(at uint32) Item {
 	return Item{Doc: i.Doc, First: at + 1, End: i.Doc.Nodes[at].End}
 }
 
@@ -92,8 +92,8 @@ func (i Item) len() int {
 	return n
 }
 
-// each calls take for each value and its node's index, until take returns false.
-func (i Item) each(take func(at uint32, n *Node) bool) {
+// forEach calls take for each value and its node's index, until take returns false.
+func (i Item) forEach(take func(at uint32, n *Node) bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
 		if !take(at, n) {
@@ -106,15 +106,15 @@ func (i Item) each(take func(at uint32, n *Node) bool) {
 // toRecord converts the item to the SDK's types. The result shares no bytes with the response.
 func (i Item) toRecord() Record {
 	r := make(Record, i.len())
-	i.each(func(at uint32, n *Node) bool {
-		r[string(i.Doc.Body[n.Name:n.NameEnd])] = i.Doc.attribute(at)
+	i.forEach(func(at uint32, n *Node) bool {
+		r[string(i.Doc.Body[n.Name:n.NameEnd])] = i.Doc.attributeValue(at)
 		return true
 	})
 	return r
 }
 
-// attribute converts the value of a node to the SDK's type.
-func (d *Document) attribute(at uint32) types.AttributeValue {
+// attributeValue converts the value of a node to the SDK's type.
+func (d *Document) attributeValue(at uint32) types.AttributeValue {
 	n := &d.Nodes[at]
 	text := func(n *Node) string { return string(d.Body[n.Text:n.TextEnd]) }
 	inside := Item{Doc: d, First: at + 1, End: n.End}
@@ -131,18 +131,18 @@ func (d *Document) attribute(at uint32) types.AttributeValue {
 		return &types.AttributeValueMemberNULL{Value: text(n) == JSONTrue}
 	case KindSS, KindNS:
 		set := []string{}
-		inside.each(func(_ uint32, n *Node) bool { set = append(set, text(n)); return true })
+		inside.forEach(func(_ uint32, n *Node) bool { set = append(set, text(n)); return true })
 		if n.Kind == KindSS {
 			return &types.AttributeValueMemberSS{Value: set}
 		}
 		return &types.AttributeValueMemberNS{Value: set}
 	case KindBS:
 		set := [][]byte{}
-		inside.each(func(_ uint32, n *Node) bool { set = append(set, bytes.Clone(d.Body[n.Text:n.TextEnd])); return true })
+		inside.forEach(func(_ uint32, n *Node) bool { set = append(set, bytes.Clone(d.Body[n.Text:n.TextEnd])); return true })
 		return &types.AttributeValueMemberBS{Value: set}
 	case KindL:
 		list := []types.AttributeValue{}
-		inside.each(func(at uint32, _ *Node) bool { list = append(list, d.attribute(at)); return true })
+		inside.forEach(func(at uint32, _ *Node) bool { list = append(list, d.attributeValue(at)); return true })
 		return &types.AttributeValueMemberL{Value: list}
 	case KindM:
 		return &types.AttributeValueMemberM{Value: inside.toRecord()}
@@ -153,7 +153,7 @@ func (d *Document) attribute(at uint32) types.AttributeValue {
 // size returns the record's size in bytes, calculated as by SizeOf.
 func (i Item) size() int {
 	total := 0
-	i.each(func(at uint32, n *Node) bool {
+	i.forEach(func(at uint32, n *Node) bool {
 		total += int(n.NameEnd-n.Name) + i.Doc.sizeOf(at)
 		return true
 	})
@@ -173,12 +173,12 @@ func (d *Document) sizeOf(at uint32) int {
 		return 1
 	case KindL, KindM:
 		total = 3
-		inside.each(func(at uint32, n *Node) bool {
+		inside.forEach(func(at uint32, n *Node) bool {
 			total += 1 + int(n.NameEnd-n.Name) + d.sizeOf(at)
 			return true
 		})
 	default:
-		inside.each(func(at uint32, _ *Node) bool { total += d.sizeOf(at); return true })
+		inside.forEach(func(at uint32, _ *Node) bool { total += d.sizeOf(at); return true })
 	}
 	return total
 }

@@ -9,12 +9,13 @@ import (
 // Edges returns the kinds of edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesWith returns the kinds of edges that repeat at least one of these attributes of the entity.
-func (e *Entity) EdgesWith(names iter.Seq[string]) []*Entity {
+// EdgesCopying returns the kinds of edges that repeat at least one of these attributes of the
+// entity.
+func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
 		for name := range names {
-			if !slices.Contains(edge.Lacks, name) {
+			if !slices.Contains(edge.Omitted, name) {
 				found = append(found, edge)
 				break
 			}
@@ -34,8 +35,8 @@ var edges = func() map[string][]*Entity {
 	return found
 }()
 
-// Root returns the entity whose records an edge lists, or e if e is not an edge.
-func (e *Entity) Root() *Entity {
+// BaseEntity returns the entity whose records an edge lists, or e if e is not an edge.
+func (e *Entity) BaseEntity() *Entity {
 	if e.EdgeOf != nil {
 		return e.EdgeOf
 	}
@@ -47,7 +48,7 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 	values := map[string]string{}
 	for t, key := range map[Template]string{e.PK: k.PK, e.SK: k.SK} {
 		found, ok := t.Values(key)
-		for i, name := range t.Names() {
+		for i, name := range t.Placeholders() {
 			if ok {
 				values[name] = found[i]
 			}
@@ -56,15 +57,16 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 	return values
 }
 
-// KeyWith returns the primary key with these values, or empty keys if a key cannot contain a value.
-func (e *Entity) KeyWith(values map[string]string) Keys {
+// KeyFromValues returns the primary key with these values, or empty keys if a key cannot contain a
+// value.
+func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	b := &KeyBuilder{}
 	key := func(t Template) string {
-		names := t.Names()
+		names := t.Placeholders()
 		for i, name := range names {
 			names[i] = values[name]
 		}
-		return b.Key(t, names...)
+		return b.Build(t, names...)
 	}
 	k := Keys{PK: key(e.PK), SK: key(e.SK)}
 	if b.Err != nil {
@@ -73,25 +75,25 @@ func (e *Entity) KeyWith(values map[string]string) Keys {
 	return k
 }
 
-// ListedBy returns the attributes in the index keys that are not also in the primary key. A record
-// that lacks one of them has no such edge.
-func (e *Entity) ListedBy() []string {
+// IndexAttributes returns the attributes in the index keys that are not also in the primary key. A
+// record that lacks one of them has no such edge.
+func (e *Entity) IndexAttributes() []string {
 	var names []string
-	for _, name := range slices.Concat(e.IndexPK.Names(), e.IndexSK.Names()) {
-		if name = e.AttributeFor(name); !RepeatsKey(e, name) {
+	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
+		if name = e.AttributeFor(name); !IsInPrimaryKey(e, name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// Without returns the attributes of a record that its edge repeats: all except Lacks.
-func (e *Entity) Without(attributes Record) Record {
-	if len(e.Lacks) == 0 {
+// CopiedAttributes returns the attributes of a record that its edge repeats: all except Lacks.
+func (e *Entity) CopiedAttributes(attributes Record) Record {
+	if len(e.Omitted) == 0 {
 		return attributes
 	}
 	kept := maps.Clone(attributes)
-	for _, name := range e.Lacks {
+	for _, name := range e.Omitted {
 		delete(kept, name)
 	}
 	return kept
@@ -101,9 +103,9 @@ func (e *Entity) Without(attributes Record) Record {
 func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {
-		lacks := func(name string) bool { return edge.valueFor(name, attributes) == "" }
-		if !slices.ContainsFunc(slices.Concat(edge.IndexPK.Names(), edge.IndexSK.Names()), lacks) {
-			records = append(records, b.record(edge, edge.Without(attributes)))
+		lacks := func(name string) bool { return edge.placeholderValue(name, attributes) == "" }
+		if !slices.ContainsFunc(slices.Concat(edge.IndexPK.Placeholders(), edge.IndexSK.Placeholders()), lacks) {
+			records = append(records, b.record(edge, edge.CopiedAttributes(attributes)))
 		}
 	}
 	return records
@@ -117,21 +119,21 @@ func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern 
 	written := entity.Edges()
 	if len(numbers) > 0 {
 		reads := &p.Reads
-		if slices.ContainsFunc(p.Each, sameEntity) {
-			reads = &p.ReadsEach
+		if slices.ContainsFunc(p.WritesPerLine, sameEntity) {
+			reads = &p.ReadsPerLine
 		}
-		if written = entity.EdgesWith(slices.Values(numbers)); len(written) > 0 && !slices.ContainsFunc(*reads, sameEntity) {
+		if written = entity.EdgesCopying(slices.Values(numbers)); len(written) > 0 && !slices.ContainsFunc(*reads, sameEntity) {
 			*reads = append(*reads, *entity)
 		}
 	}
 	for _, edge := range written {
 		switch {
-		case slices.ContainsFunc(p.Each, sameEntity) && edge.isOptional():
-			p.MaybeEach = append(p.MaybeEach, *edge)
-		case slices.ContainsFunc(p.Each, sameEntity):
-			p.Each = append(p.Each, *edge)
+		case slices.ContainsFunc(p.WritesPerLine, sameEntity) && edge.isOptional():
+			p.OptionalWritesPerLine = append(p.OptionalWritesPerLine, *edge)
+		case slices.ContainsFunc(p.WritesPerLine, sameEntity):
+			p.WritesPerLine = append(p.WritesPerLine, *edge)
 		case edge.isOptional():
-			p.Maybe = append(p.Maybe, *edge)
+			p.OptionalWrites = append(p.OptionalWrites, *edge)
 		default:
 			p.Writes = append(p.Writes, *edge)
 		}
@@ -142,6 +144,6 @@ func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern 
 // isOptional reports whether some records have no such edge.
 func (e *Entity) isOptional() bool {
 	return slices.ContainsFunc(AttributesOf(e.EdgeOf), func(a Attribute) bool {
-		return a.Optional && slices.Contains(e.ListedBy(), a.Name)
+		return a.Optional && slices.Contains(e.IndexAttributes(), a.Name)
 	})
 }

@@ -2,13 +2,13 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-func employeeAttributes(a *attributes, e *commerce.Employee) {
+func employeeAttributes(a *attributeVisitor, e *commerce.Employee) {
 	text(a, AttrEmployeeID, &e.ID, commerce.MaxIDLength)
 	text(a, "name", &e.Name, commerce.MaxName)
 	a.texts("phoneNumbers", &e.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumber)
 	text(a, "jobTitle", &e.JobTitle, commerce.MaxName)
-	parsed(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
-	listedText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, optional)
+	parsedText(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
+	indexedText(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, optional)
 	a.version(&e.Version)
 }
 
@@ -16,7 +16,7 @@ func employeeAttributes(a *attributes, e *commerce.Employee) {
 //
 // Errors: ErrCorrupt.
 func DecodeEmployee(r Reader) (*commerce.Employee, error) {
-	a, e := attributes{Reader: r}, &commerce.Employee{}
+	a, e := attributeVisitor{Reader: r}, &commerce.Employee{}
 	employeeAttributes(&a, e)
 	return e, a.Err()
 }

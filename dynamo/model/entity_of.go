@@ -26,14 +26,14 @@ func EntityOf(k Keys) *Entity {
 // allEntities is built once, because bulk operations use it for every record. It is never modified.
 var allEntities = Entities()
 
-// listed returns the entity whose list contains records with these index keys. It reports false if
-// no list reads them. A record that lacks one of the two keys is in no list.
-func listed(indexPK, indexSK string) (Entity, bool) {
+// entityOfIndexKeys returns the entity whose list contains records with these index keys. It
+// reports false if no list reads them. A record that lacks one of the two keys is in no list.
+func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 	if indexPK == "" || indexSK == "" {
 		return Entity{}, false
 	}
 	for _, e := range allEntities {
-		if e.IndexPK == "" || !strings.HasPrefix(indexSK, e.IndexSK.Literal()) {
+		if e.IndexPK == "" || !strings.HasPrefix(indexSK, e.IndexSK.Prefix()) {
 			continue
 		}
 		if _, ok := e.IndexPK.Values(indexPK); ok {
@@ -52,22 +52,22 @@ func listed(indexPK, indexSK string) (Entity, bool) {
 	return Entity{}, false
 }
 
-// Reindexed replaces the index keys of a record with the keys for this table. The record may come
-// from a table with another number of shards. It gets no index keys if a key cannot contain a
+// WithIndexKeys replaces the index keys of a record with the keys for this table. The record may
+// come from a table with another number of shards. It gets no index keys if a key cannot contain a
 // value, for example an empty category. External records keep their keys.
 //
 // It returns ErrCorrupt if the record cannot be read, or if its attributes do not match its key. It
 // returns another error if an external record would appear in a list.
-func (codec *Codec) Reindexed(r Record) (Record, error) {
+func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	reader, key := Reader{Record: r}, KeyOf(r)
 	e := EntityOf(key)
 	if e == nil {
-		if e, ok := listed(reader.Text(AttrIndexPK), reader.Text(AttrIndexSK)); ok {
+		if e, ok := entityOfIndexKeys(reader.Text(AttrIndexPK), reader.Text(AttrIndexSK)); ok {
 			return nil, fmt.Errorf("the primary key of record %s is unknown, but its index keys place the record in the lists of kind %s", r.KeyText(), e.Name)
 		}
 		return r, nil
 	}
-	candidates, err := codec.EncodedAgain(*e, r)
+	candidates, err := codec.Reencode(*e, r)
 	if err != nil {
 		return nil, err
 	}
@@ -87,25 +87,25 @@ func (codec *Codec) Reindexed(r Record) (Record, error) {
 	return nil, fmt.Errorf("%w: record %s: its attributes do not match the key of this %s", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// EncodedAgain decodes a record and returns all records that the model derives from its content.
+// Reencode decodes a record and returns all records that the model derives from its content.
 // They include the record itself if its key and attributes agree. Values that no key can contain
 // are not an error, because only a derived record may need them.
 //
 // Errors: ErrCorrupt.
-func (codec *Codec) EncodedAgain(e Entity, r Record) ([]Record, error) {
-	encode, err := codec.decoded(e, Reader{Record: r})
+func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
+	encode, err := codec.decodeForReencoding(e, Reader{Record: r})
 	if err != nil {
 		return nil, err
 	}
 	return encode(codec.KeyBuilder()), nil
 }
 
-// decoded decodes a record of an entity. The returned function encodes all records that the model
-// derives from the content.
+// decodeForReencoding decodes a record of an entity. The returned function encodes all records that
+// the model derives from the content.
 //
 // Errors: ErrCorrupt.
-func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
-	switch e.Root().Name {
+func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
+	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:
 		c, err := codec.DecodeCustomer(r)
 		return func(b *KeyBuilder) []Record { return CustomerRecords(b, *c) }, err
@@ -124,7 +124,7 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 		event, err := DecodeEvent(r)
 		return func(b *KeyBuilder) []Record { return []Record{EventRecord(b, *event)} }, err
 	case EntityLastEvent.Name:
-		customer := commerce.CustomerID(r.MustText("customerId"))
+		customer := commerce.CustomerID(r.RequiredText("customerId"))
 		event, err := DecodeEvent(r)
 		return func(b *KeyBuilder) []Record { return []Record{LastEventRecord(b, customer, *event)} }, err
 	case EntityOrderCounts.Name:
@@ -155,12 +155,12 @@ func (codec *Codec) decoded(e Entity, r Reader) (encode func(*KeyBuilder) []Reco
 	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 }
 
-// Unreadable returns the attributes of a record that are present but cannot be read, with the
-// problem of each. It returns nil if there are none. Such a value may be meaningful to the software
-// that wrote it, so it does not count as absent.
-func (codec *Codec) Unreadable(e *Entity, rec Record) map[string]string {
+// UnreadableAttributes returns the attributes of a record that are present but cannot be read, with
+// the problem of each. It returns nil if there are none. Such a value may be meaningful to the
+// software that wrote it, so it does not count as absent.
+func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]string {
 	var problems map[string]string
-	r := Reader{Record: rec, misread: func(attribute, problem string) {
+	r := Reader{Record: rec, onUnreadable: func(attribute, problem string) {
 		if problems == nil {
 			problems = map[string]string{}
 		}
@@ -175,32 +175,33 @@ func (codec *Codec) Unreadable(e *Entity, rec Record) map[string]string {
 			r.time("createdAt", placed)
 		}
 	}
-	_, _ = codec.decoded(*e, r)
+	_, _ = codec.decodeForReencoding(*e, r)
 	return problems
 }
 
-// IndexedByUnreadable reports whether an attribute in the index keys of a record cannot be read.
-func (codec *Codec) IndexedByUnreadable(rec Record) bool {
+// HasUnreadableIndexAttribute reports whether an attribute in the index keys of a record cannot be
+// read.
+func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 	e := EntityOf(KeyOf(rec))
-	for name := range codec.Unreadable(e, rec) {
-		if IndexedBy(e, name) {
+	for name := range codec.UnreadableAttributes(e, rec) {
+		if IsInIndexKey(e, name) {
 			return true
 		}
 	}
 	return false
 }
 
-// RepeatsKey reports whether an attribute repeats a value in the record's primary key.
-func RepeatsKey(e *Entity, name string) bool {
+// IsInPrimaryKey reports whether an attribute repeats a value in the record's primary key.
+func IsInPrimaryKey(e *Entity, name string) bool {
 	repeated := func(value string) bool { return e.AttributeFor(value) == name }
-	return slices.ContainsFunc(e.PK.Names(), repeated) || slices.ContainsFunc(e.SK.Names(), repeated)
+	return slices.ContainsFunc(e.PK.Placeholders(), repeated) || slices.ContainsFunc(e.SK.Placeholders(), repeated)
 }
 
 // IsIndexKey reports whether an attribute is a key of the index.
 func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIndexSK }
 
-// IndexedBy reports whether the index keys contain an attribute that the primary key does not
+// IsInIndexKey reports whether the index keys contain an attribute that the primary key does not
 // contain.
-func IndexedBy(e *Entity, name string) bool {
-	return slices.Contains(e.ListedBy(), name)
+func IsInIndexKey(e *Entity, name string) bool {
+	return slices.Contains(e.IndexAttributes(), name)
 }

@@ -19,7 +19,7 @@ func sampleKey(t *testing.T, template Template) string {
 	for i := range values {
 		values[i] = fmt.Sprintf("value-%d", i)
 	}
-	key, err := template.Key(values...)
+	key, err := template.Build(values...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +48,12 @@ func TestEntityOf(t *testing.T) {
 	}
 }
 
-// wholeBook has a record of every entity except idempotency records.
-func wholeBook() commerce.Book {
+// fullDataset has a record of every entity except idempotency records.
+func fullDataset() commerce.Dataset {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)
 	id := commerce.OrderID("01HVMK3P2Q0000000000000001")
 	price := commerce.Money{Currency: "USD"}
-	return commerce.Book{
+	return commerce.Dataset{
 		Employees:  []commerce.Employee{{ID: "e1", Name: "Eva", JobTitle: "Rep", HireDate: "2020-02-02", WarehouseID: "w1"}},
 		Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North"}},
 		Products:   []commerce.Product{{SKU: "mug", Name: "Mug", Category: "Kitchen", UnitPrice: price}},
@@ -69,7 +69,7 @@ func wholeBook() commerce.Book {
 
 // recordsOf returns all records that Load writes into a table with this number of shards. It
 // includes only one record of order counts, and also a customer's last event, which changes write.
-func recordsOf(t *testing.T, book commerce.Book, shards int) []Record {
+func recordsOf(t *testing.T, book commerce.Dataset, shards int) []Record {
 	t.Helper()
 	b := &KeyBuilder{Shards: shards}
 	all := slices.Concat(Records(b, &book.Employees[0]), Records(b, &book.Warehouses[0]), Records(b, &book.Products[0]), Records(b, &book.Levels[0]))
@@ -88,17 +88,17 @@ func recordsOf(t *testing.T, book commerce.Book, shards int) []Record {
 func codecOf(shards int) *Codec { return &Codec{Shards: shards, Currency: "USD"} }
 
 // A record of one table gets the index keys of another table. Its other attributes stay the same.
-func TestReindexed(t *testing.T) {
+func TestWithIndexKeys(t *testing.T) {
 	tested := map[string]bool{EntityIdempotency.Name: true}
 	for _, shards := range []int{1, 8} {
-		sources, targets := recordsOf(t, wholeBook(), shards), recordsOf(t, wholeBook(), 9-shards)
+		sources, targets := recordsOf(t, fullDataset(), shards), recordsOf(t, fullDataset(), 9-shards)
 		for i, source := range sources {
 			at := Reader{Record: source}
 			tested[at.Text("entity")] = true
 			source["unknown"] = Str("kept")
 			targets[i]["unknown"] = Str("kept")
-			got, err := codecOf(9 - shards).Reindexed(maps.Clone(source))
-			if err != nil || !SameRecord(got, targets[i]) {
+			got, err := codecOf(9 - shards).WithIndexKeys(maps.Clone(source))
+			if err != nil || !EqualRecords(got, targets[i]) {
 				t.Errorf("from %d shards to %d: %v became %v, %v", shards, 9-shards, source, got, err)
 			}
 			// Wrong, missing and additional index keys are repaired.
@@ -108,7 +108,7 @@ func TestReindexed(t *testing.T) {
 			} {
 				broken := maps.Clone(source)
 				change(broken)
-				if got, err := codecOf(9 - shards).Reindexed(broken); err != nil || !SameRecord(got, targets[i]) {
+				if got, err := codecOf(9 - shards).WithIndexKeys(broken); err != nil || !EqualRecords(got, targets[i]) {
 					t.Errorf("%v became %v, %v", broken, got, err)
 				}
 			}
@@ -122,8 +122,8 @@ func TestReindexed(t *testing.T) {
 }
 
 // A record whose attributes do not match its key is rejected.
-func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
-	for _, r := range recordsOf(t, wholeBook(), 1) {
+func TestWithIndexKeysRejectsMismatchedKeys(t *testing.T) {
+	for _, r := range recordsOf(t, fullDataset(), 1) {
 		at := Reader{Record: r}
 		e := EntityOf(Keys{PK: at.Text(AttrPK), SK: at.Text(AttrSK)})
 		if e.Name == EntityEmailClaim.Name {
@@ -138,21 +138,21 @@ func TestReindexedRefusesKeysThatDisagree(t *testing.T) {
 			if e.Name == EntityOrderItem.Name && name == AttrPK {
 				delete(wrong, "customerId")
 			}
-			if got, err := codecOf(1).Reindexed(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "do not match the key") {
+			if got, err := codecOf(1).WithIndexKeys(wrong); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "do not match the key") {
 				t.Errorf("%s: a wrong %s is accepted: %v, %v", e.Name, name, got, err)
 			}
 		}
 		unreadable := Record{AttrPK: r[AttrPK], AttrSK: r[AttrSK]}
-		if got, err := codecOf(1).Reindexed(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
+		if got, err := codecOf(1).WithIndexKeys(unreadable); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "is missing") {
 			t.Errorf("%s without attributes is accepted: %v, %v", e.Name, got, err)
 		}
 	}
 }
 
 // A value that no key can contain removes its record only from the lists by this value.
-func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
+func TestWithIndexKeysOfInvalidValues(t *testing.T) {
 	for _, shards := range []int{1, 8} {
-		for _, r := range recordsOf(t, wholeBook(), shards) {
+		for _, r := range recordsOf(t, fullDataset(), shards) {
 			at := Reader{Record: r}
 			want := maps.Clone(r)
 			switch entity := at.Text("entity"); entity {
@@ -176,7 +176,7 @@ func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
 			default:
 				continue
 			}
-			if got, err := codecOf(shards).Reindexed(maps.Clone(r)); err != nil || !SameRecord(got, want) {
+			if got, err := codecOf(shards).WithIndexKeys(maps.Clone(r)); err != nil || !EqualRecords(got, want) {
 				t.Errorf("%v became %v, %v", r, got, err)
 			}
 		}
@@ -184,7 +184,7 @@ func TestReindexedWithoutAPlaceInTheIndex(t *testing.T) {
 }
 
 // Other software may store records in the table, but not in the lists of this model.
-func TestReindexedExternalRecords(t *testing.T) {
+func TestWithIndexKeysOfExternalRecords(t *testing.T) {
 	external := func(indexPK, indexSK string) Record {
 		return Record{AttrPK: Str("THEIRS"), AttrSK: Str("1"), AttrIndexPK: Str(indexPK), AttrIndexSK: Str(indexSK)}
 	}
@@ -193,19 +193,19 @@ func TestReindexedExternalRecords(t *testing.T) {
 			continue
 		}
 		pk, sk := sampleKey(t, e.IndexPK), sampleKey(t, e.IndexSK)
-		if got, err := codecOf(1).Reindexed(external(pk, sk)); err == nil {
+		if got, err := codecOf(1).WithIndexKeys(external(pk, sk)); err == nil {
 			t.Errorf("an external record appears in the list of %s: %v", e.Name, got)
 		}
-		if got, err := codecOf(1).Reindexed(external(pk+ShardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
+		if got, err := codecOf(1).WithIndexKeys(external(pk+ShardSuffix(MaxShards-1, MaxShards), sk)); (err != nil) != e.Sharded {
 			t.Errorf("shards of %s: %v, %v", e.Name, got, err)
 		}
 		r := external("THEIRS"+pk, sk)
-		if got, err := codecOf(8).Reindexed(maps.Clone(r)); err != nil || !SameRecord(got, r) {
+		if got, err := codecOf(8).WithIndexKeys(maps.Clone(r)); err != nil || !EqualRecords(got, r) {
 			t.Errorf("%v became %v, %v", r, got, err)
 		}
 	}
 	bare := Record{AttrPK: Str("THEIRS"), AttrSK: Str("1")}
-	if got, err := codecOf(8).Reindexed(maps.Clone(bare)); err != nil || !SameRecord(got, bare) {
+	if got, err := codecOf(8).WithIndexKeys(maps.Clone(bare)); err != nil || !EqualRecords(got, bare) {
 		t.Errorf("%v became %v, %v", bare, got, err)
 	}
 }

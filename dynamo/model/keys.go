@@ -2,10 +2,10 @@ package model
 
 import "strings"
 
-// Unnamed returns the key for log messages, without e-mail addresses and idempotency keys.
-func (k Keys) Unnamed() string {
+// Redacted returns the key for log messages, without e-mail addresses and idempotency keys.
+func (k Keys) Redacted() string {
 	for _, e := range []*Entity{&EntityEmailClaim, &EntityIdempotency} {
-		if literal := e.PK.Literal(); strings.HasPrefix(k.PK, literal) {
+		if literal := e.PK.Prefix(); strings.HasPrefix(k.PK, literal) {
 			return literal + "... " + k.SK
 		}
 	}

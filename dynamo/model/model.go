@@ -24,11 +24,11 @@ const (
 // the value c1 builds CUSTOMER#c1.
 type Template string
 
-// Key replaces the placeholders with values, from left to right.
+// Build replaces the placeholders with values, from left to right.
 //
 // It returns a commerce.InvalidError if a value is empty or contains '#', so that no value can
 // imitate another key. It returns another error if the number of values is wrong.
-func (t Template) Key(values ...string) (string, error) {
+func (t Template) Build(values ...string) (string, error) {
 	var b strings.Builder
 	b.Grow(len(t) + 32)
 	rest := string(t)
@@ -42,7 +42,7 @@ func (t Template) Key(values ...string) (string, error) {
 			return "", fmt.Errorf("build key %s: no value for %s", t, rest[open:end+1])
 		}
 		if err := checkKeyValue(values[0]); err != nil {
-			return "", commerce.For(rest[open+1:end], err)
+			return "", commerce.WithArgument(rest[open+1:end], err)
 		}
 		b.WriteString(rest[:open])
 		b.WriteString(values[0])
@@ -81,10 +81,10 @@ func (t Template) Values(key string) ([]string, bool) {
 	}
 }
 
-// Names returns the names of the placeholders, from left to right.
-func (t Template) Names() []string { return t.appendNames(nil) }
+// Placeholders returns the names of the placeholders, from left to right.
+func (t Template) Placeholders() []string { return t.appendPlaceholders(nil) }
 
-func (t Template) appendNames(to []string) []string {
+func (t Template) appendPlaceholders(to []string) []string {
 	_, rest, found := strings.Cut(string(t), "{")
 	for found {
 		name, more, _ := strings.Cut(rest, "}")
@@ -94,18 +94,18 @@ func (t Template) appendNames(to []string) []string {
 	return to
 }
 
-// Literal returns the text before the first placeholder.
-func (t Template) Literal() string {
+// Prefix returns the text before the first placeholder.
+func (t Template) Prefix() string {
 	literal, _, _ := strings.Cut(string(t), "{")
 	return literal
 }
 
 func checkKeyValue(v string) error {
 	if v == "" {
-		return commerce.Invalid("is empty")
+		return commerce.NewInvalidError("is empty")
 	}
 	if strings.Contains(v, "#") {
-		return commerce.Invalid("contains '#', which separates the parts of a key")
+		return commerce.NewInvalidError("contains '#', which separates the parts of a key")
 	}
 	return nil
 }
@@ -114,8 +114,8 @@ func checkKeyValue(v string) error {
 type Entity struct {
 	// Name is stored in the record's attribute "entity".
 	Name string
-	// What is a description for messages and docs.
-	What             string
+	// Description is a description for messages and docs.
+	Description      string
 	PK, SK           Template
 	IndexPK, IndexSK Template
 	// Sharded reports whether IndexPK gets a suffix #k if the table has more than one shard.
@@ -126,63 +126,63 @@ type Entity struct {
 	// stored in the partition of its record. It repeats the record's attributes, so that a list needs
 	// one Query. A record that lacks an attribute of the edge's index keys has no such edge.
 	EdgeOf *Entity
-	// Lacks are attributes of the record that an edge does not repeat. Otherwise each change of these
-	// attributes would also have to write the edge.
-	Lacks []string
+	// Omitted are attributes of the record that an edge does not repeat. Otherwise each change of
+	// these attributes would also have to write the edge.
+	Omitted []string
 }
 
-// stockNumbers are the attributes of a product that change with every order.
-var stockNumbers = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
+// stockAttributes are the attributes of a product that change with every order.
+var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
 // The entities. The name of an edge consists of its record and the value that lists it.
 var (
-	EntityCustomer = Entity{Name: "customer", What: "customer",
+	EntityCustomer = Entity{Name: "customer", Description: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
-	EntityCustomerRep = Entity{Name: "customerRep", What: "customer's account rep (edge)",
-		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Lacks: []string{AttrOrderCount, AttrSpendingComplete}}
-	EntityCustomerName = Entity{Name: "customerName", What: "customer's name (edge)",
-		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, EdgeOf: &EntityCustomer, Lacks: []string{AttrOrderCount, AttrSpendingComplete}}
-	EntityEmailClaim = Entity{Name: "emailClaim", What: "e-mail claim",
+	EntityCustomerRep = Entity{Name: "customerRep", Description: "customer's account rep (edge)",
+		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
+	EntityCustomerName = Entity{Name: "customerName", Description: "customer's name (edge)",
+		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, EdgeOf: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
+	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
 		PK: "EMAIL#{email}", SK: "#METADATA"}
-	EntityOrder = Entity{Name: "order", What: "order",
+	EntityOrder = Entity{Name: "order", Description: "order",
 		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true}
-	EntityCustomerOrder = Entity{Name: "customerOrder", What: "order, the customer's copy",
+	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
 		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true}
-	EntityOrderItem = Entity{Name: "orderItem", What: "order item",
+	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
 		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}"}
-	EntityOrderEvent = Entity{Name: "orderEvent", What: "order event",
+	EntityOrderEvent = Entity{Name: "orderEvent", Description: "order event",
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}"}
-	EntityLastEvent = Entity{Name: "lastEvent", What: "a customer's last order event",
+	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
-	EntityProduct = Entity{Name: "product", What: "product",
+	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
 	// The sort keys of a product's edges sort after its inventory levels. So one Query reads the
 	// product with its levels, but not the edges.
-	EntityProductName = Entity{Name: "productName", What: "product's name (edge)",
-		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Lacks: stockNumbers}
-	EntityProductCategoryName = Entity{Name: "productCategoryName", What: "product's name in its category (edge)",
-		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", EdgeOf: &EntityProduct, Lacks: stockNumbers}
-	EntityCategory = Entity{Name: "category", What: "category with its product count",
+	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
+		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Omitted: stockAttributes}
+	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",
+		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", EdgeOf: &EntityProduct, Omitted: stockAttributes}
+	EntityCategory = Entity{Name: "category", Description: "category with its product count",
 		PK: "CATEGORIES", SK: "CATEGORY#{category}"}
-	EntityInventoryLevel = Entity{Name: "inventoryLevel", What: "inventory level",
+	EntityInventoryLevel = Entity{Name: "inventoryLevel", Description: "inventory level",
 		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}"}
-	EntityWarehouse = Entity{Name: "warehouse", What: "warehouse",
+	EntityWarehouse = Entity{Name: "warehouse", Description: "warehouse",
 		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}"}
-	EntityEmployee = Entity{Name: "employee", What: "employee",
+	EntityEmployee = Entity{Name: "employee", Description: "employee",
 		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true}
-	EntityEmployeeName = Entity{Name: "employeeName", What: "employee's name (edge)",
+	EntityEmployeeName = Entity{Name: "employeeName", Description: "employee's name (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "NAME", IndexPK: "EMPLOYEE_NAME#{name}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
-	EntityEmployeeTitle = Entity{Name: "employeeTitle", What: "employee's job title (edge)",
+	EntityEmployeeTitle = Entity{Name: "employeeTitle", Description: "employee's job title (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
-	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", What: "employee's warehouse (edge)",
+	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", Description: "employee's warehouse (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
-	EntityOrderCounts = Entity{Name: "orderCounts", What: "order counts by status, one of several parts",
+	EntityOrderCounts = Entity{Name: "orderCounts", Description: "order counts by status, one of several parts",
 		PK: "ORDER_COUNTS", SK: "PART#{part}"}
-	EntityRepOrders = Entity{Name: "repOrders", What: "an account rep's order count, one of several parts",
+	EntityRepOrders = Entity{Name: "repOrders", Description: "an account rep's order count, one of several parts",
 		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}"}
-	EntitySpending = Entity{Name: "spending", What: "a customer's spending in one month and currency",
+	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}"}
-	EntityIdempotency = Entity{Name: "idempotency", What: "idempotency key with the result of the first request",
+	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the first request",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
 
@@ -194,68 +194,68 @@ type WritePattern struct {
 	Mutation string
 	// Writes are the records that every transaction writes or checks. Maybe are records that only some
 	// transactions write or check. An entity is repeated for each of its records.
-	Writes, Maybe []Entity
-	// Each are the entities with one record per line of the order.
-	Each []Entity
-	// MaybeEach are the entities with at most one record per line of the order. These records are
-	// written without a condition.
-	MaybeEach []Entity
-	// Reads are the records that one request reads before the transaction. ReadsEach are entities with
-	// one such record per line of the order.
-	Reads, ReadsEach []Entity
-	// Items reports whether the mutation needs the items of the order. They are read separately if the
-	// order does not embed them.
-	Items bool
-	// Late are the records that are read after a failed transaction, to find the reason.
-	Late []Entity
+	Writes, OptionalWrites []Entity
+	// WritesPerLine are the entities with one record per line of the order.
+	WritesPerLine []Entity
+	// OptionalWritesPerLine are the entities with at most one record per line of the order. These
+	// records are written without a condition.
+	OptionalWritesPerLine []Entity
+	// Reads are the records that one request reads before the transaction. ReadsPerLine are entities
+	// with one such record per line of the order.
+	Reads, ReadsPerLine []Entity
+	// ReadsItems reports whether the mutation needs the items of the order. They are read separately
+	// if the order does not embed them.
+	ReadsItems bool
+	// ReadsOnFailure are the records that are read after a failed transaction, to find the reason.
+	ReadsOnFailure []Entity
 }
 
 var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
-		Writes: of(EntityCustomer, EntityEmailClaim), Maybe: of(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)
+		Writes: entities(EntityCustomer, EntityEmailClaim), OptionalWrites: entities(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)
 	WriteUpdateCustomer = WritePattern{ID: "WP2", Mutation: "updateCustomer",
-		Writes: of(EntityCustomer), Maybe: of(EntityEmailClaim, EntityEmailClaim), Reads: of(EntityCustomer)}.withEdges(&EntityCustomer)
+		Writes: entities(EntityCustomer), OptionalWrites: entities(EntityEmailClaim, EntityEmailClaim), Reads: entities(EntityCustomer)}.withEdges(&EntityCustomer)
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
-		Writes: of(EntityCustomer), Maybe: of(EntityEmployee), Reads: of(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
+		Writes: entities(EntityCustomer), OptionalWrites: entities(EntityEmployee), Reads: entities(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), Each: of(EntityOrderItem, EntityProduct), Maybe: of(EntityIdempotency, EntityRepOrders), Reads: of(EntityCustomer), ReadsEach: of(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityRepOrders), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Each: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true, Late: of(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory)
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), Maybe: of(EntityIdempotency), Reads: of(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), Each: of(EntityProduct), Maybe: of(EntityIdempotency), Reads: of(EntityOrder), Items: true}.withEdges(&EntityProduct, AttrAvailable)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable)
 	// The items of an order get records of their own if there are too many to embed.
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), MaybeEach: of(EntityOrderItem), Reads: of(EntityOrder, EntityProduct), Items: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
-		Writes: of(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: of(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
-		Writes: of(EntityProduct, EntityCategory), Maybe: of(EntityIdempotency)}.withEdges(&EntityProduct)
+		Writes: entities(EntityProduct, EntityCategory), OptionalWrites: entities(EntityIdempotency)}.withEdges(&EntityProduct)
 	WriteUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct",
-		Writes: of(EntityProduct), Maybe: of(EntityCategory, EntityCategory), Reads: of(EntityProduct)}.withEdges(&EntityProduct)
+		Writes: entities(EntityProduct), OptionalWrites: entities(EntityCategory, EntityCategory), Reads: entities(EntityProduct)}.withEdges(&EntityProduct)
 	WriteCreateWarehouse = WritePattern{ID: "WP14", Mutation: "createWarehouse",
-		Writes: of(EntityWarehouse), Maybe: of(EntityIdempotency)}.withEdges(&EntityWarehouse)
+		Writes: entities(EntityWarehouse), OptionalWrites: entities(EntityIdempotency)}.withEdges(&EntityWarehouse)
 	WriteSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel",
-		Writes: of(EntityInventoryLevel), Maybe: of(EntityProduct, EntityWarehouse), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
+		Writes: entities(EntityInventoryLevel), OptionalWrites: entities(EntityProduct, EntityWarehouse), Reads: entities(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
 	WriteAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory",
-		Writes: of(EntityInventoryLevel, EntityProduct), Maybe: of(EntityWarehouse, EntityIdempotency), Reads: of(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
+		Writes: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
 	WriteHireEmployee = WritePattern{ID: "WP17", Mutation: "hireEmployee",
-		Writes: of(EntityEmployee, EntityRepOrders), Maybe: of(EntityWarehouse, EntityIdempotency)}.withEdges(&EntityEmployee)
+		Writes: entities(EntityEmployee, EntityRepOrders), OptionalWrites: entities(EntityWarehouse, EntityIdempotency)}.withEdges(&EntityEmployee)
 	WriteUpdateEmployee = WritePattern{ID: "WP18", Mutation: "updateEmployee",
-		Writes: of(EntityEmployee), Maybe: of(EntityWarehouse), Reads: of(EntityEmployee)}.withEdges(&EntityEmployee)
+		Writes: entities(EntityEmployee), OptionalWrites: entities(EntityWarehouse), Reads: entities(EntityEmployee)}.withEdges(&EntityEmployee)
 )
 
-func of(entities ...Entity) []Entity { return entities }
+func entities(entities ...Entity) []Entity { return entities }
 
-// MostActions returns the maximum number of actions in the transaction for an order with this
+// MaxActions returns the maximum number of actions in the transaction for an order with this
 // number of lines.
-func (p WritePattern) MostActions(lines int) int {
-	return len(p.Writes) + len(p.Maybe) + lines*(len(p.Each)+len(p.MaybeEach))
+func (p WritePattern) MaxActions(lines int) int {
+	return len(p.Writes) + len(p.OptionalWrites) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
 }
 
 // MaxShards is the maximum number of shards of a table.
@@ -291,9 +291,9 @@ type KeyBuilder struct {
 	Err    error
 }
 
-// Key builds one key and keeps the first error.
-func (b *KeyBuilder) Key(t Template, values ...string) string {
-	key, err := t.Key(values...)
+// Build builds one key and keeps the first error.
+func (b *KeyBuilder) Build(t Template, values ...string) string {
+	key, err := t.Build(values...)
 	if b.Err == nil {
 		b.Err = err
 	}
@@ -304,20 +304,20 @@ func (b *KeyBuilder) Key(t Template, values ...string) string {
 // entity gets index keys only if it has the attribute in the index partition key.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t Template) string {
-		values := t.appendNames(make([]string, 0, 2)) // no template has more than two placeholders, so values stays on the stack
+		values := t.appendPlaceholders(make([]string, 0, 2)) // no template has more than two placeholders, so values stays on the stack
 		for i, name := range values {
-			values[i] = e.valueFor(name, attributes)
+			values[i] = e.placeholderValue(name, attributes)
 		}
-		return b.Key(t, values...)
+		return b.Build(t, values...)
 	}
 	k := Keys{PK: key(e.PK), SK: key(e.SK)}
-	if e.IndexPK != "" && (!e.Optional || attributes[e.AttributeFor(e.IndexPK.Names()[0])] != nil) {
+	if e.IndexPK != "" && (!e.Optional || attributes[e.AttributeFor(e.IndexPK.Placeholders()[0])] != nil) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
-			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Literal()), b.Shards), b.Shards)
+			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Prefix()), b.Shards), b.Shards)
 		}
 	}
-	return k.Attributes().With(attributes).With(Record{"entity": Str(e.Name)})
+	return k.Attributes().Merge(attributes).Merge(Record{"entity": Str(e.Name)})
 }
 
 // AttributeFor returns the name of the attribute that a placeholder stands for. Placeholders have
@@ -337,8 +337,8 @@ func (e *Entity) AttributeFor(name string) string {
 // foldedName is the placeholder of a name that commerce.FoldName has folded.
 const foldedName = "foldedName"
 
-// valueFor returns the value of a placeholder for a record with these attributes.
-func (e *Entity) valueFor(name string, attributes Record) string {
+// placeholderValue returns the value of a placeholder for a record with these attributes.
+func (e *Entity) placeholderValue(name string, attributes Record) string {
 	switch v := attributes[e.AttributeFor(name)].(type) {
 	case *types.AttributeValueMemberS:
 		if name == foldedName {
@@ -378,9 +378,9 @@ func KeyValue(t Template, key string) string {
 	return values[0]
 }
 
-// Consistently returns the cost factor of consistent reads. An index has no consistent reads, so
-// its factor is 1.
-func (p AccessPattern) Consistently(consistent bool) float64 {
+// ConsistencyFactor returns the cost factor of consistent reads. An index has no consistent reads,
+// so its factor is 1.
+func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2
 	}
@@ -395,7 +395,7 @@ func (p AccessPattern) Records() []Entity {
 		if p.Index != "" {
 			pk, sk = e.IndexPK, e.IndexSK
 		}
-		if p.PK == pk && (p.SK == sk || p.Direction != "" && string(p.SK) == sk.Literal()) {
+		if p.PK == pk && (p.SK == sk || p.Direction != "" && string(p.SK) == sk.Prefix()) {
 			entities = append(entities, e)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // Every pattern uses the partition key of an entity. Its sort key, or the prefix of a Query,
 // matches the entity's sort key.
-func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
+func TestPatternsMatchKeysOfEntities(t *testing.T) {
 	for _, p := range model.AccessPatterns() {
 		t.Run(p.ID, func(t *testing.T) {
 			for _, e := range model.Entities() {
@@ -31,21 +31,21 @@ func TestEveryPatternReadsKeysThatAnEntityWrites(t *testing.T) {
 	}
 }
 
-func TestPatternsAreNamedInOrderAndDescribed(t *testing.T) {
+func TestPatternIDsAndDescriptions(t *testing.T) {
 	last := 0
 	for _, p := range model.AccessPatterns() {
 		if want := fmt.Sprintf("AP%d", p.Number()); p.ID != want || p.Number() <= last {
 			t.Errorf("the pattern behind %d is called %s, want %s", last, p.ID, want)
 		}
 		last = p.Number()
-		if p.What == "" || p.Operation == "" {
+		if p.Description == "" || p.Operation == "" {
 			t.Errorf("%s lacks a description or an operation: %+v", p.ID, p)
 		}
 	}
 }
 
 // Lists with the same index partition must not contain each other's records.
-func TestRecordsOfDifferentListsInOnePartitionHaveDifferentPrefixes(t *testing.T) {
+func TestListsInOnePartitionHaveDistinctPrefixes(t *testing.T) {
 	for _, p := range model.AccessPatterns() {
 		if p.Direction == "" || p.SK == "" {
 			continue
@@ -66,29 +66,29 @@ func TestRecordsOfDifferentListsInOnePartitionHaveDifferentPrefixes(t *testing.T
 	}
 }
 
-func TestKeysRefuseWhatCouldForgeThem(t *testing.T) {
+func TestTemplatesRejectInvalidValues(t *testing.T) {
 	template := model.Template("CUSTOMER#{customerId}")
 	for _, value := range []string{"", "#", "a#b", "#METADATA", "a#"} {
-		if key, err := template.Key(value); err == nil {
+		if key, err := template.Build(value); err == nil {
 			t.Errorf("Key(%q) = %q, want an error", value, key)
 		}
 	}
-	if key, err := template.Key(); err == nil {
+	if key, err := template.Build(); err == nil {
 		t.Errorf("Key() = %q without a value, want an error", key)
 	}
-	if key, err := template.Key("a", "b"); err == nil {
+	if key, err := template.Build("a", "b"); err == nil {
 		t.Errorf("Key(a, b) = %q with a value too many, want an error", key)
 	}
 }
 
 // Values returns the values that Key received, for every template of the model.
-func TestKeysGiveTheirValuesBack(t *testing.T) {
+func TestTemplateRoundTrip(t *testing.T) {
 	value := rapid.StringN(1, 20, -1).Filter(func(s string) bool { return !strings.Contains(s, "#") })
 	for _, e := range model.Entities() {
 		for _, template := range []model.Template{e.PK, e.SK, e.IndexPK, e.IndexSK} {
 			rapid.Check(t, func(t *rapid.T) {
 				values := rapid.SliceOfN(value, strings.Count(string(template), "{"), strings.Count(string(template), "{")).Draw(t, "values")
-				key, err := template.Key(values...)
+				key, err := template.Build(values...)
 				if err != nil {
 					t.Fatalf("%s.Key(%q): %v", template, values, err)
 				}
@@ -113,7 +113,7 @@ func FuzzTemplateValues(f *testing.F) {
 				if !ok {
 					continue
 				}
-				if again, err := template.Key(values...); err != nil || again != key {
+				if again, err := template.Build(values...); err != nil || again != key {
 					t.Errorf("%s took %q apart to %q, which makes %q, %v", template, key, values, again, err)
 				}
 			}

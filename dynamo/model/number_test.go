@@ -12,7 +12,7 @@ import (
 )
 
 // Numbers with the same value are equal in any notation.
-func TestNumbers(t *testing.T) {
+func TestNumbersAreEqualInAnyNotation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.StringMatching(`-?[1-9][0-9]{0,37}`).Draw(t, "whole")
 		zeros := rapid.IntRange(0, 20).Draw(t, "zeros")
@@ -41,7 +41,7 @@ func TestNumbers(t *testing.T) {
 }
 
 // Numbers in keys sort numerically. A template needs only the name of the attribute.
-func TestNumbersInKeys(t *testing.T) {
+func TestNumbersInKeysSort(t *testing.T) {
 	number := rapid.StringMatching(`(0|-?[1-9][0-9]{0,18})|-?(0|[1-9][0-9]{0,3})\.[0-9]?[1-9]`)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")

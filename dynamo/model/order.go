@@ -17,7 +17,7 @@ type CustomerOrderKey struct {
 
 // CustomerOrderKeys returns the keys of the customer's copy of an order.
 func CustomerOrderKeys(b *KeyBuilder, k CustomerOrderKey) Keys {
-	return Keys{PK: b.Key(EntityCustomerOrder.PK, string(k.Customer)), SK: b.Key(EntityCustomerOrder.SK, string(k.Order))}
+	return Keys{PK: b.Build(EntityCustomerOrder.PK, string(k.Customer)), SK: b.Build(EntityCustomerOrder.SK, string(k.Order))}
 }
 
 // OrderItemKey identifies an item by its order and its product.
@@ -28,7 +28,7 @@ type OrderItemKey struct {
 
 // OrderItemKeys returns the keys of an order item.
 func OrderItemKeys(b *KeyBuilder, k OrderItemKey) Keys {
-	return Keys{PK: b.Key(EntityOrderItem.PK, string(k.Order)), SK: b.Key(EntityOrderItem.SK, string(k.SKU))}
+	return Keys{PK: b.Build(EntityOrderItem.PK, string(k.Order)), SK: b.Build(EntityOrderItem.SK, string(k.SKU))}
 }
 
 // OrderRecords returns all records of an order: its own record, the customer's copy, each item and
@@ -38,7 +38,7 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
 	records := Records(b, &o)
 	for _, item := range items {
-		records = append(records, LineRecord(b, o, item))
+		records = append(records, OrderItemRecord(b, o, item))
 	}
 	for _, event := range events {
 		records = append(records, EventRecord(b, event))
@@ -46,10 +46,10 @@ func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, ev
 	return records
 }
 
-// LineRecord returns an item's own record.
-func LineRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
+// OrderItemRecord returns an item's own record.
+func OrderItemRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Record {
 	item.OrderID, item.CustomerID = o.ID, o.CustomerID
-	return b.record(&EntityOrderItem, written(orderItemAttributes, item))
+	return b.record(&EntityOrderItem, encode(orderItemAttributes, item))
 }
 
 // orderParts holds an order with its item count and address, so that decoding allocates them
@@ -60,31 +60,31 @@ type orderParts struct {
 	address commerce.Address
 }
 
-func orderAttributes(a *attributes, parts *orderParts) {
+func orderAttributes(a *attributeVisitor, parts *orderParts) {
 	o := &parts.order
 	text(a, "orderId", &o.ID, commerce.ULIDLength)
 	text(a, AttrCustomerID, &o.CustomerID, commerce.MaxIDLength)
-	a.currencyOf(&o.Total)
+	a.currencyAttribute(&o.Total)
 	a.amount("total", &o.Total, commerce.MaxTotalDigits)
-	a.count("itemCount", &o.ItemCount, &parts.count)
-	listedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, optional)
+	a.optionalCounter("itemCount", &o.ItemCount, &parts.count)
+	indexedText(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, optional)
 	a.version(&o.Version)
 	a.status("status", &o.Status, required)
 	// Almost all order IDs are ULIDs, which contain the time.
-	if placed, ok := o.ID.Time(); ok && a.purpose == reading {
+	if placed, ok := o.ID.Time(); ok && a.mode == reading {
 		o.PlacedAt = placed
 	} else {
 		a.createdAt(&o.PlacedAt)
 	}
 	a.updatedAt(&o.UpdatedAt, o.PlacedAt)
-	a.lines(o)
+	a.lineItems(o)
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
 	optionalText(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
 	optionalText(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
-// BySKU returns the items sorted by SKU, which is the order of their records in the table.
-func BySKU(items []commerce.LineItem) []commerce.LineItem {
+// SortBySKU returns the items sorted by SKU, which is the order of their records in the table.
+func SortBySKU(items []commerce.LineItem) []commerce.LineItem {
 	ordered := func(a, b commerce.LineItem) int { return cmp.Compare(a.SKU, b.SKU) }
 	if slices.IsSortedFunc(items, ordered) {
 		return items
@@ -92,18 +92,18 @@ func BySKU(items []commerce.LineItem) []commerce.LineItem {
 	return slices.SortedFunc(slices.Values(items), ordered)
 }
 
-// lineAttributes declares the attributes of an item that its order embeds.
-func lineAttributes(a *attributes, i *commerce.LineItem) {
+// embeddedItemAttributes declares the attributes of an item that its order embeds.
+func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	text(a, "productId", &i.SKU, commerce.MaxIDLength)
 	text(a, "name", &i.Name, commerce.MaxName)
-	a.mustNumber("qty", &i.Quantity)
+	a.requiredNumber("qty", &i.Quantity)
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
 }
 
 // orderItemAttributes declares the attributes of an item's own record.
-func orderItemAttributes(a *attributes, i *commerce.LineItem) {
-	a.currencyOf(&i.UnitPrice)
-	lineAttributes(a, i)
+func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
+	a.currencyAttribute(&i.UnitPrice)
+	embeddedItemAttributes(a, i)
 	lenientText(a, AttrCustomerID, &i.CustomerID, commerce.MaxIDLength)
 	lenientText(a, "orderId", &i.OrderID, commerce.ULIDLength)
 }
@@ -112,7 +112,7 @@ func orderItemAttributes(a *attributes, i *commerce.LineItem) {
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
-	a, parts := attributes{Reader: r, currency: codec.Currency}, &orderParts{}
+	a, parts := attributeVisitor{Reader: r, currency: codec.Currency}, &orderParts{}
 	orderAttributes(&a, parts)
 	o := &parts.order
 	if o.EmbedsItems && o.ItemCount == nil {
@@ -122,12 +122,12 @@ func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
 	return o, a.Err()
 }
 
-// DecodeLine reads an item that its order embeds. c is the currency of its price.
+// DecodeEmbeddedItem reads an item that its order embeds. c is the currency of its price.
 //
 // Errors: ErrCorrupt.
-func DecodeLine(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
-	a := attributes{Reader: r, currency: c}
-	lineAttributes(&a, &item)
+func DecodeEmbeddedItem(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
+	a := attributeVisitor{Reader: r, currency: c}
+	embeddedItemAttributes(&a, &item)
 	return item, a.Err()
 }
 
@@ -135,7 +135,7 @@ func DecodeLine(r Reader, c commerce.Currency) (item commerce.LineItem, err erro
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
-	a, item := attributes{Reader: r, currency: codec.Currency}, &commerce.LineItem{}
+	a, item := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.LineItem{}
 	orderItemAttributes(&a, item)
 	if item.OrderID == "" {
 		// Early tables stored the order's ID only in the key.
@@ -151,19 +151,19 @@ func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 
 // EventRecord returns the record of an order event.
 func EventRecord(b *KeyBuilder, e commerce.Event) Record {
-	return b.record(&EntityOrderEvent, written(eventAttributes, e))
+	return b.record(&EntityOrderEvent, encode(eventAttributes, e))
 }
 
 // LastEventRecord returns the record of a customer's last order event.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
-	return b.record(&EntityLastEvent, written(eventAttributes, e).With(Record{"customerId": Str(string(id))}))
+	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
 }
 
 // eventAttributes declares the attributes that both records of an event have.
-func eventAttributes(a *attributes, e *commerce.Event) {
+func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	text(a, "eventId", &e.ID, commerce.ULIDLength)
 	text(a, "orderId", &e.OrderID, commerce.ULIDLength)
-	parsed(a, "type", &e.Type, commerce.ParseEventType, commerce.EventShippingAddressChanged)
+	parsedText(a, "type", &e.Type, commerce.ParseEventType, commerce.EventShippingAddressChanged)
 	a.createdAt(&e.At)
 	lenientText(a, "actor", &e.Actor, commerce.MaxName)
 	a.status("from", &e.From, optional)
@@ -176,7 +176,7 @@ func eventAttributes(a *attributes, e *commerce.Event) {
 //
 // Errors: ErrCorrupt.
 func DecodeEvent(r Reader) (*commerce.Event, error) {
-	a, e := attributes{Reader: r}, &commerce.Event{}
+	a, e := attributeVisitor{Reader: r}, &commerce.Event{}
 	eventAttributes(&a, e)
 	return e, a.Err()
 }
@@ -187,27 +187,27 @@ func LastEventID(r Record) commerce.EventID { return commerce.EventID(TextOf(r, 
 // IsOwnEvent reports whether this program wrote a record of a timeline. Other software writes no
 // attribute entity, or an ID that is not a ULID.
 func IsOwnEvent(r Record) bool {
-	_, ok := EventIDOf(r).Time()
+	_, ok := EventIDFromKey(r).Time()
 	return ok && TextOf(r, "entity") == EntityOrderEvent.Name
 }
 
-// ReadEvent reads a record of a timeline.
+// DecodeTimelineEvent reads a record of a timeline.
 //
 // It returns ErrCorrupt if the record cannot be read, or if its key and its attributes disagree. A
 // subscriber could not resume after such an event.
-func ReadEvent(r Record) (*commerce.Event, error) {
+func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	event, err := DecodeEvent(Reader{Record: r})
 	if err != nil {
 		return nil, err
 	}
 	k := KeyOf(r)
-	if k.SK != EntityOrderEvent.SK.Literal()+string(event.ID) || k.PK != EntityOrderEvent.PK.Literal()+string(event.OrderID) {
+	if k.SK != EntityOrderEvent.SK.Prefix()+string(event.ID) || k.PK != EntityOrderEvent.PK.Prefix()+string(event.OrderID) {
 		return nil, fmt.Errorf("%w: record %s: its attributes name event %s of order %s", ErrCorrupt, r.KeyText(), event.ID, event.OrderID)
 	}
 	return event, nil
 }
 
-// EventIDOf returns the event ID in a record's key.
-func EventIDOf(r Record) commerce.EventID {
-	return commerce.EventID(strings.TrimPrefix(KeyOf(r).SK, string(EventsSince.SK)))
+// EventIDFromKey returns the event ID in a record's key.
+func EventIDFromKey(r Record) commerce.EventID {
+	return commerce.EventID(strings.TrimPrefix(KeyOf(r).SK, string(EventsInRange.SK)))
 }

@@ -20,8 +20,8 @@ const PerShard = "Query per shard"
 type AccessPattern struct {
 	// ID is the name in code, explain output and docs: AP1.
 	ID string
-	// What describes the records that the pattern reads.
-	What string
+	// Description describes the records that the pattern reads.
+	Description string
 	// Operation is GetItem, Query or PerShard. A GetItem of several keys is sent as BatchGetItem.
 	Operation string
 	// Index is the index that a Query reads, or empty for the table.
@@ -33,12 +33,12 @@ type AccessPattern struct {
 	Direction string
 	// IncludedIn is the ID of another pattern whose request also returns the result of this pattern.
 	// It is empty for other patterns.
-	With string
-	// Fallback reports that the parent record may embed the result. Then the pattern is read after the
-	// parent, and only if the parent does not embed the result.
-	Fallback bool
-	// Most is the maximum length of the list, or 0 if there is no maximum.
-	Most int
+	IncludedIn string
+	// EmbeddedInParent reports that the parent record may embed the result. Then the pattern is read
+	// after the parent, and only if the parent does not embed the result.
+	EmbeddedInParent bool
+	// MaxLength is the maximum length of the list, or 0 if there is no maximum.
+	MaxLength int
 
 	number int
 }
@@ -61,7 +61,7 @@ type List[V any] struct {
 
 // pattern returns a pattern that reads a record by the primary key of an entity.
 func pattern(number int, what string, e Entity) AccessPattern {
-	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), What: what, Operation: "GetItem", PK: e.PK, SK: e.SK}
+	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK}
 }
 
 // lookup declares a pattern that reads records of an entity by their primary keys.
@@ -71,61 +71,62 @@ func lookup[K comparable, V any](number int, what string, e Entity, key func(*Ke
 
 // byID returns a function that builds the primary key of a record from its ID.
 func byID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
-	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Key(e.PK, string(id)), SK: b.Key(e.SK)} }
+	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Build(e.PK, string(id)), SK: b.Build(e.SK)} }
 }
 
 // collection declares a pattern that lists the records of an entity in one item collection.
 func collection[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
-	p.Operation, p.SK, p.Direction = "Query", Template(e.SK.Literal()), direction
+	p.Operation, p.SK, p.Direction = "Query", Template(e.SK.Prefix()), direction
 	return &List[V]{p, decode}
 }
 
 // index declares a pattern that lists records of an entity by their index keys.
 func index[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *List[V] {
 	p := pattern(number, what, e)
-	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, Template(e.IndexSK.Literal()), direction
+	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, Template(e.IndexSK.Prefix()), direction
 	if e.Sharded {
 		p.Operation = PerShard
 	}
 	return &List[V]{p, decode}
 }
 
-// whole declares a pattern that reads an item collection: the record of an entity and all records
-// with the same partition key.
-func whole(number int, what string, e Entity) *AccessPattern {
+// wholeCollection declares a pattern that reads an item collection: the record of an entity and all
+// records with the same partition key.
+func wholeCollection(number int, what string, e Entity) *AccessPattern {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", "", Ascending
 	return &p
 }
 
-// static adapts a decoder that does not need the codec.
-func static[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, error) {
+// withoutCodec adapts a decoder that does not need the codec.
+func withoutCodec[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, error) {
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
 
 // atMost declares the maximum length of a list.
 func (p *List[V]) atMost(most int) *List[V] {
-	p.Most = most
+	p.MaxLength = most
 	return p
 }
 
-// carried declares that the parent record may embed the list, and the maximum length of the list.
-func (p *List[V]) carried(most int) *List[V] {
-	p.Fallback = true
+// embeddedInParent declares that the parent record may embed the list, and the maximum length of
+// the list.
+func (p *List[V]) embeddedInParent(most int) *List[V] {
+	p.EmbeddedInParent = true
 	return p.atMost(most)
 }
 
-// carried declares that the parent record may embed the result.
-func (p *Lookup[K, V]) carried() *Lookup[K, V] {
-	p.Fallback, p.Most = true, 1
+// embeddedInParent declares that the parent record may embed the result.
+func (p *Lookup[K, V]) embeddedInParent() *Lookup[K, V] {
+	p.EmbeddedInParent, p.MaxLength = true, 1
 	return p
 }
 
-// with declares a pattern whose result comes with the records of another pattern.
-func with(other *AccessPattern, number int, what string) *AccessPattern {
+// derivedFrom declares a pattern whose result comes with the records of another pattern.
+func derivedFrom(other *AccessPattern, number int, what string) *AccessPattern {
 	p := *other
-	p.number, p.ID, p.What, p.With = number, fmt.Sprintf("AP%d", number), what, other.ID
+	p.number, p.ID, p.Description, p.IncludedIn = number, fmt.Sprintf("AP%d", number), what, other.ID
 	return &p
 }
 
@@ -135,8 +136,8 @@ var (
 	OrderByID            = lookup(1, "order by ID", EntityOrder, byID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
 	CustomerOrders       = collection(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersByStatus       = index(3, "orders by status, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
-	OrderItems           = collection(4, "items of an order that does not embed them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).carried(commerce.MaxLines)
-	OrderItem            = lookup(5, "one item of an order", EntityOrderItem, OrderItemKeys, (*Codec).DecodeOrderItem).carried()
+	OrderItems           = collection(4, "items of an order that does not embed them", EntityOrderItem, Ascending, (*Codec).DecodeOrderItem).embeddedInParent(commerce.MaxLines)
+	OrderItem            = lookup(5, "one item of an order", EntityOrderItem, OrderItemKeys, (*Codec).DecodeOrderItem).embeddedInParent()
 	CustomerByID         = lookup(6, "customer by ID", EntityCustomer, byID[commerce.CustomerID](&EntityCustomer), (*Codec).DecodeCustomer)
 	Orders               = index(7, "orders of all customers, newest first", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrdersPlaced         = index(8, "orders placed in a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
@@ -144,32 +145,32 @@ var (
 	ProductBySKU         = lookup(10, "product by SKU", EntityProduct, byID[commerce.SKU](&EntityProduct), (*Codec).DecodeProduct)
 	ProductOrderItems    = index(11, "orders that contain a product", EntityOrderItem, Descending, (*Codec).DecodeOrderItem)
 	Products             = index(12, "products of a category", EntityProduct, Ascending, (*Codec).DecodeProduct)
-	ProductInventory     = collection(13, "stock of a product in every warehouse", EntityInventoryLevel, Ascending, static(DecodeInventoryLevel))
-	InventoryLevel       = lookup(14, "stock of a product in one warehouse", EntityInventoryLevel, InventoryLevelKeys, static(DecodeInventoryLevel))
-	TotalInventory       = with(&ProductBySKU.AccessPattern, 15, "total stock of a product")
-	EmployeeByID         = lookup(16, "employee by ID, with phone numbers", EntityEmployee, byID[commerce.EmployeeID](&EntityEmployee), static(DecodeEmployee))
-	EmployeesByName      = index(17, "employees by name", EntityEmployeeName, Ascending, static(DecodeEmployee))
-	Employees            = index(18, "employees hired in a date range", EntityEmployee, Ascending, static(DecodeEmployee))
-	WarehouseEmployees   = index(19, "employees of a warehouse", EntityEmployeeWarehouse, Ascending, static(DecodeEmployee))
-	EmployeesByJobTitle  = index(20, "employees by job title", EntityEmployeeTitle, Ascending, static(DecodeEmployee))
+	ProductInventory     = collection(13, "stock of a product in every warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
+	InventoryLevel       = lookup(14, "stock of a product in one warehouse", EntityInventoryLevel, InventoryLevelKeys, withoutCodec(DecodeInventoryLevel))
+	TotalInventory       = derivedFrom(&ProductBySKU.AccessPattern, 15, "total stock of a product")
+	EmployeeByID         = lookup(16, "employee by ID, with phone numbers", EntityEmployee, byID[commerce.EmployeeID](&EntityEmployee), withoutCodec(DecodeEmployee))
+	EmployeesByName      = index(17, "employees by name", EntityEmployeeName, Ascending, withoutCodec(DecodeEmployee))
+	Employees            = index(18, "employees hired in a date range", EntityEmployee, Ascending, withoutCodec(DecodeEmployee))
+	WarehouseEmployees   = index(19, "employees of a warehouse", EntityEmployeeWarehouse, Ascending, withoutCodec(DecodeEmployee))
+	EmployeesByJobTitle  = index(20, "employees by job title", EntityEmployeeTitle, Ascending, withoutCodec(DecodeEmployee))
 	EmployeeCustomers    = index(21, "customers of an account rep", EntityCustomerRep, Ascending, (*Codec).DecodeCustomer)
 	EmployeeOrders       = index(22, "orders of an account rep", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	CustomerOrdersPlaced = collection(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersInStatuses     = index(24, "orders in selected statuses and a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
-	OrderCollection      = whole(25, "an order's item collection: order, items, events", EntityOrder)
-	EmailClaim           = lookup(26, "customer by e-mail address: the claim, then AP6", EntityEmailClaim, byID[string](&EntityEmailClaim), static(decodeEmailClaim))
-	Timeline             = collection(27, "events of an order", EntityOrderEvent, Ascending, static(DecodeEvent))
-	WarehouseInventory   = index(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, static(DecodeInventoryLevel))
+	OrderCollection      = wholeCollection(25, "an order's item collection: order, items, events", EntityOrder)
+	EmailClaim           = lookup(26, "customer by e-mail address: the claim, then AP6", EntityEmailClaim, byID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
+	Timeline             = collection(27, "events of an order", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
+	WarehouseInventory   = index(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
 	CustomerOrder        = lookup(29, "order by customer ID and order ID", EntityCustomerOrder, CustomerOrderKeys, (*Codec).DecodeOrder)
-	WarehouseByID        = lookup(30, "warehouse by ID", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), static(DecodeWarehouse))
-	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, static(DecodeWarehouse))
-	EventsSince          = collection(32, "events of an order in a range of IDs", EntityOrderEvent, Ascending, static(DecodeEvent))
-	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), static(DecodeEvent))
-	OrderCounts          = collection(34, "order counts by status", EntityOrderCounts, Ascending, static(DecodeOrderCounts)).atMost(OrderCountParts)
-	CustomerSpending     = collection(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).atMost(commerce.MaxSpending)
+	WarehouseByID        = lookup(30, "warehouse by ID", EntityWarehouse, byID[commerce.WarehouseID](&EntityWarehouse), withoutCodec(DecodeWarehouse))
+	Warehouses           = index(31, "all warehouses", EntityWarehouse, Ascending, withoutCodec(DecodeWarehouse))
+	EventsInRange        = collection(32, "events of an order in a range of IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
+	LastEvent            = lookup(33, "the last event of a customer's orders", EntityLastEvent, byID[commerce.CustomerID](&EntityLastEvent), withoutCodec(DecodeEvent))
+	OrderCounts          = collection(34, "order counts by status", EntityOrderCounts, Ascending, withoutCodec(DecodeOrderCounts)).atMost(OrderCountParts)
+	CustomerSpending     = collection(35, "a customer's spending, by month and currency", EntitySpending, Ascending, (*Codec).DecodeSpending).atMost(commerce.MaxSpendingEntries)
 	ProductsByName       = index(36, "products by name or name prefix", EntityProductName, Ascending, (*Codec).DecodeProduct)
 	CategoryByName       = index(37, "products of a category by name prefix", EntityProductCategoryName, Ascending, (*Codec).DecodeProduct)
 	CustomersByName      = index(38, "customers by name prefix", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
-	Categories           = collection(39, "all categories with product counts", EntityCategory, Ascending, static(DecodeCategory))
-	EmployeeOrderCount   = collection(40, "an account rep's order count", EntityRepOrders, Ascending, static(DecodeRepOrders)).atMost(RepOrderParts)
+	Categories           = collection(39, "all categories with product counts", EntityCategory, Ascending, withoutCodec(DecodeCategory))
+	EmployeeOrderCount   = collection(40, "an account rep's order count", EntityRepOrders, Ascending, withoutCodec(DecodeRepOrders)).atMost(RepOrderParts)
 )

@@ -39,7 +39,7 @@ func AccessPatterns() []AccessPattern {
 		CustomerOrder.AccessPattern,
 		WarehouseByID.AccessPattern,
 		Warehouses.AccessPattern,
-		EventsSince.AccessPattern,
+		EventsInRange.AccessPattern,
 		LastEvent.AccessPattern,
 		OrderCounts.AccessPattern,
 		CustomerSpending.AccessPattern,

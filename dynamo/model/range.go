@@ -13,15 +13,15 @@ type Range struct{ From, To string }
 // Empty reports whether no key lies in b. An empty range must not be sent: DynamoDB rejects a range
 // whose lower bound exceeds its upper bound.
 func (b Range) Empty() bool {
-	last := highest
+	last := maxText
 	if b.To != "" {
 		last = JustBefore(b.To)
 	}
 	return last == "" || b.From > last
 }
 
-// Behind returns the part of b that remains after position last has been read in this direction.
-func (b Range) Behind(last string, forward bool) Range {
+// Remaining returns the part of b that remains after position last has been read in this direction.
+func (b Range) Remaining(last string, forward bool) Range {
 	if forward {
 		b.From = JustAfter(last)
 	} else {
@@ -30,9 +30,9 @@ func (b Range) Behind(last string, forward bool) Range {
 	return b
 }
 
-// BeginningWith returns the positions that begin with a text. The text contains no invisible
+// PrefixRange returns the positions that begin with a text. The text contains no invisible
 // characters.
-func BeginningWith(text string) Range {
+func PrefixRange(text string) Range {
 	last, size := utf8.DecodeLastRuneInString(text)
 	if last++; last == 0xD800 { // surrogates are not valid text
 		last = '\uE000'
@@ -40,8 +40,8 @@ func BeginningWith(text string) Range {
 	return Range{From: text, To: text[:len(text)-size] + string(last)}
 }
 
-// highest sorts after every character that a key can contain.
-const highest = string(utf8.MaxRune)
+// maxText sorts after every character that a key can contain.
+const maxText = string(utf8.MaxRune)
 
 // JustAfter returns the smallest text greater than s.
 func JustAfter(s string) string { return s + "\x00" }
@@ -56,18 +56,18 @@ func JustBefore(s string) string {
 	case 0:
 		return rest
 	case '\uE000': // skips the surrogates, which are not valid text
-		return rest + "\uD7FF" + highest
+		return rest + "\uD7FF" + maxText
 	default:
-		return rest + string(last-1) + highest
+		return rest + string(last-1) + maxText
 	}
 }
 
-// KeyRange is the key condition of a Query and the values of its placeholders. From and To are
+// KeyCondition is the key condition of a Query and the values of its placeholders. From and To are
 // empty if the condition does not use them.
-type KeyRange struct{ Text, Partition, From, To string }
+type KeyCondition struct{ Text, Partition, From, To string }
 
 // Values returns the values of the condition's placeholders.
-func (c KeyRange) Values() map[string]types.AttributeValue {
+func (c KeyCondition) Values() map[string]types.AttributeValue {
 	values := map[string]types.AttributeValue{":pk": Str(c.Partition)}
 	if c.From != "" {
 		values[":from"] = Str(c.From)
@@ -78,18 +78,18 @@ func (c KeyRange) Values() map[string]types.AttributeValue {
 	return values
 }
 
-// KeyRangeOf returns the condition for the sort keys of a partition that begin with prefix and lie
-// in b. Pages continue by condition instead of by ExclusiveStartKey. An ExclusiveStartKey needs a
-// full key, and its record may have moved to another partition.
-func KeyRangeOf(p *AccessPattern, partition, prefix string, b Range) KeyRange {
+// NewKeyCondition returns the condition for the sort keys of a partition that begin with prefix and
+// lie in b. Pages continue by condition instead of by ExclusiveStartKey. An ExclusiveStartKey needs
+// a full key, and its record may have moved to another partition.
+func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCondition {
 	pk, sk := p.KeyAttributes()
-	c := KeyRange{Partition: partition}
+	c := KeyCondition{Partition: partition}
 	equal := pk + " = :pk"
 	from, to := prefix+b.From, ""
 	if b.To != "" {
 		to = JustBefore(prefix + b.To)
 	} else if prefix != "" {
-		to = prefix + highest
+		to = prefix + maxText
 	}
 	switch {
 	case b == Range{} && prefix == "":

@@ -46,8 +46,8 @@ const (
 // Record is a record's attributes by name, in the SDK's types.
 type Record map[string]types.AttributeValue
 
-// With adds more's attributes to r and returns r.
-func (r Record) With(more Record) Record {
+// Merge adds more's attributes to r and returns r.
+func (r Record) Merge(more Record) Record {
 	maps.Copy(r, more)
 	return r
 }
@@ -99,7 +99,7 @@ type Reader struct {
 	Problem string
 	// misread, if set, is called for each attribute that is present but cannot be read, with the
 	// problem. It is used only for records in the SDK's types.
-	misread func(attribute, problem string)
+	onUnreadable func(attribute, problem string)
 }
 
 // Absent reports whether there is no record.
@@ -127,16 +127,16 @@ func (r *Reader) Fail(name, problem string) {
 	if r.Problem == "" {
 		r.Problem = fmt.Sprintf("attribute %q %s", name, problem)
 	}
-	if r.misread != nil && r.Has(name) {
-		r.misread(name, problem)
+	if r.onUnreadable != nil && r.Has(name) {
+		r.onUnreadable(name, problem)
 	}
 }
 
-// doubt records that an optional attribute is present but cannot be read. Its value counts as
-// absent.
-func (r *Reader) doubt(name, problem string) {
-	if r.misread != nil {
-		r.misread(name, problem)
+// reportUnreadable records that an optional attribute is present but cannot be read. Its value
+// counts as absent.
+func (r *Reader) reportUnreadable(name, problem string) {
+	if r.onUnreadable != nil {
+		r.onUnreadable(name, problem)
 	}
 }
 
@@ -165,10 +165,10 @@ func (r Record) KeyText() string {
 // KeyText returns the record's primary key for messages.
 func (r *Reader) KeyText() string { return r.Text(AttrPK) + " " + r.Text(AttrSK) }
 
-// of returns the text and the kind of an attribute that is a string or a number. The kind is
+// scalar returns the text and the kind of an attribute that is a string or a number. The kind is
 // kindNone if the attribute is of another type or absent. present reports whether the attribute
 // exists.
-func (r *Reader) of(name string) (text string, kind Kind, present bool) {
+func (r *Reader) scalar(name string) (text string, kind Kind, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
 		if !ok {
@@ -191,19 +191,19 @@ func (r *Reader) of(name string) (text string, kind Kind, present bool) {
 
 // Text returns a string, or an empty string if the attribute is absent.
 func (r *Reader) Text(name string) string {
-	s, kind, present := r.of(name)
+	s, kind, present := r.scalar(name)
 	if kind == KindS {
 		return s
 	}
 	if present {
-		r.doubt(name, "is not a string")
+		r.reportUnreadable(name, "is not a string")
 	}
 	return ""
 }
 
-// MustText returns a string that the record must have.
-func (r *Reader) MustText(name string) string {
-	s, kind, _ := r.of(name)
+// RequiredText returns a string that the record must have.
+func (r *Reader) RequiredText(name string) string {
+	s, kind, _ := r.scalar(name)
 	if kind == KindS {
 		return s
 	}
@@ -211,11 +211,11 @@ func (r *Reader) MustText(name string) string {
 	return ""
 }
 
-// textOrKey returns an attribute of a record. If the attribute is absent or empty, it returns the
-// value in the record's index key: see indexValue. An attribute of another type is unreadable, and
-// the index key does not replace it.
-func (r *Reader) textOrKey(name string, e *Entity) string {
-	text, kind, present := r.of(name)
+// textOrIndexKey returns an attribute of a record. If the attribute is absent or empty, it returns
+// the value in the record's index key: see indexValue. An attribute of another type is unreadable,
+// and the index key does not replace it.
+func (r *Reader) textOrIndexKey(name string, e *Entity) string {
+	text, kind, present := r.scalar(name)
 	switch {
 	case present && kind != KindS:
 		return r.Text(name)
@@ -247,13 +247,13 @@ func IndexValueOf(e *Entity, rec Record) string {
 
 // Has reports whether the attribute exists.
 func (r *Reader) Has(name string) bool {
-	_, _, present := r.of(name)
+	_, _, present := r.scalar(name)
 	return present
 }
 
 // Number returns a whole number, or 0 if the attribute is absent.
 func (r *Reader) Number(name string) int {
-	n, _ := r.counted(name)
+	n, _ := r.wholeNumber(name)
 	return n
 }
 
@@ -272,24 +272,24 @@ func (r *Reader) Flag(name string) bool {
 	case *types.AttributeValueMemberBOOL:
 		return v.Value
 	default:
-		r.doubt(name, "is not a boolean")
+		r.reportUnreadable(name, "is not a boolean")
 	}
 	return false
 }
 
-// MustNumber returns a whole number that the record must have.
-func (r *Reader) MustNumber(name string) int {
-	n, present := r.counted(name)
+// RequiredNumber returns a whole number that the record must have.
+func (r *Reader) RequiredNumber(name string) int {
+	n, present := r.wholeNumber(name)
 	if !present {
 		r.Fail(name, "is missing or not a whole number")
 	}
 	return n
 }
 
-// counted returns a whole number and reports whether the attribute exists. An attribute of another
-// type is an error.
-func (r *Reader) counted(name string) (int, bool) {
-	n, kind, present := r.of(name)
+// wholeNumber returns a whole number and reports whether the attribute exists. An attribute of
+// another type is an error.
+func (r *Reader) wholeNumber(name string) (int, bool) {
+	n, kind, present := r.scalar(name)
 	if !present {
 		return 0, false
 	}
@@ -308,8 +308,8 @@ func (r *Reader) counted(name string) (int, bool) {
 	return 0, true
 }
 
-func (r *Reader) mustMoney(name string, c commerce.Currency) commerce.Money {
-	n, kind, _ := r.of(name)
+func (r *Reader) requiredMoney(name string, c commerce.Currency) commerce.Money {
+	n, kind, _ := r.scalar(name)
 	if kind != KindN {
 		r.Fail(name, "is missing or not a number")
 		return commerce.Money{Currency: c}
@@ -329,8 +329,8 @@ func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	return otherwise
 }
 
-// MustTime returns a time that the record must have.
-func (r *Reader) MustTime(name string) time.Time { return r.time(name, r.MustText(name)) }
+// RequiredTime returns a time that the record must have.
+func (r *Reader) RequiredTime(name string) time.Time { return r.time(name, r.RequiredText(name)) }
 
 // time parses an attribute's text as a time.
 func (r *Reader) time(name, text string) time.Time {
@@ -341,16 +341,16 @@ func (r *Reader) time(name, text string) time.Time {
 	return t.UTC()
 }
 
-// UpdatedOr returns the time of the last update, or otherwise if the record lacks it. External
+// UpdatedAtOr returns the time of the last update, or otherwise if the record lacks it. External
 // records may lack it.
-func (r *Reader) UpdatedOr(otherwise time.Time) time.Time {
+func (r *Reader) UpdatedAtOr(otherwise time.Time) time.Time {
 	const name = "updatedAt"
-	text, kind, present := r.of(name)
+	text, kind, present := r.scalar(name)
 	switch {
 	case !present:
 		return otherwise
 	case kind != KindS:
-		return r.MustTime(name)
+		return r.RequiredTime(name)
 	}
 	return r.time(name, text)
 }
@@ -363,9 +363,9 @@ func (r *Reader) Texts(name string) []string {
 		if k := r.Item.kind(at); !ok || k != KindSS && k != KindL {
 			return nil
 		}
-		inside := r.Item.inside(at)
+		inside := r.Item.elements(at)
 		out := make([]string, 0, inside.len())
-		inside.each(func(_ uint32, e *Node) bool {
+		inside.forEach(func(_ uint32, e *Node) bool {
 			if e.Kind == KindS {
 				out = append(out, r.Item.Doc.Span(e.Text, e.TextEnd))
 			}
@@ -383,53 +383,53 @@ func (r *Reader) Texts(name string) []string {
 			if s, ok := e.(*types.AttributeValueMemberS); ok {
 				out = append(out, s.Value)
 			} else {
-				r.doubt(name, problem)
+				r.reportUnreadable(name, problem)
 			}
 		}
 		return out
 	default:
-		r.doubt(name, problem)
+		r.reportUnreadable(name, problem)
 	}
 	return nil
 }
 
-// within returns the attribute with this name as a Reader, and reports whether it is a map.
-func (r *Reader) within(name string) (Reader, bool) {
+// mapAttribute returns the attribute with this name as a Reader, and reports whether it is a map.
+func (r *Reader) mapAttribute(name string) (Reader, bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
 		if !ok || r.Item.kind(at) != KindM {
 			return Reader{}, false
 		}
-		return Reader{Item: r.Item.inside(at)}, true
+		return Reader{Item: r.Item.elements(at)}, true
 	}
 	m, ok := r.Record[name].(*types.AttributeValueMemberM)
 	if !ok {
 		if r.Has(name) {
-			r.doubt(name, "is not a map")
+			r.reportUnreadable(name, "is not a map")
 		}
 		return Reader{}, false
 	}
 	inside := Reader{Record: m.Value}
-	if misread := r.misread; misread != nil {
-		inside.misread = func(member, problem string) { misread(name, fmt.Sprintf("has a member %q that %s", member, problem)) }
+	if misread := r.onUnreadable; misread != nil {
+		inside.onUnreadable = func(member, problem string) { misread(name, fmt.Sprintf("has a member %q that %s", member, problem)) }
 	}
 	return inside, true
 }
 
-// maps returns a list of maps. present is false if there is no list with this name.
-func (r *Reader) maps(name string) (all mapList, present bool) {
+// mapListAttribute returns a list of maps. present is false if there is no list with this name.
+func (r *Reader) mapListAttribute(name string) (all mapList, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
 		if !ok || r.Item.kind(at) != KindL {
 			return mapList{}, false
 		}
-		inside := r.Item.inside(at)
+		inside := r.Item.elements(at)
 		return mapList{item: inside, length: inside.len()}, true
 	}
 	l, ok := r.Record[name].(*types.AttributeValueMemberL)
 	if !ok {
 		if r.Has(name) {
-			r.doubt(name, "is not a list")
+			r.reportUnreadable(name, "is not a list")
 		}
 		return mapList{}, false
 	}
@@ -454,7 +454,7 @@ func (l *mapList) next() (Reader, bool) {
 	if l.item.Doc != nil {
 		at := l.item.First
 		l.item.First = l.item.Doc.Nodes[at].End
-		return Reader{Item: l.item.inside(at)}, l.item.kind(at) == KindM
+		return Reader{Item: l.item.elements(at)}, l.item.kind(at) == KindM
 	}
 	m, ok := l.values[0].(*types.AttributeValueMemberM)
 	l.values = l.values[1:]

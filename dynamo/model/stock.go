@@ -2,35 +2,35 @@ package model
 
 import "github.com/ordergraph/ordergraph/commerce"
 
-func productAttributes(a *attributes, p *commerce.Product) {
+func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	text(a, "sku", &p.SKU, commerce.MaxIDLength)
 	text(a, "name", &p.Name, commerce.MaxName)
-	listedText(a, AttrCategory, &p.Category, commerce.MaxName, &EntityProduct, usual)
-	a.currencyOf(&p.UnitPrice)
+	indexedText(a, AttrCategory, &p.Category, commerce.MaxName, &EntityProduct, lenient)
+	a.currencyAttribute(&p.UnitPrice)
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
 	a.number(AttrTotalInventory, &p.TotalInventory)
 	a.number(AttrAvailable, &p.Available)
-	a.count(AttrOrderCount, &p.OrderCount, nil)
+	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
 	// External products may lack the stock numbers, too. They are not edges, so they are not partial.
-	p.Partial = a.purpose == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
+	p.Partial = a.mode == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }
 
 // DecodeProduct reads a product's record or one of its edges.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
-	a, p := attributes{Reader: r, currency: codec.Currency}, &commerce.Product{}
+	a, p := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.Product{}
 	productAttributes(&a, p)
 	return p, a.Err()
 }
 
 // CategoryRecord returns the record of a category.
 func CategoryRecord(b *KeyBuilder, c commerce.Category) Record {
-	return b.record(&EntityCategory, written(categoryAttributes, c))
+	return b.record(&EntityCategory, encode(categoryAttributes, c))
 }
 
-func categoryAttributes(a *attributes, c *commerce.Category) {
+func categoryAttributes(a *attributeVisitor, c *commerce.Category) {
 	text(a, AttrCategory, &c.Name, commerce.MaxName)
 	a.number(AttrProductCount, &c.ProductCount)
 	a.version(&c.Version)
@@ -40,7 +40,7 @@ func categoryAttributes(a *attributes, c *commerce.Category) {
 //
 // Errors: ErrCorrupt.
 func DecodeCategory(r Reader) (*commerce.Category, error) {
-	a, c := attributes{Reader: r}, &commerce.Category{}
+	a, c := attributeVisitor{Reader: r}, &commerce.Category{}
 	categoryAttributes(&a, c)
 	return c, a.Err()
 }
@@ -53,13 +53,13 @@ type InventoryLevelKey struct {
 
 // InventoryLevelKeys returns the keys of an inventory level.
 func InventoryLevelKeys(b *KeyBuilder, k InventoryLevelKey) Keys {
-	return Keys{PK: b.Key(EntityInventoryLevel.PK, string(k.SKU)), SK: b.Key(EntityInventoryLevel.SK, string(k.Warehouse))}
+	return Keys{PK: b.Build(EntityInventoryLevel.PK, string(k.SKU)), SK: b.Build(EntityInventoryLevel.SK, string(k.Warehouse))}
 }
 
-func inventoryLevelAttributes(a *attributes, l *commerce.InventoryLevel) {
+func inventoryLevelAttributes(a *attributeVisitor, l *commerce.InventoryLevel) {
 	text(a, "sku", &l.SKU, commerce.MaxIDLength)
 	text(a, "warehouseId", &l.WarehouseID, commerce.MaxIDLength)
-	a.mustNumber(AttrQuantity, &l.Quantity)
+	a.requiredNumber(AttrQuantity, &l.Quantity)
 	a.version(&l.Version)
 }
 
@@ -67,12 +67,12 @@ func inventoryLevelAttributes(a *attributes, l *commerce.InventoryLevel) {
 //
 // Errors: ErrCorrupt.
 func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
-	a, l := attributes{Reader: r}, &commerce.InventoryLevel{}
+	a, l := attributeVisitor{Reader: r}, &commerce.InventoryLevel{}
 	inventoryLevelAttributes(&a, l)
 	return l, a.Err()
 }
 
-func warehouseAttributes(a *attributes, w *commerce.Warehouse) {
+func warehouseAttributes(a *attributeVisitor, w *commerce.Warehouse) {
 	text(a, "warehouseId", &w.ID, commerce.MaxIDLength)
 	text(a, "name", &w.Name, commerce.MaxName)
 	a.version(&w.Version)
@@ -82,7 +82,7 @@ func warehouseAttributes(a *attributes, w *commerce.Warehouse) {
 //
 // Errors: ErrCorrupt.
 func DecodeWarehouse(r Reader) (*commerce.Warehouse, error) {
-	a, w := attributes{Reader: r}, &commerce.Warehouse{}
+	a, w := attributeVisitor{Reader: r}, &commerce.Warehouse{}
 	warehouseAttributes(&a, w)
 	return w, a.Err()
 }

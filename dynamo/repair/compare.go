@@ -95,7 +95,7 @@ func presenceAttributes(e *model.Entity) []string {
 	}
 	for _, a := range model.AttributesOf(e) {
 		// An order may have an item count or not.
-		if a.Optional && a.Name != "itemCount" && !slices.Contains(e.Lacks, a.Name) {
+		if a.Optional && a.Name != "itemCount" && !slices.Contains(e.Omitted, a.Name) {
 			names = append(names, a.Name)
 		}
 	}
@@ -130,7 +130,7 @@ func isZeroValue(v types.AttributeValue) bool {
 	case *types.AttributeValueMemberL:
 		return len(v.Value) == 0
 	case *types.AttributeValueMemberN:
-		return model.SameNumber(v.Value, "0")
+		return model.EqualNumbers(v.Value, "0")
 	case *types.AttributeValueMemberBOOL:
 		return !v.Value
 	case *types.AttributeValueMemberM:
@@ -160,7 +160,7 @@ func sameAttribute(c commerce.Currency, name string, have, want types.AttributeV
 			return false
 		}
 		lines, err := DecodeLines(have, currency)
-		return err == nil && slices.EqualFunc(model.BySKU(lines), model.BySKU(expected), sameLine)
+		return err == nil && slices.EqualFunc(model.SortBySKU(lines), model.SortBySKU(expected), sameLine)
 	}
 	return equivalent(have, want)
 }
@@ -188,7 +188,7 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 		if !ok {
 			return nil, fmt.Errorf("%w: attribute %q has an element that is not a map", model.ErrCorrupt, "items")
 		}
-		line, err := model.DecodeLine(model.Reader{Record: m.Value}, c)
+		line, err := model.DecodeEmbeddedItem(model.Reader{Record: m.Value}, c)
 		if err != nil {
 			return nil, err
 		}
@@ -205,7 +205,7 @@ func equivalent(have, want types.AttributeValue) bool {
 		return model.IsText(have, w.Value)
 	case *types.AttributeValueMemberN:
 		h, ok := have.(*types.AttributeValueMemberN)
-		return ok && model.SameNumber(h.Value, w.Value)
+		return ok && model.EqualNumbers(h.Value, w.Value)
 	case *types.AttributeValueMemberBOOL:
 		h, ok := have.(*types.AttributeValueMemberBOOL)
 		return ok && h.Value == w.Value

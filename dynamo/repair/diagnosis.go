@@ -154,7 +154,7 @@ func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record 
 		diag.readable, diag.UnreadableAttributes = map[model.Keys]model.Record{}, map[model.Keys]map[string]string{}
 	}
 	read := rec
-	if problems := diag.Table.Unreadable(e, rec); problems != nil {
+	if problems := diag.Table.UnreadableAttributes(e, rec); problems != nil {
 		diag.UnreadableAttributes[k] = problems
 		read = maps.Clone(rec)
 		var details []string
@@ -173,7 +173,7 @@ func (diag *Diagnosis) Readable(e *model.Entity, rec model.Record) model.Record 
 func (diag *Diagnosis) LeavesUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
-			if attribute == name || model.IsIndexKey(name) && model.IndexedBy(e, attribute) {
+			if attribute == name || model.IsIndexKey(name) && model.IsInIndexKey(e, attribute) {
 				return true
 			}
 		}
@@ -188,7 +188,7 @@ func (diag *Diagnosis) unreadableInSource() map[string]string {
 		return nil
 	}
 	e, repeated := model.EntityOf(diag.Source), maps.Clone(problems)
-	maps.DeleteFunc(repeated, func(attribute, _ string) bool { return attribute == "entity" || model.RepeatsKey(e, attribute) })
+	maps.DeleteFunc(repeated, func(attribute, _ string) bool { return attribute == "entity" || model.IsInPrimaryKey(e, attribute) })
 	return repeated
 }
 
@@ -251,7 +251,7 @@ func (diag *Diagnosis) AddPut(want, from model.Record) {
 // nothing.
 func HasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	for name := range rec {
-		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && name != "entity" && !model.RepeatsKey(e, name) {
+		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && name != "entity" && !model.IsInPrimaryKey(e, name) {
 			return false
 		}
 	}
@@ -323,7 +323,7 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	case model.AttrProductCount:
 		return DriftCategoryCount
 	}
-	if model.RepeatsKey(e, name) {
+	if model.IsInPrimaryKey(e, name) {
 		return DriftKeyAttribute
 	}
 	return otherwise
@@ -346,11 +346,11 @@ func WithKeyAttributes(rec model.Record, named map[string]string) model.Record {
 func NewReplacement(have, want model.Record) Fix {
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}
 	for name, v := range want {
-		if name != model.AttrPK && name != model.AttrSK && !model.SameValue(v, have[name]) {
+		if name != model.AttrPK && name != model.AttrSK && !model.EqualValues(v, have[name]) {
 			fix.Set[name] = v
 		}
 	}
-	for _, name := range table.AttributeNames(have) {
+	for _, name := range table.SortedAttributeNames(have) {
 		if want[name] == nil {
 			fix.remove = append(fix.remove, name)
 		}

@@ -51,7 +51,7 @@ const (
 
 // Get reads records by their keys. The result has no entry for a key without a record.
 //
-// It returns errors as table.Failed does.
+// It returns errors as table.WrapError does.
 func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
 	found := make(map[model.Keys]model.Record, len(ks))
 	pending := make([]map[string]types.AttributeValue, 0, len(ks))
@@ -64,15 +64,15 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 	}
 	for from, attempt := 0, 0; from < len(pending); {
 		if err := table.BackOff(ctx, attempt); err != nil {
-			return nil, table.Failed("BatchGetItem", table.Describe(ks), err)
+			return nil, table.WrapError("BatchGetItem", table.DescribeKeys(ks), err)
 		}
 		batch := pending[from:min(from+table.BatchSize, len(pending))]
 		out, err := client.Table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
 			RequestItems:           map[string]types.KeysAndAttributes{client.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(mode))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-		}, client.Table.Bulk)
+		}, client.Table.BulkOptions)
 		if err != nil {
-			return nil, table.Failed("BatchGetItem", table.Describe(ks), err)
+			return nil, table.WrapError("BatchGetItem", table.DescribeKeys(ks), err)
 		}
 		client.count(out.ConsumedCapacity...)
 		for _, item := range out.Responses[client.Table.Name] {
@@ -90,7 +90,7 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 
 // Record reads a record consistently. It returns nil if the record does not exist.
 //
-// It returns errors as table.Failed does.
+// It returns errors as table.WrapError does.
 func (client *Client) Record(ctx context.Context, k model.Keys) (model.Record, error) {
 	found, err := client.Get(ctx, Consistent, k)
 	return found[k], err
@@ -99,16 +99,16 @@ func (client *Client) Record(ctx context.Context, k model.Keys) (model.Record, e
 // Query calls yield with each page of a list. Reads of the table are consistent, reads of the index
 // are not.
 //
-// It returns errors as table.Failed does, or the error of yield.
+// It returns errors as table.WrapError does, or the error of yield.
 func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
 // QueryRange is like Query, for a range of the list.
 //
-// It returns errors as table.Failed does, or the error of yield.
+// It returns errors as table.WrapError does, or the error of yield.
 func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
-	where := model.KeyRangeOf(p, partition, prefix, b)
+	where := model.NewKeyCondition(p, partition, prefix, b)
 	in := &dynamodb.QueryInput{
 		TableName: &client.Table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: selection,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -117,9 +117,9 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 		in.IndexName = &p.Index
 	}
 	for {
-		out, err := client.Table.Client.Query(ctx, in, client.Table.Bulk)
+		out, err := client.Table.Client.Query(ctx, in, client.Table.BulkOptions)
 		if err != nil {
-			return table.Failed("Query", partition, err)
+			return table.WrapError("Query", partition, err)
 		}
 		if out.ConsumedCapacity != nil {
 			client.count(*out.ConsumedCapacity)
@@ -137,7 +137,7 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 
 // Collection calls add with each record of an item collection, except external records.
 //
-// It returns errors as table.Failed does.
+// It returns errors as table.WrapError does.
 func (client *Client) Collection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
 	return client.Query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
@@ -152,7 +152,7 @@ func (client *Client) Collection(ctx context.Context, p *model.AccessPattern, pa
 // CustomerOrders calls yield with each order in a customer's partition. It returns the number of
 // orders and of Query requests.
 func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID, yield func(model.Record)) (n, pages int, err error) {
-	partition, err := model.CustomerOrders.PK.Key(string(id))
+	partition, err := model.CustomerOrders.PK.Build(string(id))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -175,7 +175,7 @@ const scanPageSize = 1000
 // Segments divide the table by partition key, so the records of an item collection are contiguous
 // and in the order of their sort keys.
 //
-// It returns errors as table.Failed does, or the error of yield.
+// It returns errors as table.WrapError does, or the error of yield.
 func (client *Client) Scan(ctx context.Context, segment, segments int, yield func(page []map[string]types.AttributeValue, last bool) error) error {
 	in := &dynamodb.ScanInput{
 		TableName: &client.Table.Name, Limit: aws.Int32(scanPageSize), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -184,9 +184,9 @@ func (client *Client) Scan(ctx context.Context, segment, segments int, yield fun
 		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
 	}
 	for {
-		out, err := client.Table.Client.Scan(ctx, in, client.Table.Bulk)
+		out, err := client.Table.Client.Scan(ctx, in, client.Table.BulkOptions)
 		if err != nil {
-			return table.Failed("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
+			return table.WrapError("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
 		}
 		if out.ConsumedCapacity != nil {
 			client.count(*out.ConsumedCapacity)
@@ -204,7 +204,7 @@ func (client *Client) Scan(ctx context.Context, segment, segments int, yield fun
 // LastOrderEvent returns the last event of a customer's order whose ID has a position. found is
 // false if there is none, or if the order has another customer.
 //
-// It returns errors as table.Failed does.
+// It returns errors as table.WrapError does.
 func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
 	b := client.Table.KeyBuilder()
 	partition := model.OrderByID.Key(b, order).PK
@@ -218,7 +218,7 @@ func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID
 			owner = model.TextOf(rec, model.AttrCustomerID)
 		case model.EntityOrderEvent.Name:
 			// The events are in the order of their IDs.
-			if event, err := model.ReadEvent(rec); err == nil && model.IsOwnEvent(rec) && client.Table.Position(event.ID) != "" {
+			if event, err := model.DecodeTimelineEvent(rec); err == nil && model.IsOwnEvent(rec) && client.Table.EventPosition(event.ID) != "" {
 				last, found = *event, true
 			}
 		}

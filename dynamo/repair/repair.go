@@ -30,7 +30,7 @@ func (e *RefusedError) Error() string { return e.Reason }
 // the trusted record. So the condition holds until then, and the next check finds a partial repair.
 // An event and the fixes with SetsUpdatedAt are in one transaction.
 //
-// It returns RefusedError, or errors as table.Failed does.
+// It returns RefusedError, or errors as table.WrapError does.
 func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	fixes := slices.Clone(diag.Fixes)
 	rank := func(fix Fix) int {
@@ -45,7 +45,7 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
 	// One action is the condition on the trusted record, and one the condition on each dependency. A
 	// diagnosis has at most one event, which takes two actions.
-	maxFixes := table.MaxActions - 2 - len(diag.Dependencies)
+	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
 	// If there is an event, the last transaction has the event and both records of the order.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
 	if diag.SingleTransaction && len(fixes) > maxFixes { // the fixes are small
@@ -106,14 +106,14 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
-	_, err := client.Table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, client.Table.Bulk)
+	_, err := client.Table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, client.Table.BulkOptions)
 	if err == nil {
 		return nil
 	}
 	if refused := refusal(err); refused != nil {
 		return refused
 	}
-	return table.Failed("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
+	return table.WrapError("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
 }
 
 // refusal returns a RefusedError if DynamoDB rejected the transaction for good, or nil.
@@ -156,7 +156,7 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 	switch {
 	case fix.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &client.Table.Name, Item: fix.put, ConditionExpression: aws.String(table.Absent(e)),
+			TableName: &client.Table.Name, Item: fix.put, ConditionExpression: aws.String(table.RecordMissing(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	case fix.isDelete:
@@ -165,19 +165,19 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	}
-	condition := unchangedSince(fix.AsRead, append(table.AttributeNames(fix.Set), fix.remove...))(e)
+	condition := unchangedSince(fix.AsRead, append(table.SortedAttributeNames(fix.Set), fix.remove...))(e)
 	var sets, removes []string
-	for _, name := range table.AttributeNames(fix.Set) {
+	for _, name := range table.SortedAttributeNames(fix.Set) {
 		if fix.AsRead[name] == nil {
-			condition += " AND attribute_not_exists(" + e.Foreign(name) + ")"
+			condition += " AND attribute_not_exists(" + e.ExternalName(name) + ")"
 		}
-		sets = append(sets, e.Foreign(name)+" = "+e.Value(fix.Set[name]))
+		sets = append(sets, e.ExternalName(name)+" = "+e.Value(fix.Set[name]))
 	}
 	for _, name := range fix.remove {
-		removes = append(removes, e.Foreign(name))
+		removes = append(removes, e.ExternalName(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.Clauses(sets, removes)),
+		TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.UpdateExpression(sets, removes)),
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 	}}
 }
@@ -185,7 +185,7 @@ func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
 // eventFixes returns the fixes that write an event and the customer's last event, and the time of
 // the event. The new ID is later than the ID in the fix and than the customer's last event.
 //
-// It returns RefusedError if no key can have the customer's ID, or errors as table.Failed does.
+// It returns RefusedError if no key can have the customer's ID, or errors as table.WrapError does.
 func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time, error) {
 	b := client.Table.KeyBuilder()
 	k := model.LastEvent.Key(b, fix.Customer)
@@ -200,7 +200,7 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 	e := *fix.Event
 	ownTime, _ := e.ID.Time()
 	customerTime, _ := model.LastEventID(last).Time()
-	at := client.Table.After(e.At, ownTime, customerTime)
+	at := client.Table.TimeAfter(e.At, ownTime, customerTime)
 	id, err := client.Table.NewULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -238,7 +238,7 @@ const maxConditions = 120
 // attributes of other software have that many.
 func unchangedSince(have model.Record, changed []string) table.Condition {
 	if have == nil {
-		return table.Absent
+		return table.RecordMissing
 	}
 	return func(e *table.Expression) string {
 		rank := func(name string) int {
@@ -250,16 +250,16 @@ func unchangedSince(have model.Record, changed []string) table.Condition {
 			}
 			return 2
 		}
-		names := table.AttributeNames(have)
+		names := table.SortedAttributeNames(have)
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 		var parts []string
 		for _, name := range names[:min(len(names), maxConditions)] {
-			parts = append(parts, e.Foreign(name)+" = "+e.Value(have[name]))
+			parts = append(parts, e.ExternalName(name)+" = "+e.Value(have[name]))
 		}
 		// A write may add a revision to a record without one.
 		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
 			if have[name] == nil {
-				parts = append(parts, "attribute_not_exists("+e.Foreign(name)+")")
+				parts = append(parts, "attribute_not_exists("+e.ExternalName(name)+")")
 			}
 		}
 		return strings.Join(parts, " AND ")

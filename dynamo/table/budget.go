@@ -10,8 +10,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// ErrOverBudget means that a read was not sent because its ReadBudget is used up.
-var ErrOverBudget = errors.New("the read budget is exceeded")
+// ErrBudgetExceeded means that a read was not sent because its ReadBudget is used up.
+var ErrBudgetExceeded = errors.New("the read budget is exceeded")
 
 // ReadBudget limits the number of read requests, for example of one operation. It is safe for
 // concurrent use.
@@ -26,24 +26,24 @@ func NewReadBudget(requests int) *ReadBudget {
 	return b
 }
 
-// Left returns the number of requests that the budget still allows. It is negative if requests were
-// refused.
-func (b *ReadBudget) Left() int { return int(b.remaining.Load()) }
+// Remaining returns the number of requests that the budget still allows. It is negative if requests
+// were refused.
+func (b *ReadBudget) Remaining() int { return int(b.remaining.Load()) }
 
-// On returns a context whose reads are charged to the budget. Writes are not counted. A nil budget
-// is unlimited.
-func (b *ReadBudget) On(ctx context.Context) context.Context {
+// NewContext returns a context whose reads are charged to the budget. Writes are not counted. A nil
+// budget is unlimited.
+func (b *ReadBudget) NewContext(ctx context.Context) context.Context {
 	if b == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, budgetKey{}, b)
 }
 
-// chargeRead charges one read to the context's budget, if it has one. It returns ErrOverBudget if
-// the budget is used up.
+// chargeRead charges one read to the context's budget, if it has one. It returns ErrBudgetExceeded
+// if the budget is used up.
 func chargeRead(ctx context.Context) error {
 	if b, ok := ctx.Value(budgetKey{}).(*ReadBudget); ok && b.remaining.Add(-1) < 0 {
-		return ErrOverBudget
+		return ErrBudgetExceeded
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // clocks has the clocks of DynamoDB and of a store. The test sets their difference.
@@ -62,22 +62,22 @@ func (c *clocks) advance(d time.Duration) {
 func newClockFixture(t *testing.T, db *dynamodb.Client) (*clocks, *dynamo.Store, *storetest.Log) {
 	t.Helper()
 	c, log := &clocks{now: time.Now()}, &storetest.Log{}
-	store := storetest.NewTable(t, storetest.Dated(db, c.dynamoDB), dynamo.Options{Clock: c.server, Log: slog.New(slog.NewTextHandler(log, nil))})
-	storetest.Load(t, store, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t))
+	store := storetest.NewTable(t, storetest.WithResponseDate(db, c.dynamoDB), dynamo.Options{Clock: c.server, Log: slog.New(slog.NewTextHandler(log, nil))})
+	storetest.Load(t, store, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Dataset(t))
 	return c, store, log
 }
 
 func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 	ctx := context.Background()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		c, store, log := newClockFixture(t, db)
 		writes := map[string]func() error{
 			"a mutation": func() error {
-				_, err := store.PlaceOrder(ctx, change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
+				_, err := store.PlaceOrder(ctx, change.Caller{Name: "tester"}, commerce.OrderRequest{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
 				return err
 			},
 			"loading": func() error {
-				_, err := store.Load(ctx, commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}})
+				_, err := store.Load(ctx, commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}})
 				return err
 			},
 			"an import": func() error {
@@ -125,8 +125,8 @@ func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 // Requests on the fast path, requests through the SDK, and writes compare the clocks.
 func TestEveryRequestComparesTheClocks(t *testing.T) {
 	ctx := context.Background()
-	book := commerce.Book{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	book := commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		c, store, _ := newClockFixture(t, db)
 		for name, request := range map[string]func() error{
 			"on the fast path": func() error {
@@ -157,9 +157,9 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 
 // Slow requests, and the fraction of a second that a Date omits, do not count as a difference.
 func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		c := &clocks{now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
-		dated := storetest.Dated(db, c.dynamoDB)
+		dated := storetest.WithResponseDate(db, c.dynamoDB)
 		var before, after time.Duration
 		slow := dynamodb.New(dated.Options(), func(o *dynamodb.Options) {
 			next := o.HTTPClient
@@ -188,11 +188,11 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 
 // Responses without a Date are not compared.
 func TestResponsesWithoutDate(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		store := storetest.NewTable(t, storetest.Undated(db), dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.NewTable(t, storetest.WithoutResponseDate(db), dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Hour) }})
 		if err := store.Ping(context.Background()); err != nil {
 			t.Error(err)
 		}
-		storetest.Load(t, store, shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Book(t))
+		storetest.Load(t, store, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 100}.Dataset(t))
 	})
 }

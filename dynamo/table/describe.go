@@ -8,17 +8,18 @@ import (
 )
 
 // describeRedacted describes keys for messages that may be logged. The text has no personal data or
-// secrets: see model.Keys.Unnamed.
+// secrets: see model.Keys.Redacted.
 func describeRedacted(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
-		texts[i] = k.Unnamed()
+		texts[i] = k.Redacted()
 	}
 	return summarize(texts)
 }
 
-// Describe describes the keys of a batch for people: the first three keys and the number of others.
-func Describe(ks []model.Keys) string {
+// DescribeKeys describes the keys of a batch for people: the first three keys and the number of
+// others.
+func DescribeKeys(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
 		texts[i] = k.PK + " " + k.SK

@@ -21,21 +21,21 @@ var (
 	ErrNoTable = errors.New("the table does not exist")
 	// ErrAccessDenied: the credentials are missing, rejected, or do not allow the operation.
 	ErrAccessDenied = errors.New("DynamoDB refuses the credentials")
-	// ErrNotAddedUp: the spending records of the customer are incomplete.
-	ErrNotAddedUp = errors.New("the customer's orders are not added up: `ordergraph check -repair` adds them up")
-	// ErrNotCounted: the table's counters of orders are incomplete.
-	ErrNotCounted = errors.New("the orders are not counted: `ordergraph check -repair` counts them")
-	// ErrTooManyToCount: the customer's record has no order count, and the orders exceed the
-	// MaxCountedPages that Count reads.
-	ErrTooManyToCount = errors.New("too many orders to count: `ordergraph check -repair` writes the count to the customer's record")
+	// ErrSpendingIncomplete: the spending records of the customer are incomplete.
+	ErrSpendingIncomplete = errors.New("the customer's orders are not added up: `ordergraph check -repair` adds them up")
+	// ErrStatusCountsIncomplete: the table's counters of orders are incomplete.
+	ErrStatusCountsIncomplete = errors.New("the orders are not counted: `ordergraph check -repair` counts them")
+	// ErrTooManyOrders: the customer's record has no order count, and the orders exceed the
+	// MaxCountPages that Count reads.
+	ErrTooManyOrders = errors.New("too many orders to count: `ordergraph check -repair` writes the count to the customer's record")
 	// ErrTableExists: a table with this name exists already.
 	ErrTableExists = errors.New("the table exists already")
 	// ErrTableMismatch: the table's keys or index differ from the model's.
 	ErrTableMismatch = errors.New("the table does not fit the model")
 	// ErrNoStream: the table has no stream of new and old images.
 	ErrNoStream = fmt.Errorf("%w: the table has no stream of its changes; `ordergraph table create` enables it", ErrUnavailable)
-	// ErrOtherStream: the table has a stream with another view type. It must be disabled first.
-	ErrOtherStream = errors.New("the table's stream has the wrong view type")
+	// ErrStreamViewType: the table has a stream with another view type. It must be disabled first.
+	ErrStreamViewType = errors.New("the table's stream has the wrong view type")
 )
 
 // ShardsError reports that a table was written with another number of shards than the store reads.
@@ -48,11 +48,11 @@ type ShardsError struct {
 }
 
 func (e *ShardsError) Error() string {
-	return fmt.Sprintf("the table was written with another number of shards than %d: it has records under %s", e.Shards, e.Under())
+	return fmt.Sprintf("the table was written with another number of shards than %d: it has records under %s", e.Shards, e.KeyList())
 }
 
-// Under lists the first three Keys.
-func (e *ShardsError) Under() string {
+// KeyList lists the first three Keys.
+func (e *ShardsError) KeyList() string {
 	const named = 3
 	if len(e.Keys) > named {
 		return strings.Join(e.Keys[:named], ", ") + ", ..."
@@ -63,9 +63,10 @@ func (e *ShardsError) Under() string {
 // Unwrap returns ErrTableMismatch.
 func (e *ShardsError) Unwrap() error { return ErrTableMismatch }
 
-// Failed wraps an error of the SDK with the operation and its subject, such as a key. It also wraps
-// ErrUnavailable, ErrNotDynamoDB, ErrNoTable, ErrTableExists or ErrAccessDenied if one applies.
-func Failed(operation, subject string, err error) error {
+// WrapError wraps an error of the SDK with the operation and its subject, such as a key. It also
+// wraps ErrUnavailable, ErrNotDynamoDB, ErrNoTable, ErrTableExists or ErrAccessDenied if one
+// applies.
+func WrapError(operation, subject string, err error) error {
 	if kind := classifyError(err); kind != nil {
 		return fmt.Errorf("%s %s: %w: %w", operation, subject, kind, err)
 	}

@@ -28,7 +28,7 @@ func TestCancelledTransactions(t *testing.T) {
 		for _, code := range c.codes {
 			cancelled.CancellationReasons = append(cancelled.CancellationReasons, types.CancellationReason{Code: aws.String(code)})
 		}
-		if err := Failed("TransactWriteItems", "x", cancelled); errors.Is(err, ErrUnavailable) != c.unavailable {
+		if err := WrapError("TransactWriteItems", "x", cancelled); errors.Is(err, ErrUnavailable) != c.unavailable {
 			t.Errorf("%v: unavailable is %v, want %v", c.codes, !c.unavailable, c.unavailable)
 		}
 	}
@@ -38,7 +38,7 @@ func TestCancelledTransactions(t *testing.T) {
 // The error is ErrUnavailable.
 func TestLostConnections(t *testing.T) {
 	for _, lost := range []error{io.ErrUnexpectedEOF, io.EOF, errors.New("http: server closed idle connection")} {
-		if err := Failed("TransactWriteItems", "x", &smithyhttp.RequestSendError{Err: lost}); !errors.Is(err, ErrUnavailable) {
+		if err := WrapError("TransactWriteItems", "x", &smithyhttp.RequestSendError{Err: lost}); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%v: got %v, want ErrUnavailable", lost, err)
 		}
 	}

@@ -52,83 +52,83 @@ func AllOf(conditions ...Condition) Condition {
 	}
 }
 
-// Either is the condition that at least one of two conditions holds.
-func Either(a, b Condition) Condition {
+// AnyOf is the condition that at least one of two conditions holds.
+func AnyOf(a, b Condition) Condition {
 	return func(e *Expression) string { return "(" + a(e) + " OR " + b(e) + ")" }
 }
 
-// Has is the condition that the record has the attribute.
-func Has(attribute string) Condition {
+// AttributeExists is the condition that the record has the attribute.
+func AttributeExists(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_exists(" + e.name(attribute) + ")" }
 }
 
-// Lacks is the condition that the record does not have the attribute, or does not exist.
-func Lacks(attribute string) Condition {
+// AttributeMissing is the condition that the record does not have the attribute, or does not exist.
+func AttributeMissing(attribute string) Condition {
 	return func(e *Expression) string { return "attribute_not_exists(" + e.name(attribute) + ")" }
 }
 
-// Present is the condition that the record exists.
-func Present(e *Expression) string { return Has(model.AttrPK)(e) }
+// RecordExists is the condition that the record exists.
+func RecordExists(e *Expression) string { return AttributeExists(model.AttrPK)(e) }
 
-// Absent is the condition that the record does not exist.
-func Absent(e *Expression) string { return Lacks(model.AttrPK)(e) }
+// RecordMissing is the condition that the record does not exist.
+func RecordMissing(e *Expression) string { return AttributeMissing(model.AttrPK)(e) }
 
-// Is is the condition that an attribute compares with a value. The relation is an operator such as
-// "=" or ">=".
-func Is(attribute, relation string, v types.AttributeValue) Condition {
+// Compare is the condition that an attribute compares with a value. The relation is an operator
+// such as "=" or ">=".
+func Compare(attribute, relation string, v types.AttributeValue) Condition {
 	return func(e *Expression) string { return e.name(attribute) + " " + relation + " " + e.Value(v) }
 }
 
-// Counted is the condition that the attribute is a number.
-func Counted(attribute string) Condition {
+// AttributeIsNumber is the condition that the attribute is a number.
+func AttributeIsNumber(attribute string) Condition {
 	return func(e *Expression) string {
 		return "attribute_type(" + e.name(attribute) + ", " + e.Value(model.Str("N")) + ")"
 	}
 }
 
-// IsCounted reports whether the attribute is a number.
-func IsCounted(r model.Record, attribute string) bool {
+// HasNumber reports whether the attribute is a number.
+func HasNumber(r model.Record, attribute string) bool {
 	_, ok := r[attribute].(*types.AttributeValueMemberN)
 	return ok
 }
 
-// Still is the condition that the record exists and the given attributes are the same as in before.
-// An attribute that before lacks must be absent.
-func Still(before model.Record, attributes ...string) Condition {
+// Unchanged is the condition that the record exists and the given attributes are the same as in
+// before. An attribute that before lacks must be absent.
+func Unchanged(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
-		texts := []string{Present(e)}
+		texts := []string{RecordExists(e)}
 		for _, a := range attributes {
 			if v, ok := before[a]; ok {
-				texts = append(texts, Is(a, "=", v)(e))
+				texts = append(texts, Compare(a, "=", v)(e))
 			} else {
-				texts = append(texts, Lacks(a)(e))
+				texts = append(texts, AttributeMissing(a)(e))
 			}
 		}
 		return strings.Join(texts, " AND ")
 	}
 }
 
-// Setting returns the update expression that turns the record before into after. It sets attributes
-// that differ, and removes attributes that after lacks. It ignores pk and sk. The expression is
-// empty if nothing differs.
-func (e *Expression) Setting(before, after model.Record) string {
+// UpdateRecord returns the update expression that turns the record before into after. It sets
+// attributes that differ, and removes attributes that after lacks. It ignores pk and sk. The
+// expression is empty if nothing differs.
+func (e *Expression) UpdateRecord(before, after model.Record) string {
 	var sets, removes []string
-	for _, a := range AttributeNames(after) {
-		if a != model.AttrPK && a != model.AttrSK && !model.SameValue(before[a], after[a]) {
+	for _, a := range SortedAttributeNames(after) {
+		if a != model.AttrPK && a != model.AttrSK && !model.EqualValues(before[a], after[a]) {
 			sets = append(sets, e.name(a)+" = "+e.Value(after[a]))
 		}
 	}
-	for _, a := range AttributeNames(before) {
+	for _, a := range SortedAttributeNames(before) {
 		if _, kept := after[a]; !kept && a != model.AttrPK && a != model.AttrSK {
 			removes = append(removes, e.name(a))
 		}
 	}
-	return Clauses(sets, removes)
+	return UpdateExpression(sets, removes)
 }
 
-// Adding returns the update expression that adds deltas to numbers. A missing version or stock
+// Increment returns the update expression that adds deltas to numbers. A missing version or stock
 // revision counts as 0. DynamoDB rejects the update if another number is missing.
-func (e *Expression) Adding(deltas map[string]int) string {
+func (e *Expression) Increment(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		switch {
@@ -140,22 +140,22 @@ func (e *Expression) Adding(deltas map[string]int) string {
 			sets = append(sets, fmt.Sprintf("%s = %s + %s", e.name(a), e.name(a), e.Value(model.Num(deltas[a]))))
 		}
 	}
-	return Clauses(sets, nil)
+	return UpdateExpression(sets, nil)
 }
 
-// Counting returns the update expression that adds deltas to numbers and sets the attributes in
-// others. A missing number counts as 0.
-func (e *Expression) Counting(deltas, others model.Record) string {
+// IncrementAndSet returns the update expression that adds deltas to numbers and sets the attributes
+// in others. A missing number counts as 0.
+func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	var sets []string
-	for _, a := range AttributeNames(deltas) {
+	for _, a := range SortedAttributeNames(deltas) {
 		sets = append(sets, e.incrementFromZero(a, deltas[a]))
 	}
-	for _, a := range AttributeNames(others) {
+	for _, a := range SortedAttributeNames(others) {
 		if deltas[a] == nil && a != model.AttrPK && a != model.AttrSK {
 			sets = append(sets, e.name(a)+" = "+e.Value(others[a]))
 		}
 	}
-	return Clauses(sets, nil)
+	return UpdateExpression(sets, nil)
 }
 
 // incrementFromZero returns a SET action that adds delta to a number. A missing number counts as 0.
@@ -164,12 +164,12 @@ func (e *Expression) incrementFromZero(attribute string, delta types.AttributeVa
 	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.Value(model.Num(0)), e.Value(delta))
 }
 
-// AttributeNames returns the names of a record's attributes in order. With a fixed order, equal
-// writes have equal expressions.
-func AttributeNames(r model.Record) []string { return slices.Sorted(maps.Keys(r)) }
+// SortedAttributeNames returns the names of a record's attributes in order. With a fixed order,
+// equal writes have equal expressions.
+func SortedAttributeNames(r model.Record) []string { return slices.Sorted(maps.Keys(r)) }
 
-// Clauses returns the update expression with the given SET and REMOVE actions.
-func Clauses(sets, removes []string) string {
+// UpdateExpression returns the update expression with the given SET and REMOVE actions.
+func UpdateExpression(sets, removes []string) string {
 	var parts []string
 	if len(sets) > 0 {
 		parts = append(parts, "SET "+strings.Join(sets, ", "))
@@ -180,9 +180,9 @@ func Clauses(sets, removes []string) string {
 	return strings.Join(parts, " ")
 }
 
-// Foreign returns the placeholder of an attribute that other software may have written. Its name
-// may have characters that a placeholder cannot have.
-func (e *Expression) Foreign(attribute string) string {
+// ExternalName returns the placeholder of an attribute that other software may have written. Its
+// name may have characters that a placeholder cannot have.
+func (e *Expression) ExternalName(attribute string) string {
 	for placeholder, name := range e.Names {
 		if name == attribute {
 			return placeholder

@@ -18,7 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/racing"
+	"github.com/ordergraph/ordergraph/internal/raceenabled"
 )
 
 // orderJSON returns order n in DynamoDB's JSON, as other software may write it.
@@ -146,7 +146,7 @@ func BenchmarkDecodeOrder(b *testing.B) {
 
 // The allocations of a read stay below a limit. They include signing, but no connection.
 func TestReadAllocations(t *testing.T) {
-	if racing.On || testing.CoverMode() != "" {
+	if raceenabled.On || testing.CoverMode() != "" {
 		t.Skip("the race detector and coverage allocate, too")
 	}
 	customer := replayTables(t, `{"Item":`+customerJSON+`}`)["memory"]

@@ -41,7 +41,7 @@ func newConnectedTable(t *testing.T, server *httptest.Server) *Table {
 		HTTPClient: awshttp.NewBuildableClient(), Retryer: aws.NopRetryer{},
 	}))
 	if s.fastPath == nil {
-		t.Fatal("the client does not use the fast path:", s.Fallback)
+		t.Fatal("the client does not use the fast path:", s.FallbackReason)
 	}
 	return s
 }
@@ -194,7 +194,7 @@ func TestEndlessResponsesAreNotRead(t *testing.T) {
 		s := newTestTable(t, func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(&endless{}), ContentLength: length}, nil
 		})
-		if err := readTestRecord(s); !errors.Is(err, errResponseTooLarge) || !errors.Is(Failed("GetItem", "a", err), ErrUnavailable) {
+		if err := readTestRecord(s); !errors.Is(err, errResponseTooLarge) || !errors.Is(WrapError("GetItem", "a", err), ErrUnavailable) {
 			t.Errorf("an endless response: got %v", err)
 		}
 	}
@@ -222,7 +222,7 @@ func TestCredentialErrorsMatchSDK(t *testing.T) {
 				})
 			})
 			if s.fastPath == nil {
-				t.Fatal(s.Fallback)
+				t.Fatal(s.FallbackReason)
 			}
 			if i == 0 {
 				s = onSDK(s)
@@ -265,7 +265,7 @@ func TestContextErrors(t *testing.T) {
 						return err
 					},
 					"TransactWriteItems": func(ctx context.Context, s *Table) error {
-						return Failed("TransactWriteItems", "of a test", s.TransactWrite(ctx, testActions()))
+						return WrapError("TransactWriteItems", "of a test", s.TransactWrite(ctx, testActions()))
 					},
 				} {
 					ctx, cancel := begin()
@@ -310,8 +310,8 @@ func TestRoundedClockSkew(t *testing.T) {
 func TestLambdaTracesDisableFastPath(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "shop")
 	t.Setenv("_X_AMZN_TRACE_ID", "Root=1")
-	if s := newTestTable(t, nil); s.fastPath != nil || !strings.Contains(s.Fallback, "X-Amzn-Trace-Id") {
-		t.Errorf("reads use the fast path, or the SDK fallback has the reason %q", s.Fallback)
+	if s := newTestTable(t, nil); s.fastPath != nil || !strings.Contains(s.FallbackReason, "X-Amzn-Trace-Id") {
+		t.Errorf("reads use the fast path, or the SDK fallback has the reason %q", s.FallbackReason)
 	}
 }
 
@@ -398,15 +398,15 @@ func TestReadsAreChargedOnce(t *testing.T) {
 			return newResponse(http.StatusOK, `{"Item":{"pk":{"S":"a"}}}`), nil
 		}))
 		budget := NewReadBudget(2)
-		ctx := budget.On(context.Background())
+		ctx := budget.NewContext(context.Background())
 		for read := range 3 {
 			_, err := store.getItem(ctx, testKeys, false)
-			if exceeded := read == 2; errors.Is(err, ErrOverBudget) != exceeded || !exceeded && err != nil {
+			if exceeded := read == 2; errors.Is(err, ErrBudgetExceeded) != exceeded || !exceeded && err != nil {
 				t.Errorf("%s: read %d: got %v", name, read, err)
 			}
 		}
-		if requests != 3 || budget.Left() != -1 {
-			t.Errorf("%s: got %d requests, and %d left in the budget; want 3 and -1", name, requests, budget.Left())
+		if requests != 3 || budget.Remaining() != -1 {
+			t.Errorf("%s: got %d requests, and %d left in the budget; want 3 and -1", name, requests, budget.Remaining())
 		}
 	}
 }

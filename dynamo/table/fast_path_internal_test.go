@@ -116,12 +116,12 @@ func TestFastPathRequestsMatchSDK(t *testing.T) {
 				return newResponse(http.StatusOK, `{}`), nil
 			}, set, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = fixedToken{} })
 			if s.fastPath == nil {
-				t.Fatal("the client does not use the fast path:", s.Fallback)
+				t.Fatal("the client does not use the fast path:", s.FallbackReason)
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				s := s
 				if rapid.Bool().Draw(t, "consistent") {
-					s = s.Strong()
+					s = s.Consistent()
 				}
 				priced := rapid.Bool().Draw(t, "priced")
 				text := rapid.StringMatching(`[A-Z]{1,9}#[a-z0-9"\\<&é\x00-\x1f\x{10FFFF}]{0,20}`)
@@ -129,7 +129,7 @@ func TestFastPathRequestsMatchSDK(t *testing.T) {
 				pattern := rapid.SampledFrom(model.AccessPatterns()).Draw(t, "pattern")
 				b := model.Range{From: rapid.SampledFrom([]string{"", "b"}).Draw(t, "from"), To: rapid.SampledFrom([]string{"", "d"}).Draw(t, "to")}
 				q := queryRequest{
-					pattern: &pattern, keyRange: model.KeyRangeOf(&pattern, k.PK, rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix"), b),
+					pattern: &pattern, keyRange: model.NewKeyCondition(&pattern, k.PK, rapid.SampledFrom([]string{"", "ORDER#"}).Draw(t, "prefix"), b),
 					limit: rapid.IntRange(1, 500).Draw(t, "limit"), forward: rapid.Bool().Draw(t, "forward"),
 				}
 				actions := rapid.SliceOfN(actionGenerator(), 1, 5).Draw(t, "actions")
@@ -308,7 +308,7 @@ func requestOutcome(t *testing.T, outcomes []func() (*http.Response, error), att
 		o.RetryMaxAttempts = attempts
 	})
 	if s.fastPath == nil {
-		t.Fatal(s.Fallback)
+		t.Fatal(s.FallbackReason)
 	}
 	s.writeOptions = func(o *dynamodb.Options) {
 		withMaxAttempts(4)(o)
@@ -452,12 +452,12 @@ func TestUnsupportedSettingsDisableFastPath(t *testing.T) {
 		"no tokens":         {func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil }, "token"},
 	} {
 		s := newTestTable(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }, c.set)
-		if s.fastPath != nil || !strings.Contains(s.Fallback, c.reason) {
-			t.Errorf("%s: reads use the fast path, or the SDK fallback has another reason: %q", name, s.Fallback)
+		if s.fastPath != nil || !strings.Contains(s.FallbackReason, c.reason) {
+			t.Errorf("%s: reads use the fast path, or the SDK fallback has another reason: %q", name, s.FallbackReason)
 		}
 	}
-	if s := newTestTable(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.fastPath == nil || s.Fallback != "" {
-		t.Errorf("a default client does not use the fast path: %s", s.Fallback)
+	if s := newTestTable(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }); s.fastPath == nil || s.FallbackReason != "" {
+		t.Errorf("a default client does not use the fast path: %s", s.FallbackReason)
 	}
 }
 
@@ -526,7 +526,7 @@ func FuzzParseResponse(f *testing.F) {
 				return s.batchGetItem(context.Background(), []model.Keys{{PK: "a", SK: "b"}}, true)
 			},
 			"Query": func(s *Table) (readResult, error) {
-				return s.queryPage(context.Background(), queryRequest{pattern: &model.CustomerOrders.AccessPattern, keyRange: model.KeyRangeOf(&model.CustomerOrders.AccessPattern, "a", "b", model.Range{}), limit: 3}, true)
+				return s.queryPage(context.Background(), queryRequest{pattern: &model.CustomerOrders.AccessPattern, keyRange: model.NewKeyCondition(&model.CustomerOrders.AccessPattern, "a", "b", model.Range{}), limit: 3}, true)
 			},
 			"TransactGetItems": func(s *Table) (readResult, error) { return s.TransactGet(context.Background(), testKeys) },
 			// TransactWrite returns no content of the response.

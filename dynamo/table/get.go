@@ -35,11 +35,11 @@ const MaxParallel = 32
 // Other errors are wrapped by Failed.
 func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (model.Reader, error) {
 	timed := StartTimer(ctx)
-	a, err := t.getItem(ctx, k, timed.On())
+	a, err := t.getItem(ctx, k, timed.Enabled())
 	if err != nil {
-		return model.Reader{}, Failed("GetItem", k.Unnamed(), err)
+		return model.Reader{}, WrapError("GetItem", k.Redacted(), err)
 	}
-	if timed.On() {
+	if timed.Enabled() {
 		r := Request{AccessPattern: p.ID, Operation: "GetItem", Key: k.PK + " " + k.SK, Items: len(a.Records)}
 		r.ReadUnits = t.readUnits(units.Read(model.SizeOfAll(a.Records)), 1, a)
 		timed.Stop(r)
@@ -51,7 +51,7 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 }
 
 // getItem sends one GetItem. If reportCapacity is set, DynamoDB reports the consumed capacity. It
-// returns the SDK's error, or ErrOverBudget.
+// returns the SDK's error, or ErrBudgetExceeded.
 func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
@@ -81,7 +81,7 @@ func noOptions(*dynamodb.Options) {}
 
 // tryFastPath makes the first attempt of a read on the fast path. If encoded is not set, the fast
 // path could not encode the body and makes no attempt. If a is nil, the caller sends the request
-// with fallback. It returns ErrOverBudget if the read budget is used up.
+// with fallback. It returns ErrBudgetExceeded if the read budget is used up.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
 		return nil, sdkFallback{client: t.Client, options: noOptions}, nil
@@ -185,21 +185,21 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 	pending := ks
 	for attempt := 0; len(pending) > 0; attempt++ {
 		if err := BackOff(ctx, attempt); err != nil {
-			return nil, Failed("BatchGetItem", describeRedacted(ks), err)
+			return nil, WrapError("BatchGetItem", describeRedacted(ks), err)
 		}
 		timed := StartTimer(ctx)
-		a, err := t.batchGetItem(ctx, pending, timed.On())
+		a, err := t.batchGetItem(ctx, pending, timed.Enabled())
 		if err != nil {
-			return nil, Failed("BatchGetItem", describeRedacted(ks), err)
+			return nil, WrapError("BatchGetItem", describeRedacted(ks), err)
 		}
 		if attempt == 0 {
 			found = a.Records
 		} else {
 			found = append(found, a.Records...)
 		}
-		if timed.On() {
+		if timed.Enabled() {
 			processed := len(pending) - len(a.unprocessed)
-			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: Describe(ks), Items: len(a.Records),
+			timed.Stop(Request{AccessPattern: p.ID, Operation: "BatchGetItem", Key: DescribeKeys(ks), Items: len(a.Records),
 				ReadUnits: t.readUnits(units.Batch(a.Records, processed), processed, a)})
 		}
 		pending = a.unprocessed
@@ -208,7 +208,7 @@ func (t *Table) getBatch(ctx context.Context, p *model.AccessPattern, ks []model
 }
 
 // batchGetItem sends one BatchGetItem. If reportCapacity is set, DynamoDB reports the consumed
-// capacity. It returns the SDK's error, or ErrOverBudget.
+// capacity. It returns the SDK's error, or ErrBudgetExceeded.
 func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
@@ -264,11 +264,11 @@ func BackOff(ctx context.Context, attempt int) error {
 		return nil
 	}
 	maximum := min(25*time.Millisecond<<min(attempt-1, 6), time.Second)
-	return Wait(ctx, mathrand.N(maximum)+time.Millisecond)
+	return Sleep(ctx, mathrand.N(maximum)+time.Millisecond)
 }
 
 // Sleep waits for the duration d. It returns the context's error if the context ends first.
-func Wait(ctx context.Context, d time.Duration) error {
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}

@@ -28,10 +28,10 @@ func (t *Table) NewULID(at time.Time) (string, error) {
 // be wrong, too.
 const MaxClockSkew = 24 * time.Hour
 
-// After returns a time after all the given times. It returns the current time, or the millisecond
-// after the last given time if the clock is behind it. It ignores times that are more than
-// MaxClockSkew ahead.
-func (t *Table) After(times ...time.Time) time.Time {
+// TimeAfter returns a time after all the given times. It returns the current time, or the
+// millisecond after the last given time if the clock is behind it. It ignores times that are more
+// than MaxClockSkew ahead.
+func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	now := t.Now()
 	latest := now
 	for _, at := range times {
@@ -45,10 +45,10 @@ func (t *Table) After(times ...time.Time) time.Time {
 	return latest
 }
 
-// Position returns the position of an event in the sequence of its customer's events, which is the
-// event's ID. An event has no position, and the result is empty, in two cases: the ID is not a ULID
-// (other software wrote the event), or its time is more than MaxClockSkew ahead.
-func (t *Table) Position(id commerce.EventID) commerce.EventID {
+// EventPosition returns the position of an event in the sequence of its customer's events, which is
+// the event's ID. An event has no position, and the result is empty, in two cases: the ID is not a
+// ULID (other software wrote the event), or its time is more than MaxClockSkew ahead.
+func (t *Table) EventPosition(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(t.Now().Add(MaxClockSkew)) {
 		return ""
 	}

@@ -15,7 +15,7 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	if n == 1 {
 		return callRecovering(ctx, 0, do)
 	}
-	span := SpanOf(ctx)
+	span := SpanFromContext(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
@@ -39,19 +39,19 @@ func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i 
 	}
 	group.Wait()
 	for _, forked := range forks {
-		span.Wait(SpanOf(forked).Wave())
+		span.WaitForWave(SpanFromContext(forked).Wave())
 	}
 	return context.Cause(ctx)
 }
 
 // callRecovering calls do and turns a panic into an error.
 func callRecovering(ctx context.Context, i int, do func(ctx context.Context, i int) error) (err error) {
-	defer Recovered(&err)
+	defer RecoverTo(&err)
 	return do(ctx, i)
 }
 
-// Recovered turns a panic into an error. Call it with defer.
-func Recovered(err *error) {
+// RecoverTo turns a panic into an error. Call it with defer.
+func RecoverTo(err *error) {
 	if panicked := recover(); panicked != nil {
 		*err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
 	}

@@ -17,11 +17,11 @@ import (
 // apply to the sort key after prefix.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	timed := StartTimer(ctx)
-	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.KeyRangeOf(p, partition, prefix, bounds), limit: limit, forward: forward}, timed.On())
+	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timed.Enabled())
 	if err != nil {
-		return nil, false, Failed("Query", partition, err)
+		return nil, false, WrapError("Query", partition, err)
 	}
-	if timed.On() {
+	if timed.Enabled() {
 		timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Index: p.Index, Key: describeKeyRange(p, partition, prefix, bounds),
 			Items: len(a.Records), ReadUnits: t.queryUnits(p, units.Query(a.Records), a)})
 	}
@@ -29,13 +29,13 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 }
 
 // QueryUpTo reads up to limit records of a partition and reports whether more may follow. It sends
-// further Queries if DynamoDB ends one at PageBytes. Errors are wrapped by Failed.
+// further Queries if DynamoDB ends one at MaxQueryBytes. Errors are wrapped by Failed.
 func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	records, more, err := t.Query(ctx, p, partition, prefix, bounds, limit, forward)
 	_, sk := p.KeyAttributes()
 	for err == nil && more && len(records) < limit {
 		if len(records) > 0 {
-			bounds = bounds.Behind(strings.TrimPrefix(records[len(records)-1].Text(sk), prefix), forward)
+			bounds = bounds.Remaining(strings.TrimPrefix(records[len(records)-1].Text(sk), prefix), forward)
 		}
 		if bounds.Empty() {
 			return records, false, nil
@@ -50,7 +50,7 @@ func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition
 // queryRequest has the parameters of one Query.
 type queryRequest struct {
 	pattern  *model.AccessPattern
-	keyRange model.KeyRange
+	keyRange model.KeyCondition
 	limit    int
 	forward  bool
 }
@@ -59,7 +59,7 @@ type queryRequest struct {
 const maxPreallocatedRecords = 256
 
 // queryPage sends one Query. If reportCapacity is set, DynamoDB reports the consumed capacity. It
-// returns the SDK's error, or ErrOverBudget.
+// returns the SDK's error, or ErrBudgetExceeded.
 func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
@@ -105,28 +105,28 @@ func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResul
 	return t.readUnits(computed, 1, a)
 }
 
-// MaxCountedPages is the maximum number of Queries that Count sends. Each reads up to PageBytes.
-const MaxCountedPages = 10
+// MaxCountPages is the maximum number of Queries that Count sends. Each reads up to MaxQueryBytes.
+const MaxCountPages = 10
 
 // Count counts the records of a partition of the table whose sort keys begin with prefix. Its
-// Queries select only the count, not the records. It returns ErrTooManyToCount if MaxCountedPages
+// Queries select only the count, not the records. It returns ErrTooManyOrders if MaxCountPages
 // do not reach the end. Other errors are wrapped by Failed.
 func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, prefix string) (int, error) {
-	where := model.KeyRangeOf(p, partition, prefix, model.Range{})
+	where := model.NewKeyCondition(p, partition, prefix, model.Range{})
 	in := &dynamodb.QueryInput{
 		TableName: &t.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(),
 		ScanIndexForward: aws.Bool(p.Direction == model.Ascending), Select: types.SelectCount,
 		ConsistentRead: t.consistentRead(), // Count never reads an index
 	}
 	n := 0
-	for range MaxCountedPages {
+	for range MaxCountPages {
 		timed := StartTimer(ctx)
-		in.ReturnConsumedCapacity = returnConsumedCapacity(timed.On())
+		in.ReturnConsumedCapacity = returnConsumedCapacity(timed.Enabled())
 		out, err := t.Client.Query(ctx, in)
 		if err != nil {
-			return 0, Failed("Query", partition, err)
+			return 0, WrapError("Query", partition, err)
 		}
-		if timed.On() {
+		if timed.Enabled() {
 			a := readResult{Records: newReaders(out.Items)}
 			a.addConsumedCapacity(out.ConsumedCapacity)
 			timed.Stop(Request{AccessPattern: p.ID, Operation: "Query", Key: describeKeyRange(p, partition, prefix, model.Range{}),
@@ -137,9 +137,9 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("count %s %s*: %w", partition, prefix, ErrTooManyToCount)
+	return 0, fmt.Errorf("count %s %s*: %w", partition, prefix, ErrTooManyOrders)
 }
 
-// PageBytes is the maximum number of bytes that DynamoDB reads for one Query. Source:
+// MaxQueryBytes is the maximum number of bytes that DynamoDB reads for one Query. Source:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
-const PageBytes = 1 << 20
+const MaxQueryBytes = 1 << 20

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// WantedView is the view type that subscriptions require of the stream.
-const WantedView = string(types.StreamViewTypeNewAndOldImages)
+// RequiredStreamView is the view type that subscriptions require of the stream.
+const RequiredStreamView = string(types.StreamViewTypeNewAndOldImages)
 
 // tableStream describes the stream of a table.
 type tableStream struct {
@@ -19,15 +19,15 @@ type tableStream struct {
 	View string
 }
 
-// Missing returns ErrNoStream if the stream is disabled or does not have the WantedView.
-func (t tableStream) Missing() error {
+// CheckView returns ErrNoStream if the stream is disabled or does not have the RequiredStreamView.
+func (t tableStream) CheckView() error {
 	switch t.View {
-	case WantedView:
+	case RequiredStreamView:
 		return nil
 	case "":
 		return ErrNoStream
 	default:
-		return fmt.Errorf("%w once the existing stream is disabled: its view type is %s, and subscriptions need %s", ErrNoStream, t.View, WantedView)
+		return fmt.Errorf("%w once the existing stream is disabled: its view type is %s, and subscriptions need %s", ErrNoStream, t.View, RequiredStreamView)
 	}
 }
 
@@ -44,7 +44,7 @@ func StreamOf(d *types.TableDescription) tableStream {
 func (t *Table) Stream(ctx context.Context) (tableStream, error) {
 	out, err := t.Client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name})
 	if err != nil {
-		return tableStream{}, Failed("DescribeTable", t.Name, err)
+		return tableStream{}, WrapError("DescribeTable", t.Name, err)
 	}
 	return StreamOf(out.Table), nil
 }

@@ -20,9 +20,9 @@ type Table struct {
 	Client *dynamodb.Client
 	// fastPath is the fast path. If the client has a setting that only the SDK supports, it is nil and
 	// Fallback names the setting.
-	fastPath *fastPath
-	Fallback string
-	clock    func() time.Time
+	fastPath       *fastPath
+	FallbackReason string
+	clock          func() time.Time
 	// watch compares clock with DynamoDB's clock.
 	watch   *clockWatch
 	entropy io.Reader
@@ -31,7 +31,7 @@ type Table struct {
 	consistent bool
 	// writeOptions are the SDK options of transactions: retry up to maxWriteAttempts times. Bulk are
 	// the options for checks, exports and imports, which retry for longer than a server can wait.
-	writeOptions, Bulk func(*dynamodb.Options)
+	writeOptions, BulkOptions func(*dynamodb.Options)
 }
 
 // OpenTable returns a table that uses the client db. It sends no request. The clock dates new
@@ -41,14 +41,14 @@ func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func()
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy}
 	watched, watch := watchClock(db, clock, clockLogger(log))
 	t.watch = watch
-	t.fastPath, t.Fallback = newFastPath(db, watched)
+	t.fastPath, t.FallbackReason = newFastPath(db, watched)
 	t.Client = withClockCheck(withReadBudget(watched), watch)
-	t.writeOptions, t.Bulk = withMaxAttempts(maxWriteAttempts), withMaxAttempts(maxBulkAttempts)
+	t.writeOptions, t.BulkOptions = withMaxAttempts(maxWriteAttempts), withMaxAttempts(maxBulkAttempts)
 	return t
 }
 
-// Strong returns a copy of the table that makes strongly consistent reads.
-func (t *Table) Strong() *Table {
+// Consistent returns a copy of the table that makes strongly consistent reads.
+func (t *Table) Consistent() *Table {
 	consistent := *t
 	consistent.consistent = true
 	return &consistent

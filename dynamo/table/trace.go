@@ -89,13 +89,14 @@ const unknownWave = -1
 
 type spanKey struct{}
 
-// Begin returns a context whose requests are recorded in t. Its Span has waited for no request.
-func (t *Trace) Begin(ctx context.Context) context.Context {
+// NewContext returns a context whose requests are recorded in t. Its Span has waited for no
+// request.
+func (t *Trace) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: t})
 }
 
-// SpanOf returns the Span of ctx, or nil if ctx has no Trace.
-func SpanOf(ctx context.Context) *Span {
+// SpanFromContext returns the Span of ctx, or nil if ctx has no Trace.
+func SpanFromContext(ctx context.Context) *Span {
 	s, _ := ctx.Value(spanKey{}).(*Span)
 	return s
 }
@@ -108,8 +109,9 @@ func (s *Span) Fork(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: s.path, lastWave: s.wave()})
 }
 
-// At returns ctx with a new Span that has the given path and has waited for the same requests as s.
-func (s *Span) At(ctx context.Context, path string) context.Context {
+// WithPath returns ctx with a new Span that has the given path and has waited for the same requests
+// as s.
+func (s *Span) WithPath(ctx context.Context, path string) context.Context {
 	if s == nil {
 		return ctx
 	}
@@ -141,8 +143,8 @@ func (s *Span) Path() string {
 	return s.path
 }
 
-// Wait records that the next request of the Span waits for a request of the given wave.
-func (s *Span) Wait(wave int) {
+// WaitForWave records that the next request of the Span waits for a request of the given wave.
+func (s *Span) WaitForWave(wave int) {
 	if s == nil {
 		return
 	}
@@ -157,7 +159,7 @@ func (s *Span) resolveWave() {
 	if s == nil || s.wave() != unknownWave {
 		return
 	}
-	s.Wait(s.trace.lastWave())
+	s.WaitForWave(s.trace.lastWave())
 }
 
 func (s *Span) wave() int {
@@ -175,7 +177,7 @@ type timer struct {
 
 // StartTimer begins to measure a request in the Span of ctx.
 func StartTimer(ctx context.Context) timer {
-	span := SpanOf(ctx)
+	span := SpanFromContext(ctx)
 	if span == nil {
 		return timer{}
 	}
@@ -184,11 +186,11 @@ func StartTimer(ctx context.Context) timer {
 }
 
 // Enabled reports whether the request is recorded. If not, the caller must not call Stop.
-func (t timer) On() bool { return t.span != nil }
+func (t timer) Enabled() bool { return t.span != nil }
 
 // Stop records the request with its path, wave and duration.
 func (t timer) Stop(r Request) {
 	r.Path, r.Wave, r.Duration = t.span.path, t.wave, time.Since(t.start)
 	t.span.trace.add(r)
-	t.span.Wait(t.wave)
+	t.span.WaitForWave(t.wave)
 }

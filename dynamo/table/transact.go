@@ -59,5 +59,5 @@ func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, erro
 	return a, nil
 }
 
-// MaxActions is the maximum number of actions in one TransactWriteItems.
-const MaxActions = 100
+// MaxTransactionActions is the maximum number of actions in one TransactWriteItems.
+const MaxTransactionActions = 100

@@ -18,7 +18,7 @@ import (
 
 // testActions returns the actions of a transaction. The SDK encodes their maps in random order.
 func testActions() []types.TransactWriteItem {
-	item := model.Keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.Attributes().With(model.Record{"n": model.Num(1), "s": model.Str("x"), "l": model.Texts([]string{"y"}), "v": model.Num(2)})
+	item := model.Keys{PK: "a", SK: "b", IndexPK: "c", IndexSK: "d"}.Attributes().Merge(model.Record{"n": model.Num(1), "s": model.Str("x"), "l": model.Texts([]string{"y"}), "v": model.Num(2)})
 	table := "shop"
 	return []types.TransactWriteItem{
 		{Put: &types.Put{TableName: &table, Item: item}},
@@ -152,7 +152,7 @@ func TestCancelledTransactionsHaveTheirRecords(t *testing.T) {
 			{Code: aws.String(ReasonConditionFailed), Item: model.Record{"pk": model.Str("a"), "sk": model.Str("b"), "version": model.Num(2)}},
 			{Code: aws.String(ReasonConditionFailed)},
 		} {
-			if got := cancelled.CancellationReasons[i]; aws.ToString(got.Code) != *want.Code || !model.SameRecord(got.Item, want.Item) {
+			if got := cancelled.CancellationReasons[i]; aws.ToString(got.Code) != *want.Code || !model.EqualRecords(got.Item, want.Item) {
 				t.Errorf("%s: reason %d is %v, want %v", name, i, got, want)
 			}
 		}
@@ -170,15 +170,15 @@ func TestTransactionsAreNotChargedToReadBudget(t *testing.T) {
 			return newResponse(http.StatusOK, `{}`), nil
 		}))
 		budget := NewReadBudget(0)
-		ctx := budget.On(context.Background())
+		ctx := budget.NewContext(context.Background())
 		if err := s.TransactWrite(ctx, testActions()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := s.TransactGet(ctx, testKeys); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if requests != 4 || budget.Left() != 0 {
-			t.Errorf("%s: got %d requests, and %d left in the budget; want 4 and 0", name, requests, budget.Left())
+		if requests != 4 || budget.Remaining() != 0 {
+			t.Errorf("%s: got %d requests, and %d left in the budget; want 4 and 0", name, requests, budget.Remaining())
 		}
 	}
 }

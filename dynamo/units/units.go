@@ -39,8 +39,9 @@ func Batch(records []model.Reader, keys int) float64 {
 // price.
 const writeSize = 1024
 
-// kilobytes returns the units of a write of this number of bytes outside a transaction: at least 1.
-func kilobytes(bytes int) float64 {
+// writeUnits returns the units of a write of this number of bytes outside a transaction: at least
+// 1.
+func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/writeSize))
 }
 
@@ -52,35 +53,35 @@ func kilobytes(bytes int) float64 {
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
 func Write(before, after model.Record) float64 {
 	oldSize, newSize := model.SizeOf(before), model.SizeOf(after)
-	units := 2 * kilobytes(max(oldSize, newSize))
+	units := 2 * writeUnits(max(oldSize, newSize))
 	_, wasIndexed := before[model.AttrIndexPK]
 	_, isIndexed := after[model.AttrIndexPK]
 	switch {
-	case wasIndexed && isIndexed && model.SameValue(before[model.AttrIndexPK], after[model.AttrIndexPK]) && model.SameValue(before[model.AttrIndexSK], after[model.AttrIndexSK]):
-		units += kilobytes(max(oldSize, newSize))
+	case wasIndexed && isIndexed && model.EqualValues(before[model.AttrIndexPK], after[model.AttrIndexPK]) && model.EqualValues(before[model.AttrIndexSK], after[model.AttrIndexSK]):
+		units += writeUnits(max(oldSize, newSize))
 	case wasIndexed && isIndexed:
-		units += kilobytes(oldSize) + kilobytes(newSize)
+		units += writeUnits(oldSize) + writeUnits(newSize)
 	case wasIndexed:
-		units += kilobytes(oldSize)
+		units += writeUnits(oldSize)
 	case isIndexed:
-		units += kilobytes(newSize)
+		units += writeUnits(newSize)
 	}
 	return units
 }
 
-// MostWrite returns the maximum units of a transaction's action on a record of at most this size.
+// MaxWrite returns the maximum units of a transaction's action on a record of at most this size.
 // The key of an indexed record can change.
-func MostWrite(bytes int, indexed bool) float64 {
+func MaxWrite(bytes int, indexed bool) float64 {
 	if indexed {
-		return 4 * kilobytes(bytes)
+		return 4 * writeUnits(bytes)
 	}
-	return 2 * kilobytes(bytes)
+	return 2 * writeUnits(bytes)
 }
 
 // Adjust returns the units of changing a number of an indexed record in a transaction. A nil record
 // counts as small.
-func Adjust(r model.Record) float64 { return 3 * kilobytes(model.SizeOf(r)) }
+func Adjust(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
 
 // Check returns the units of a condition check on a record in a transaction. A nil record counts as
 // small.
-func Check(r model.Record) float64 { return 2 * kilobytes(model.SizeOf(r)) }
+func Check(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/racing"
+	"github.com/ordergraph/ordergraph/internal/raceenabled"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -72,7 +72,7 @@ func BenchmarkHandlerParallel(b *testing.B) {
 // The number of allocations per request stays below its limit. Tests do not measure times, but
 // allocation counts hardly differ between machines.
 func TestAllocations(t *testing.T) {
-	if racing.On || testing.CoverMode() != "" {
+	if raceenabled.On || testing.CoverMode() != "" {
 		t.Skip("skipped: the race detector and coverage allocate more")
 	}
 	api := newTestServer(t)
@@ -128,7 +128,7 @@ func TestRequestBudgetsUnderLoad(t *testing.T) {
 					}
 					for n := range each {
 						var made atomic.Int64
-						status, answer := c.do(replay.Counting(t.Context(), &made), bodies[(i+n)%len(bodies)])
+						status, answer := c.do(replay.WithRequestCounter(t.Context(), &made), bodies[(i+n)%len(bodies)])
 						if err := o.check(status, answer); err != nil {
 							t.Error(err)
 							return

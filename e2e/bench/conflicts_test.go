@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/faults"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // orderCountKey and repOrderKey match the key of a counter record in a request.
@@ -47,9 +47,9 @@ func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all b
 	for _, parts := range []int{parts, 1} {
 		b.Run(fmt.Sprintf("parts=%d", parts), func(b *testing.B) {
 			held, conflicts, transactions := map[string]time.Time{}, 0, 0
-			db, _ := faults.Between(embedded.New().Client(), func(r faults.Request) faults.Kind {
+			db, _ := faults.WrapClient(embedded.New().Client(), func(r faults.Request) faults.Kind {
 				part := string(record.Find(r.Body))
-				if !r.Writes() || part == "" {
+				if !r.IsTransaction() || part == "" {
 					return faults.None
 				}
 				if parts == 1 {
@@ -58,14 +58,14 @@ func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all b
 				now := time.Now()
 				if transactions++; now.Before(held[part]) {
 					conflicts++
-					return faults.Conflict
+					return faults.TransactionConflict
 				}
 				held[part] = now.Add(hold)
 				return faults.None
 			})
 			db = dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.Retryer = faults.OneAttempt() })
 			store := storetest.NewTable(b, db, dynamo.Options{})
-			book := shoptest.World{Customers: b.N, Products: 10, Warehouses: 1, Employees: 1, Stock: 100 * b.N}.Book(b)
+			book := workload.Fixture{Customers: b.N, Products: 10, Warehouses: 1, Employees: 1, Stock: 100 * b.N}.Dataset(b)
 			for i := range book.Customers {
 				book.Customers[i].AccountRepID = book.Employees[0].ID
 			}
@@ -82,10 +82,10 @@ func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all b
 				}
 				wg.Go(func() {
 					caller := change.Caller{Name: "bench"}
-					order, err := store.PlaceOrder(b.Context(), caller, commerce.NewOrder{
+					order, err := store.PlaceOrder(b.Context(), caller, commerce.OrderRequest{
 						CustomerID: commerce.CustomerID(fmt.Sprint("c", i)), Lines: []commerce.OrderLine{{SKU: commerce.SKU(fmt.Sprint("p", i%10)), Quantity: 1}},
 					})
-					for _, m := range []commerce.OrderMove{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true}, {To: commerce.Delivered}} {
+					for _, m := range []commerce.OrderStatusChange{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true}, {To: commerce.Delivered}} {
 						if err != nil || !all {
 							break
 						}

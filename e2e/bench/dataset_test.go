@@ -62,9 +62,9 @@ func productSKU(n int) commerce.SKU {
 
 // newDataset returns a dataset. Its orders belong to the customers in turn, and every fifth order
 // is pending.
-func newDataset(t testing.TB) commerce.Book {
+func newDataset(t testing.TB) commerce.Dataset {
 	t.Helper()
-	dataset := commerce.Book{
+	dataset := commerce.Dataset{
 		Warehouses: []commerce.Warehouse{{ID: "hall", Name: "Hall", Version: 1}},
 		Employees:  []commerce.Employee{{ID: "rep", Name: "Riley Price", JobTitle: "Account Representative", HireDate: "2020-01-01", WarehouseID: "hall", Version: 1}},
 	}
@@ -95,7 +95,7 @@ func newDataset(t testing.TB) commerce.Book {
 		}
 		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := dataset.Settle(); err != nil {
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

@@ -43,18 +43,18 @@ func newTestServer(t testing.TB) *testServer {
 		t.Fatal(err)
 	}
 	engine := embedded.New()
-	db, table := replay.Between(engine.Client())
+	db, table := replay.WrapClient(engine.Client())
 	store := storetest.NewTable(t, db, cfg.Table)
 	storetest.Load(t, store, newDataset(t))
 	table.ReplayTransactions()
 	log := slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: cfg.LogLevel}))
-	feed := store.OpenFeed(feed.Observed(engine), feed.Options{Log: log})
+	feed := store.OpenFeed(feed.EngineSource(engine), feed.Options{Log: log})
 	t.Cleanup(feed.Close)
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{
 			Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed,
 		},
-		Origins: cfg.Origins, Limits: cfg.Serving, Log: log,
+		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)

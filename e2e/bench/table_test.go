@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/embedded"
-	"github.com/ordergraph/ordergraph/internal/racing"
+	"github.com/ordergraph/ordergraph/internal/raceenabled"
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
@@ -41,7 +41,7 @@ func tableReads() []tableRead {
 			return len(found), err
 		}},
 		{name: "QueryOf50", want: 50, requests: 1, allocations: 220, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
-			page, err := dynamo.ReadPage(ctx, store, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.Page{Limit: 50}})
+			page, err := dynamo.ReadPage(ctx, store, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.Statuses(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
 			return len(page.Items), err
 		}},
 		{name: "BatchOf50", want: 50, requests: 1, allocations: 454, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
@@ -50,7 +50,7 @@ func tableReads() []tableRead {
 		}},
 		// Five statuses with the same number of orders are merged into one list.
 		{name: "MergeOf50", want: 50, requests: 5, allocations: 613, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
-			page, err := dynamo.ReadPage(ctx, store, model.Orders, dynamo.ListRequest{Page: dynamo.Page{Limit: 50}})
+			page, err := dynamo.ReadPage(ctx, store, model.Orders, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 50}})
 			return len(page.Items), err
 		}},
 	}
@@ -60,7 +60,7 @@ func tableReads() []tableRead {
 // first read.
 func table(t testing.TB) (*dynamo.Store, *replay.Client) {
 	t.Helper()
-	db, table := replay.Between(embedded.New().Client())
+	db, table := replay.WrapClient(embedded.New().Client())
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	storetest.Load(t, store, newDataset(t))
 	return store, table
@@ -88,7 +88,7 @@ func BenchmarkTable(b *testing.B) {
 }
 
 func TestTableAllocations(t *testing.T) {
-	if racing.On || testing.CoverMode() != "" {
+	if raceenabled.On || testing.CoverMode() != "" {
 		t.Skip("skipped: the race detector and coverage allocate more")
 	}
 	store, table := table(t)
@@ -129,7 +129,7 @@ func BenchmarkEncode(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	orders := commerce.Book{Orders: newDataset(b).Orders}
+	orders := commerce.Dataset{Orders: newDataset(b).Orders}
 	b.ReportAllocs()
 	for b.Loop() {
 		if n, err := store.Load(b.Context(), orders); err != nil || n != len(orders.Orders)*(2+itemsPerOrder) {

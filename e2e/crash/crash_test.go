@@ -17,23 +17,23 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
 // answeredMutation is a mutation with its first response.
 type answeredMutation struct {
-	shoptest.Mutation
-	response shoptest.Response
+	workload.Mutation
+	response workload.Response
 }
 
 // clientLoad simulates clients that place, confirm, ship and cancel orders and adjust stock. Each
 // request has its own idempotency key. The clients run until closed is set.
 type clientLoad struct {
-	address *shoptest.ServerAddress
-	client  *shoptest.Client
+	address *workload.ServerAddress
+	client  *workload.Client
 	// closed makes clients start no new mutation.
 	closed atomic.Bool
 	// responses counts the responses.
@@ -47,7 +47,7 @@ type clientLoad struct {
 // few.
 const attempts = 10_000
 
-func (l *clientLoad) send(t *testing.T, m shoptest.Mutation) shoptest.Response {
+func (l *clientLoad) send(t *testing.T, m workload.Mutation) workload.Response {
 	a, n, err := l.client.SendWithRetries(context.Background(), l.address.WaitURL, m, attempts)
 	if err != nil {
 		t.Errorf("%s %v: %v", m.Field, m.Input, err)
@@ -61,12 +61,12 @@ func (l *clientLoad) send(t *testing.T, m shoptest.Mutation) shoptest.Response {
 }
 
 // run simulates one client.
-func (l *clientLoad) run(t *testing.T, number int, w shoptest.World) []answeredMutation {
+func (l *clientLoad) run(t *testing.T, number int, w workload.Fixture) []answeredMutation {
 	var log []answeredMutation
 	source := rand.New(rand.NewPCG(23, uint64(number)))
-	do := func(field string, input map[string]any) shoptest.Response {
+	do := func(field string, input map[string]any) workload.Response {
 		input["idempotencyKey"] = fmt.Sprintf("client-%d-request-%d", number, len(log))
-		m := shoptest.Mutation{Field: field, Input: input}
+		m := workload.Mutation{Field: field, Input: input}
 		a := l.send(t, m)
 		log = append(log, answeredMutation{m, a})
 		return a
@@ -108,17 +108,17 @@ func (l *clientLoad) run(t *testing.T, number int, w shoptest.World) []answeredM
 func TestServerKilledUnderLoad(t *testing.T) {
 	kills := longtest.Size(6, 100)
 	instance := dynamolocal.Shared(t)
-	binary := shoptest.BuildServer(t, "../..")
+	binary := workload.BuildServer(t, "../..")
 	db, table := instance.Client(), "crash"
-	w := shoptest.World{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
-	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Book(t))
+	w := workload.Fixture{Customers: 10, Products: 8, Warehouses: 2, Employees: 3, Stock: 1_000_000}
+	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: table}), w.Dataset(t))
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	environment := append(dynamolocal.Environment(),
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none", "ORDERGRAPH_TABLE="+table, "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint(),
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
 	)
 
-	l := &clientLoad{address: shoptest.NewServerAddress(), client: shoptest.NewClient()}
+	l := &clientLoad{address: workload.NewServerAddress(), client: workload.NewClient()}
 	const clients = 8
 	logs := make([][]answeredMutation, clients)
 	var wg sync.WaitGroup
@@ -129,7 +129,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	var starting time.Duration
 	for range kills {
 		before := time.Now()
-		p := shoptest.StartServer(t, binary, environment)
+		p := workload.StartServer(t, binary, environment)
 		starting += time.Since(before)
 		until := l.responses.Load() + source.Int64N(30)
 		l.address.Set(p.URL)
@@ -143,7 +143,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 		l.address.Set("")
 		p.Kill(t)
 	}
-	last := shoptest.StartServer(t, binary, environment)
+	last := workload.StartServer(t, binary, environment)
 	defer last.Kill(t)
 	l.closed.Store(true)
 	l.address.Set(last.URL)
@@ -170,9 +170,9 @@ func TestServerKilledUnderLoad(t *testing.T) {
 			}
 		}
 	}
-	audited := storetest.Clean(t, db, table, 1)
-	if len(audited.Orders) != len(orders) || len(audited.Answers) != done {
-		t.Errorf("the table has %d orders and %d idempotency keys, want %d and %d", len(audited.Orders), len(audited.Answers), len(orders), done)
+	audited := storetest.AssertConsistent(t, db, table, 1)
+	if len(audited.Orders) != len(orders) || len(audited.IdempotencyRecords) != done {
+		t.Errorf("the table has %d orders and %d idempotency keys, want %d and %d", len(audited.Orders), len(audited.IdempotencyRecords), len(orders), done)
 	}
 	for _, id := range audited.Orders {
 		if orders[id] == "" {
@@ -191,7 +191,7 @@ func TestServerKilledUnderLoad(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	after := storetest.Clean(t, db, table, 1)
+	after := storetest.AssertConsistent(t, db, table, 1)
 	if len(after.Records) != len(audited.Records) {
 		t.Errorf("after repeating all requests, the table has %d records, want %d", len(after.Records), len(audited.Records))
 	}

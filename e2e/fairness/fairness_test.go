@@ -36,8 +36,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 var (
@@ -106,10 +106,10 @@ func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 	}
 	db := embedded.New().Client()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: storetest.TableName()})
-	storetest.Load(t, store, shoptest.World{Customers: 3, Products: 10, Warehouses: 1, Employees: 1, Stock: 1_000_000}.Book(t))
+	storetest.Load(t, store, workload.Fixture{Customers: 3, Products: 10, Warehouses: 1, Employees: 1, Stock: 1_000_000}.Dataset(t))
 	opts := server.Options{
 		Graph: graph.Options{
-			Store: store, Feed: storetest.Feed(t, db, store, feed.Options{Reading: v.pools.CatchingUp}),
+			Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{AcquireRead: v.pools.AcquireCatchUp}),
 			Cursors: paging.NewCursors([]byte("a key for tests")), Rates: rate.DefaultOptions(),
 		},
 		Auth: tokens, Anonymous: true, Admission: v.pools, Log: slog.New(slog.DiscardHandler),

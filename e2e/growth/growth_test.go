@@ -182,15 +182,15 @@ func newDatasetServer(t *testing.T, orders int) *datasetServer {
 	t.Helper()
 	shape := sampledata.DefaultShape()
 	// One item and few events per order keep the number of records low. Few customers have long lists.
-	shape.Orders, shape.Customers, shape.FewestItems, shape.MostItems = orders, 10, 1, 1
-	shape.Statuses = sampledata.Weights{commerce.Pending: 1, commerce.Cancelled: 1}
+	shape.Orders, shape.Customers, shape.MinItems, shape.MaxItems = orders, 10, 1, 1
+	shape.Statuses = sampledata.StatusWeights{commerce.Pending: 1, commerce.Cancelled: 1}
 	dataset, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := storetest.NewTable(t, dynamolocal.Shared(t).Client(), dynamo.Options{})
 	began, lastLog := time.Now(), time.Now()
-	if _, err := store.LoadAll(t.Context(), dataset.Stock(), nil); err != nil {
+	if _, err := store.LoadAll(t.Context(), dataset.MasterData(), nil); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := store.LoadAll(t.Context(), dataset.Orders(0), func(l bulk.Loaded) {

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/internal/shoptest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 const (
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // Each part starts its own server. The parts are subtests, so the binary is built once. Parts that
 // mostly wait are parallel: they run after the others.
 func TestHostile(t *testing.T) {
-	binary := shoptest.BuildServer(t, "../..")
+	binary := workload.BuildServer(t, "../..")
 	for _, part := range []struct {
 		name string
 		run  func(t *testing.T, binary string)
@@ -59,7 +59,7 @@ func TestHostile(t *testing.T) {
 
 // victim is a server under attack.
 type victim struct {
-	*shoptest.Process
+	*workload.Process
 	client *http.Client
 	// initialMemory is the server's memory before the first attack, in bytes. It is 0 if the system
 	// does not report it.
@@ -71,7 +71,7 @@ func newVictim(t *testing.T, binary string, environment ...string) *victim {
 	t.Helper()
 	environment = append([]string{"ORDERGRAPH_STORE=embedded", "ORDERGRAPH_HEADER_TIMEOUT=1s", "ORDERGRAPH_BODY_TIMEOUT=1s"}, environment...)
 	v := &victim{
-		Process: shoptest.StartServer(t, binary, environment),
+		Process: workload.StartServer(t, binary, environment),
 		client:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, Timeout: timeLimit},
 	}
 	t.Cleanup(func() {

@@ -12,6 +12,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(3, 30) // each history creates a table
+	longtest.SetRapidChecks(3, 30) // each history creates a table
 	os.Exit(dynamolocal.Main(m))
 }

@@ -14,33 +14,33 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // sentMutation is a mutation with its response.
 type sentMutation struct {
-	shoptest.Mutation
-	response shoptest.Response
+	workload.Mutation
+	response workload.Response
 }
 
 // histories generates the steps of 2 to 4 clients, each with up to 40 mutations. It concatenates
 // short lists, because rapid rarely generates long ones.
-func histories(w shoptest.World) *rapid.Generator[[][]shoptest.Step] {
-	step := rapid.Custom(func(t *rapid.T) shoptest.Step {
+func histories(w workload.Fixture) *rapid.Generator[[][]workload.Step] {
+	step := rapid.Custom(func(t *rapid.T) workload.Step {
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") }
-		return shoptest.StepGenerator{Fixture: w, IntN: pick}.Next(drawMutation(pick), "own")
+		return workload.StepGenerator{Fixture: w, IntN: pick}.Next(drawMutation(pick), "own")
 	})
-	steps := rapid.Map(rapid.SliceOfN(rapid.SliceOfN(step, 0, 10), 4, 4), func(parts [][]shoptest.Step) []shoptest.Step { return slices.Concat(parts...) })
+	steps := rapid.Map(rapid.SliceOfN(rapid.SliceOfN(step, 0, 10), 4, 4), func(parts [][]workload.Step) []workload.Step { return slices.Concat(parts...) })
 	return rapid.SliceOfN(steps, 2, 4)
 }
 
 // Several clients send random mutations concurrently. Then every confirmed change is in the table
 // exactly once, and no unconfirmed change is in the table.
 func TestHistories(t *testing.T) {
-	w := shoptest.World{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		book := w.Book(t)
+	w := workload.Fixture{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		book := w.Dataset(t)
 		steps, changes, orders := 0, 0, 0
 		rapid.Check(t, func(rt *rapid.T) {
 			clients := histories(w).Draw(rt, "clients")
@@ -50,10 +50,10 @@ func TestHistories(t *testing.T) {
 				_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table)})
 			}()
 			storetest.Load(t, store, book)
-			url := shoptest.Serve(t, store, io.Discard)
+			url := workload.Serve(t, store, io.Discard)
 			log := runClients(rt, url, clients)
 			steps += len(log)
-			audited := storetest.Clean(rt, db, table, 1)
+			audited := storetest.AssertConsistent(rt, db, table, 1)
 			changes += checkVersions(rt, audited, log)
 			checkStock(rt, audited, log, w)
 			checkPrices(rt, audited, log, w)
@@ -64,8 +64,8 @@ func TestHistories(t *testing.T) {
 }
 
 // runClients executes the steps of all clients concurrently and returns the responses.
-func runClients(t *rapid.T, url string, clients [][]shoptest.Step) []sentMutation {
-	c, memory := shoptest.NewClient(), shoptest.NewClientState()
+func runClients(t *rapid.T, url string, clients [][]workload.Step) []sentMutation {
+	c, memory := workload.NewClient(), workload.NewClientState()
 	defer c.HTTP.CloseIdleConnections()
 	logs := make([][]sentMutation, len(clients))
 	var wg sync.WaitGroup
@@ -106,8 +106,8 @@ func runClients(t *rapid.T, url string, clients [][]shoptest.Step) []sentMutatio
 	return slices.Concat(logs...)
 }
 
-// recordOf returns the record of a subject: see shoptest.RecordName.
-func recordOf(a *storetest.Audited, subject string) storetest.Record {
+// recordOf returns the record of a subject: see workload.RecordName.
+func recordOf(a *storetest.AuditResult, subject string) storetest.Record {
 	words := strings.Fields(subject)
 	prefix := map[string]string{"customer": "CUSTOMER#", "order": "ORDER#", "product": "PRODUCT#", "warehouse": "WAREHOUSE#", "employee": "EMPLOYEE#", "inventoryLevel": "PRODUCT#"}[words[0]]
 	sk := "#METADATA"
@@ -120,14 +120,14 @@ func recordOf(a *storetest.Audited, subject string) storetest.Record {
 // checkVersions verifies that each version of a record was returned in a response. So each
 // confirmed change made one version, and there were no other changes. It returns the number of
 // changes. checkStock verifies inventory levels, because shipping changes them, too.
-func checkVersions(t *rapid.T, a *storetest.Audited, log []sentMutation) int {
+func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation) int {
 	returned, n := map[string]map[int]bool{}, 0
 	for _, e := range log {
 		if !e.response.Succeeded() {
 			continue
 		}
 		r := e.response.Record()
-		subject := shoptest.RecordName(e.Field, e.Input, r)
+		subject := workload.RecordName(e.Field, e.Input, r)
 		if returned[subject] == nil {
 			returned[subject] = map[int]bool{}
 		}
@@ -174,7 +174,7 @@ type levelChange struct {
 
 // checkStock replays the responses about each inventory level. Shipments make versions that no
 // response returns. The shipped orders determine their quantities.
-func checkStock(t *rapid.T, a *storetest.Audited, log []sentMutation, w shoptest.World) {
+func checkStock(t *rapid.T, a *storetest.AuditResult, log []sentMutation, w workload.Fixture) {
 	known, shipped := map[string]map[int]levelChange{}, map[string][]int{}
 	for i := range w.Products {
 		for j := range w.Warehouses {
@@ -193,7 +193,7 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []sentMutation, w shoptest
 				shipped[level] = append(shipped[level], item.Quantity)
 			}
 		case e.Field == "adjustInventory" || e.Field == "setInventoryLevel":
-			level := shoptest.RecordName(e.Field, e.Input, r)
+			level := workload.RecordName(e.Field, e.Input, r)
 			if known[level] == nil {
 				known[level] = map[int]levelChange{0: {}}
 			}
@@ -253,7 +253,7 @@ func checkStock(t *rapid.T, a *storetest.Audited, log []sentMutation, w shoptest
 }
 
 // checkPrices verifies that each line item has a price that its product once had.
-func checkPrices(t *rapid.T, a *storetest.Audited, log []sentMutation, w shoptest.World) {
+func checkPrices(t *rapid.T, a *storetest.AuditResult, log []sentMutation, w workload.Fixture) {
 	had := map[string]bool{}
 	for i := range w.Products {
 		had[fmt.Sprintf("p%d %d.50", i, i+1)] = true

@@ -23,8 +23,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // namedMutation is a mutation that a caller makes with an idempotency key.
@@ -51,11 +51,11 @@ func namedMutations(t *testing.T, o initialOrders) []namedMutation {
 		t.Fatal(err)
 	}
 	customer, employee, order := (*dynamo.Store).UpdateCustomer, (*dynamo.Store).UpdateEmployee, (*dynamo.Store).PlaceOrder
-	lines := func(c commerce.CustomerID, lines ...commerce.OrderLine) commerce.NewOrder {
-		return commerce.NewOrder{CustomerID: c, Lines: lines}
+	lines := func(c commerce.CustomerID, lines ...commerce.OrderLine) commerce.OrderRequest {
+		return commerce.OrderRequest{CustomerID: c, Lines: lines}
 	}
 	move := func(name string, id commerce.OrderID, to commerce.Status, from commerce.WarehouseID) namedMutation {
-		return newMutation(name, (*dynamo.Store).MoveOrder, commerce.OrderMove{OrderID: id, To: to, WarehouseID: from, WithoutAddress: true})
+		return newMutation(name, (*dynamo.Store).MoveOrder, commerce.OrderStatusChange{OrderID: id, To: to, WarehouseID: from, WithoutAddress: true})
 	}
 	item := func(name string, sku commerce.SKU, n int) namedMutation {
 		return newMutation(name, (*dynamo.Store).SetOrderItem, commerce.OrderItemChange{OrderID: o.pending, SKU: sku, Quantity: n})
@@ -126,12 +126,12 @@ type fixtureCopier struct {
 // given number.
 func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopier {
 	t.Helper()
-	db = storetest.Undated(db)
+	db = storetest.WithoutResponseDate(db)
 	w := &fixtureCopier{db: db, knownIDs: map[string]bool{}, now: time.Now()}
 	table := storetest.TableName()
 	entropy := rand.NewChaCha8([32]byte{1})
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Clock: func() time.Time { return w.now }, Entropy: entropy})
-	book := shoptest.World{Customers: 2, Products: 3, Warehouses: 2, Employees: 2, Stock: 10}.Book(t)
+	book := workload.Fixture{Customers: 2, Products: 3, Warehouses: 2, Employees: 2, Stock: 10}.Dataset(t)
 	book.Products = append(book.Products, commerce.Product{SKU: "p3", Name: "Product 3", Category: "Things", UnitPrice: book.Products[0].UnitPrice, Version: 1})
 	lines := []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}
 	large := slices.Clone(lines)
@@ -144,18 +144,18 @@ func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopie
 	}
 	storetest.Load(t, store, book)
 	for i, id := range []*commerce.OrderID{&w.orders.pending, &w.orders.confirmed, &w.orders.shipped} {
-		o, err := store.PlaceOrder(t.Context(), change.Caller{Name: "before"}, commerce.NewOrder{CustomerID: "c1", Lines: [][]commerce.OrderLine{large, lines, lines}[i]})
+		o, err := store.PlaceOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderRequest{CustomerID: "c1", Lines: [][]commerce.OrderLine{large, lines, lines}[i]})
 		if err != nil {
 			t.Fatal(err)
 		}
 		*id = o.ID
 		for _, to := range []commerce.Status{commerce.Confirmed, commerce.Shipped}[:i] {
-			if _, err := store.MoveOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderMove{OrderID: o.ID, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
+			if _, err := store.MoveOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderStatusChange{OrderID: o.ID, To: to, WarehouseID: "w0", WithoutAddress: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	for k, r := range storetest.Clean(t, db, table, 1).Records {
+	for k, r := range storetest.AssertConsistent(t, db, table, 1).Records {
 		w.records = append(w.records, types.WriteRequest{PutRequest: &types.PutRequest{Item: r}})
 		for _, id := range ulidPattern.FindAllString(k.PK+k.SK, -1) {
 			w.knownIDs[id] = true
@@ -175,7 +175,7 @@ func (w *fixtureCopier) newCopy(t *testing.T, choose faults.Chooser) (failing, c
 			t.Fatal(err)
 		}
 	}
-	faulty, _ := faults.Between(w.db, choose)
+	faulty, _ := faults.WrapClient(w.db, choose)
 	failing, err := dynamo.New(faulty, w.options(table, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ var ulidPattern = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
 // snapshot formats the responses and the records of a table. It replaces new IDs, and omits the
 // order counts, because the ID of an order determines its part of the counts. The audit has
 // compared the counts with the orders.
-func (w *fixtureCopier) snapshot(a *storetest.Audited, answers ...string) string {
+func (w *fixtureCopier) snapshot(a *storetest.AuditResult, answers ...string) string {
 	lines := slices.Clone(answers)
 	for k, r := range a.Records {
 		if k.PK == string(model.OrderCounts.PK) || strings.HasPrefix(k.SK, string(model.EmployeeOrderCount.SK)) {
@@ -216,7 +216,7 @@ func (w *fixtureCopier) snapshot(a *storetest.Audited, answers ...string) string
 
 // resultText formats the result that a caller receives.
 func resultText(v any, err error) string {
-	if err != nil && !commerce.IsRefusal(err) {
+	if err != nil && !commerce.IsUserError(err) {
 		return "FAULT " + err.Error()
 	}
 	if err != nil {
@@ -276,7 +276,7 @@ func collectKeys(v any, into map[storetest.Key]bool) {
 // every record are as if that change had committed before the mutation.
 func TestConcurrentMutationCommitsFirst(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newFixtureCopier(t, db, 0)
 		all := namedMutations(t, w.orders)
 		touched := make([]map[storetest.Key]bool, len(all))
@@ -291,7 +291,7 @@ func TestConcurrentMutationCommitsFirst(t *testing.T) {
 				for k := range touched[i] {
 					related = related || touched[j][k]
 				}
-				if chosen := related && (storetest.Embedded(t) && longtest.Enabled() || source.IntN(oneOf) == 0); !chosen && !*everyPair {
+				if chosen := related && (storetest.IsEmbedded(t) && longtest.Enabled() || source.IntN(oneOf) == 0); !chosen && !*everyPair {
 					continue
 				}
 				if w.interfere(t, mine, other) {
@@ -310,7 +310,7 @@ func TestConcurrentMutationCommitsFirst(t *testing.T) {
 // its items. Adding or removing a line item changes the form of its records.
 func TestConcurrentMutationCommitsFirstWithLargeOrder(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newFixtureCopier(t, db, 24)
 		var all []namedMutation
 		for _, d := range namedMutations(t, w.orders) {
@@ -321,7 +321,7 @@ func TestConcurrentMutationCommitsFirstWithLargeOrder(t *testing.T) {
 		pairs := 0
 		for i, mine := range all {
 			for j, other := range all {
-				if (!storetest.Embedded(t) || !longtest.Enabled()) && (i+j)%len(all) > 0 {
+				if (!storetest.IsEmbedded(t) || !longtest.Enabled()) && (i+j)%len(all) > 0 {
 					continue
 				}
 				if w.interfere(t, mine, other) {
@@ -345,7 +345,7 @@ func (w *fixtureCopier) interfere(t *testing.T, mine, other namedMutation) bool 
 	var clean *dynamo.Store
 	otherResult := ""
 	failing, clean, racedTable := w.newCopy(t, func(r faults.Request) faults.Kind {
-		if r.Writes() && otherResult == "" {
+		if r.IsTransaction() && otherResult == "" {
 			otherResult = resultText(other.run(t.Context(), clean, otherCaller))
 		}
 		return faults.None
@@ -354,12 +354,12 @@ func (w *fixtureCopier) interfere(t *testing.T, mine, other namedMutation) bool 
 	if otherResult == "" {
 		return false
 	}
-	raced := w.snapshot(storetest.Clean(t, w.db, racedTable, 1), "they: "+otherResult, "I: "+got)
+	raced := w.snapshot(storetest.AssertConsistent(t, w.db, racedTable, 1), "they: "+otherResult, "I: "+got)
 
 	_, sequential, sequentialTable := w.newCopy(t, func(faults.Request) faults.Kind { return faults.None })
 	otherResult = resultText(other.run(t.Context(), sequential, otherCaller))
 	got = resultText(mine.run(t.Context(), sequential, caller))
-	if want := w.snapshot(storetest.Clean(t, w.db, sequentialTable, 1), "they: "+otherResult, "I: "+got); raced != want {
+	if want := w.snapshot(storetest.AssertConsistent(t, w.db, sequentialTable, 1), "they: "+otherResult, "I: "+got); raced != want {
 		t.Errorf("%s, interrupted by %s:\n%s", mine.name, other.name, diffLines(want, raced))
 	}
 	for _, name := range []string{racedTable, sequentialTable} {
@@ -392,17 +392,17 @@ func diffLines(want, got string) string {
 // mutation.
 func TestRepeatedRequestCommitsFirst(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newFixtureCopier(t, db, 0)
 		for i, d := range namedMutations(t, w.orders) {
-			if i%longtest.Size(3, 1) > 0 || !storetest.Every(t, 4, i) {
+			if i%longtest.Size(3, 1) > 0 || !storetest.RunsCase(t, 4, i) {
 				continue
 			}
 			caller := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}
 			var clean *dynamo.Store
 			first := ""
 			failing, clean, table := w.newCopy(t, func(r faults.Request) faults.Kind {
-				if r.Writes() && first == "" {
+				if r.IsTransaction() && first == "" {
 					first = resultText(d.run(t.Context(), clean, caller))
 				}
 				return faults.None
@@ -413,12 +413,12 @@ func TestRepeatedRequestCommitsFirst(t *testing.T) {
 			if third := resultText(d.run(t.Context(), failing, caller)); third != first {
 				t.Errorf("%s: a later response differs:\n%s\n%s", d.name, first, third)
 			}
-			raced := w.snapshot(storetest.Clean(t, db, table, 1))
+			raced := w.snapshot(storetest.AssertConsistent(t, db, table, 1))
 			_, sequential, once := w.newCopy(t, func(faults.Request) faults.Kind { return faults.None })
 			if _, err := d.run(t.Context(), sequential, caller); err != nil {
 				t.Errorf("%s: %v", d.name, err)
 			}
-			if want := w.snapshot(storetest.Clean(t, db, once, 1)); raced != want {
+			if want := w.snapshot(storetest.AssertConsistent(t, db, once, 1)); raced != want {
 				t.Errorf("%s twice:\n%s", d.name, diffLines(want, raced))
 			}
 		}
@@ -428,13 +428,13 @@ func TestRepeatedRequestCommitsFirst(t *testing.T) {
 // Other changes keep committing first. When the request's deadline passes, the request fails with
 // ErrUnavailable and writes nothing.
 func TestConcurrentMutationsAlwaysCommitFirst(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		w := newFixtureCopier(t, db, 0)
 		var clean *dynamo.Store
 		n := 0
-		ctx := shoptest.NewManualDeadline(t.Context())
+		ctx := workload.NewManualDeadline(t.Context())
 		failing, clean, tableName := w.newCopy(t, func(r faults.Request) faults.Kind {
-			if !r.Writes() {
+			if !r.IsTransaction() {
 				return faults.None
 			}
 			if n++; n == 5 {
@@ -451,8 +451,8 @@ func TestConcurrentMutationsAlwaysCommitFirst(t *testing.T) {
 		if !errors.Is(err, table.ErrUnavailable) {
 			t.Errorf("the error is %v, want ErrUnavailable", err)
 		}
-		a := storetest.Clean(t, db, tableName, 1)
-		if c := a.Records[storetest.Key{PK: "CUSTOMER#c0", SK: "#METADATA"}]; c.Int("version") != 1+n || c.Text("name") != fmt.Sprintf("Name %d", n) || len(a.Answers) > 0 {
+		a := storetest.AssertConsistent(t, db, tableName, 1)
+		if c := a.Records[storetest.Key{PK: "CUSTOMER#c0", SK: "#METADATA"}]; c.Int("version") != 1+n || c.Text("name") != fmt.Sprintf("Name %d", n) || len(a.IdempotencyRecords) > 0 {
 			t.Errorf("the customer has version %d and the name %s after %d changes by another caller", c.Int("version"), c.Text("name"), n)
 		}
 	})

@@ -10,15 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // drawMutation draws a mutation. Mutations that advance orders are more frequent.
 func drawMutation(pick func(n int) int) string {
 	all := append([]string{"placeOrder", "placeOrder", "confirmOrder", "placeOrder", "shipOrder", "placeOrder", "confirmOrder", "setOrderItem",
 		"adjustInventory", "shipOrder", "deliverOrder", "confirmOrder", "setOrderItem", "placeOrder", "confirmOrder", "shipOrder", "deliverOrder", "shipOrder"},
-		shoptest.Fields()...)
+		workload.MutationNames()...)
 	return all[pick(len(all))]
 }
 
@@ -26,22 +26,22 @@ func drawMutation(pick func(n int) int) string {
 // table stays consistent: each change is made completely or not at all.
 func TestFaultsInEveryMutation(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		n := longtest.Size(200, 300)
-		if !storetest.Embedded(t) {
+		if !storetest.IsEmbedded(t) {
 			n = longtest.Size(150, 1200)
 		}
-		w := shoptest.World{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
+		w := workload.Fixture{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
 		s := newFaultyServer(t, db, w, randomFaults(11))
 		c, network := newLossyClient(11)
-		memory := shoptest.NewClientState()
+		memory := workload.NewClientState()
 		succeeded, refused, unanswered := map[string]*atomic.Int64{}, map[string]*atomic.Int64{}, map[string]*atomic.Int64{}
-		for _, field := range shoptest.Fields() {
+		for _, field := range workload.MutationNames() {
 			succeeded[field], refused[field], unanswered[field] = &atomic.Int64{}, &atomic.Int64{}, &atomic.Int64{}
 		}
 		inParallel(n, 8, func(i int) {
 			source := rand.New(rand.NewPCG(11, uint64(i)))
-			step := shoptest.StepGenerator{Fixture: w, IntN: source.IntN}.Next(drawMutation(source.IntN), fmt.Sprintf("step-%d", i))
+			step := workload.StepGenerator{Fixture: w, IntN: source.IntN}.Next(drawMutation(source.IntN), fmt.Sprintf("step-%d", i))
 			m := memory.Mutation(step)
 			tries := 1
 			if m.Key() != "" {
@@ -54,19 +54,19 @@ func TestFaultsInEveryMutation(t *testing.T) {
 				memory.Update(m, a)
 			case err == nil:
 				refused[m.Field].Add(1)
-			case errors.Is(err, shoptest.ErrUnknownOutcome) && m.Key() == "":
+			case errors.Is(err, workload.ErrUnknownOutcome) && m.Key() == "":
 				unanswered[m.Field].Add(1)
 			default:
 				t.Errorf("%s %v: %v", m.Field, m.Input, err)
 			}
 		})
-		for _, field := range shoptest.Fields() {
+		for _, field := range workload.MutationNames() {
 			t.Logf("%-22s %3d succeeded, %3d refused, %2d without a response", field, succeeded[field].Load(), refused[field].Load(), unanswered[field].Load())
 			if succeeded[field].Load() == 0 && n > 300 {
 				t.Errorf("no %s succeeded: the test covers too little", field)
 			}
 		}
-		a := storetest.Clean(t, db, s.table, 1)
+		a := storetest.AssertConsistent(t, db, s.table, 1)
 		t.Logf("%d records, %d orders; faults: %v; %d responses to committed transactions lost, %d responses to the client lost",
 			len(a.Records), len(a.Orders), s.faults.Counts(), s.faults.LostCommits(), network.lost.Load())
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // faultyServer is a server and a table whose engine can fail.
@@ -27,10 +27,10 @@ type faultyServer struct {
 }
 
 // newFaultyServer loads a fixture into a new table and starts a server.
-func newFaultyServer(t testing.TB, db *dynamodb.Client, w shoptest.World, choose faults.Chooser) faultyServer {
+func newFaultyServer(t testing.TB, db *dynamodb.Client, w workload.Fixture, choose faults.Chooser) faultyServer {
 	t.Helper()
 	s := faultyServer{db: db, table: storetest.TableName()}
-	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: s.table}), w.Book(t))
+	storetest.Load(t, storetest.NewTable(t, db, dynamo.Options{Table: s.table}), w.Dataset(t))
 	s.url, s.faults = s.startServer(t, choose)
 	return s
 }
@@ -38,7 +38,7 @@ func newFaultyServer(t testing.TB, db *dynamodb.Client, w shoptest.World, choose
 // startServer starts another server on the same table.
 func (s faultyServer) startServer(t testing.TB, choose faults.Chooser) (string, *faults.Client) {
 	t.Helper()
-	failing, between := faults.Between(s.db, choose)
+	failing, between := faults.WrapClient(s.db, choose)
 	// Failed reads are repeated by the client, because the SDK would wait for seconds. Writes have
 	// their own retry options.
 	failing = dynamodb.New(failing.Options(), func(o *dynamodb.Options) { o.Retryer = faults.OneAttempt() })
@@ -46,7 +46,7 @@ func (s faultyServer) startServer(t testing.TB, choose faults.Chooser) (string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return shoptest.Serve(t, store, io.Discard), between
+	return workload.Serve(t, store, io.Discard), between
 }
 
 // lossyTransport is a network between client and server that loses requests and responses.
@@ -78,8 +78,8 @@ func (f *lossyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // newLossyClient returns a client with a lossyTransport.
-func newLossyClient(seed uint64) (*shoptest.Client, *lossyTransport) {
-	c := shoptest.NewClient()
+func newLossyClient(seed uint64) (*workload.Client, *lossyTransport) {
+	c := workload.NewClient()
 	f := &lossyTransport{next: c.HTTP.Transport, source: rand.New(rand.NewPCG(seed, 1))}
 	c.HTTP.Transport = f
 	return c, f
@@ -90,15 +90,15 @@ func newLossyClient(seed uint64) (*shoptest.Client, *lossyTransport) {
 // ms.
 func writeFaults() faults.Rates {
 	return faults.Rates{
-		faults.Throughput: 0.02, faults.Throttling: 0.02, faults.Internal: 0.02, faults.Conflict: 0.04, faults.InProgress: 0.02, faults.Refused: 0.02,
-		faults.Reset: 0.04, faults.Silence: 0.02, faults.Cut: 0.05,
+		faults.ThroughputExceeded: 0.02, faults.Throttling: 0.02, faults.InternalServerError: 0.02, faults.TransactionConflict: 0.04, faults.TransactionInProgress: 0.02, faults.ConnectionRefused: 0.02,
+		faults.ConnectionReset: 0.04, faults.ResponseTimeout: 0.02, faults.TruncatedResponse: 0.05,
 	}
 }
 
 func readFaults() faults.Rates {
 	return faults.Rates{
-		faults.Throughput: 0.01, faults.Throttling: 0.01, faults.Internal: 0.01, faults.Refused: 0.01, faults.Reset: 0.01,
-		faults.Silence: 0.01, faults.Cut: 0.01, faults.Unprocessed: 0.03,
+		faults.ThroughputExceeded: 0.01, faults.Throttling: 0.01, faults.InternalServerError: 0.01, faults.ConnectionRefused: 0.01, faults.ConnectionReset: 0.01,
+		faults.ResponseTimeout: 0.01, faults.TruncatedResponse: 0.01, faults.Unprocessed: 0.03,
 	}
 }
 
@@ -128,16 +128,16 @@ func inParallel(n, clients int, task func(i int)) {
 // idempotency key creates one order.
 func TestOneOrderForEachKey(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		orders := longtest.Size(100, 150)
-		if !storetest.Embedded(t) { // the embedded store's transactions get slower as the table grows
+		if !storetest.IsEmbedded(t) { // the embedded store's transactions get slower as the table grows
 			orders = longtest.Size(orders, 1000)
 		}
-		s := newFaultyServer(t, db, shoptest.World{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
+		s := newFaultyServer(t, db, workload.Fixture{Customers: 20, Products: 10, Warehouses: 2, Employees: 3, Stock: 10 * orders}, randomFaults(7))
 		c, network := newLossyClient(7)
-		answers := make([]shoptest.Response, orders)
+		answers := make([]workload.Response, orders)
 		var sent, doubled atomic.Int64
-		send := func(m shoptest.Mutation) shoptest.Response {
+		send := func(m workload.Mutation) workload.Response {
 			a, n, err := c.SendWithRetries(t.Context(), func() string { return s.url }, m, attempts)
 			sent.Add(int64(n))
 			if err != nil {
@@ -153,7 +153,7 @@ func TestOneOrderForEachKey(t *testing.T) {
 				answers[i] = send(m)
 				return
 			}
-			second := make(chan shoptest.Response)
+			second := make(chan workload.Response)
 			doubled.Add(1)
 			go func() { second <- send(m) }()
 			answers[i] = send(m)
@@ -173,9 +173,9 @@ func TestOneOrderForEachKey(t *testing.T) {
 		for _, a := range answers {
 			ids[a.Record().ID] = true
 		}
-		audited := storetest.Clean(t, db, s.table, 1)
-		if len(audited.Orders) != orders || len(ids) != orders || len(audited.Answers) != orders {
-			t.Errorf("%d orders in the table, %d in the responses, %d idempotency keys in the table, want %d of each", len(audited.Orders), len(ids), len(audited.Answers), orders)
+		audited := storetest.AssertConsistent(t, db, s.table, 1)
+		if len(audited.Orders) != orders || len(ids) != orders || len(audited.IdempotencyRecords) != orders {
+			t.Errorf("%d orders in the table, %d in the responses, %d idempotency keys in the table, want %d of each", len(audited.Orders), len(ids), len(audited.IdempotencyRecords), orders)
 		}
 		for _, id := range audited.Orders {
 			if !ids[id] {
@@ -183,26 +183,26 @@ func TestOneOrderForEachKey(t *testing.T) {
 			}
 		}
 
-		s.faults.Heal()
+		s.faults.Stop()
 		inParallel(orders/4, 16, func(i int) {
 			i *= 4
 			if again := send(placeOrderMutation(i, 1+i%4)); again.String() != answers[i].String() {
 				t.Errorf("key %d: the first response was %v, the repeated response is %v", i, answers[i], again)
 			}
 		})
-		if after := storetest.Clean(t, db, s.table, 1); len(after.Records) != len(audited.Records) {
+		if after := storetest.AssertConsistent(t, db, s.table, 1); len(after.Records) != len(audited.Records) {
 			t.Errorf("after repeating requests, the table has %d records, want %d", len(after.Records), len(audited.Records))
 		}
 	})
 }
 
 // placeOrderMutation returns the request for order i with a number of line items.
-func placeOrderMutation(i, lines int) shoptest.Mutation {
+func placeOrderMutation(i, lines int) workload.Mutation {
 	var items []map[string]any
 	for j := range lines {
 		items = append(items, map[string]any{"sku": fmt.Sprintf("p%d", (i+3*j)%10), "quantity": 1 + (i+j)%3})
 	}
-	return shoptest.Mutation{Field: "placeOrder", Input: map[string]any{
+	return workload.Mutation{Field: "placeOrder", Input: map[string]any{
 		"customerId": fmt.Sprintf("c%d", i%20), "items": items, "idempotencyKey": fmt.Sprintf("order-%d", i),
 	}}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/internal/faults"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // noFaults is a Chooser without faults.
@@ -19,12 +19,12 @@ func noFaults(faults.Request) faults.Kind { return faults.None }
 // number of placed orders.
 func placeConcurrently(t *testing.T, n int, urls []string, input func(i int) map[string]any) int {
 	t.Helper()
-	c := shoptest.NewClient()
+	c := workload.NewClient()
 	t.Cleanup(c.HTTP.CloseIdleConnections)
-	answers := make([]shoptest.Response, n)
+	answers := make([]workload.Response, n)
 	inParallel(n, n, func(i int) {
 		var err error
-		answers[i], err = c.Send(t.Context(), urls[i%len(urls)], shoptest.Mutation{Field: "placeOrder", Input: input(i)})
+		answers[i], err = c.Send(t.Context(), urls[i%len(urls)], workload.Mutation{Field: "placeOrder", Input: input(i)})
 		if err != nil {
 			t.Errorf("order %d: %v", i, err)
 		}
@@ -46,12 +46,12 @@ func placeConcurrently(t *testing.T, n int, urls []string, input func(i int) map
 
 // forEachServerCount runs a test on both engines, with one server and with two servers on one
 // table. By default DynamoDB Local runs only with two servers.
-func forEachServerCount(t *testing.T, w shoptest.World, test func(t *testing.T, s faultyServer, urls []string)) {
+func forEachServerCount(t *testing.T, w workload.Fixture, test func(t *testing.T, s faultyServer, urls []string)) {
 	for _, servers := range []int{1, 2} {
 		t.Run(fmt.Sprintf("%d", servers), func(t *testing.T) {
-			each := storetest.Each
+			each := storetest.ForEachEngine
 			if servers == 1 {
-				each = storetest.EachLong
+				each = storetest.ForEachEngineIfLong
 			}
 			each(t, func(t *testing.T, db *dynamodb.Client) {
 				s := newFaultyServer(t, db, w, noFaults)
@@ -69,11 +69,11 @@ func forEachServerCount(t *testing.T, w shoptest.World, test func(t *testing.T, 
 // 80 clients each order one of 50 pieces. 50 orders are placed.
 func TestOversoldProduct(t *testing.T) {
 	const buyers, pieces = 80, 50
-	forEachServerCount(t, shoptest.World{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {
+	forEachServerCount(t, workload.Fixture{Customers: 5, Products: 1, Warehouses: 1, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {
 		placed := placeConcurrently(t, buyers, urls, func(i int) map[string]any {
 			return map[string]any{"customerId": fmt.Sprintf("c%d", i%5), "items": []map[string]any{{"sku": "p0", "quantity": 1}}}
 		})
-		a := storetest.Clean(t, s.db, s.table, 1)
+		a := storetest.AssertConsistent(t, s.db, s.table, 1)
 		left := a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "#METADATA"}].Int("available")
 		if placed != pieces || len(a.Orders) != pieces || left != 0 {
 			t.Errorf("%d orders were placed, %d are in the table, %d pieces are left, want %d, %d and 0", placed, len(a.Orders), left, pieces, pieces)
@@ -96,11 +96,11 @@ func TestOversoldProducts(t *testing.T) {
 		}
 		return items
 	}
-	forEachServerCount(t, shoptest.World{Customers: 5, Products: products, Warehouses: 1, Stock: 50}, func(t *testing.T, s faultyServer, urls []string) {
+	forEachServerCount(t, workload.Fixture{Customers: 5, Products: products, Warehouses: 1, Stock: 50}, func(t *testing.T, s faultyServer, urls []string) {
 		placed := placeConcurrently(t, buyers, urls, func(i int) map[string]any {
 			return map[string]any{"customerId": fmt.Sprintf("c%d", i%5), "items": lines(i)}
 		})
-		a := storetest.Clean(t, s.db, s.table, 1)
+		a := storetest.AssertConsistent(t, s.db, s.table, 1)
 		if len(a.Orders) != placed || placed == buyers {
 			t.Errorf("%d orders are in the table, %d were placed, want equal numbers and fewer than %d", len(a.Orders), placed, buyers)
 		}
@@ -119,10 +119,10 @@ func TestOversoldProducts(t *testing.T) {
 // orders are shipped, and the others can be shipped from another warehouse.
 func TestOversoldWarehouse(t *testing.T) {
 	const orders, pieces = 12, 5
-	forEachServerCount(t, shoptest.World{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {
-		c := shoptest.NewClient()
+	forEachServerCount(t, workload.Fixture{Customers: 2, Products: 2, Warehouses: 3, Stock: pieces}, func(t *testing.T, s faultyServer, urls []string) {
+		c := workload.NewClient()
 		t.Cleanup(c.HTTP.CloseIdleConnections)
-		send := func(i int, m shoptest.Mutation) shoptest.Response {
+		send := func(i int, m workload.Mutation) workload.Response {
 			a, err := c.Send(t.Context(), urls[i%len(urls)], m)
 			if err != nil {
 				t.Errorf("%s %v: %v", m.Field, m.Input, err)
@@ -131,19 +131,19 @@ func TestOversoldWarehouse(t *testing.T) {
 		}
 		ids := make([]string, orders)
 		inParallel(orders, orders, func(i int) {
-			placed := send(i, shoptest.Mutation{Field: "placeOrder", Input: map[string]any{"customerId": fmt.Sprintf("c%d", i%2),
+			placed := send(i, workload.Mutation{Field: "placeOrder", Input: map[string]any{"customerId": fmt.Sprintf("c%d", i%2),
 				"items": []map[string]any{{"sku": "p0", "quantity": 1}, {"sku": "p1", "quantity": 1}}}})
 			ids[i] = placed.Record().ID
-			if a := send(i, shoptest.Mutation{Field: "confirmOrder", Input: map[string]any{"orderId": ids[i]}}); !a.Succeeded() {
+			if a := send(i, workload.Mutation{Field: "confirmOrder", Input: map[string]any{"orderId": ids[i]}}); !a.Succeeded() {
 				t.Errorf("confirm %s: %v", ids[i], a)
 			}
 		})
 		// Each order is shipped twice concurrently, without an idempotency key. Only one shipment
 		// succeeds.
 		ship := func(from string) (shipped int) {
-			answers := make([]shoptest.Response, 2*orders)
+			answers := make([]workload.Response, 2*orders)
 			inParallel(len(answers), len(answers), func(i int) {
-				answers[i] = send(i, shoptest.Mutation{Field: "shipOrder", Input: map[string]any{"orderId": ids[i/2], "warehouseId": from, "withoutAddress": true}})
+				answers[i] = send(i, workload.Mutation{Field: "shipOrder", Input: map[string]any{"orderId": ids[i/2], "warehouseId": from, "withoutAddress": true}})
 			})
 			for _, a := range answers {
 				if a.Succeeded() {
@@ -159,7 +159,7 @@ func TestOversoldWarehouse(t *testing.T) {
 			if n := ship(step.from); n != step.shipped {
 				t.Errorf("%d orders were shipped from %s, want %d", n, step.from, step.shipped)
 			}
-			a := storetest.Clean(t, s.db, s.table, 1)
+			a := storetest.AssertConsistent(t, s.db, s.table, 1)
 			if left := a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "WAREHOUSE#" + step.from}].Int("quantity"); left != pieces-step.shipped {
 				t.Errorf("%d pieces are left in %s, want %d", left, step.from, pieces-step.shipped)
 			}

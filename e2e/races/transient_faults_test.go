@@ -13,14 +13,14 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/faults"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // firstTransactions returns a Chooser with fixed faults for the first transactions, in order.
 func firstTransactions(kinds ...faults.Kind) faults.Chooser {
 	return func(r faults.Request) faults.Kind {
-		if !r.Writes() || len(kinds) == 0 {
+		if !r.IsTransaction() || len(kinds) == 0 {
 			return faults.None
 		}
 		kind := kinds[0]
@@ -30,10 +30,10 @@ func firstTransactions(kinds ...faults.Kind) faults.Chooser {
 }
 
 // smallFixture is a fixture with one record of each kind and 10 pieces of the product.
-var smallFixture = shoptest.World{Customers: 1, Products: 1, Warehouses: 1, Employees: 1, Stock: 10}
+var smallFixture = workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Employees: 1, Stock: 10}
 
-func orderOnePiece(key string) shoptest.Mutation {
-	m := shoptest.Mutation{Field: "placeOrder", Input: map[string]any{"customerId": "c0", "items": []map[string]any{{"sku": "p0", "quantity": 1}}}}
+func orderOnePiece(key string) workload.Mutation {
+	m := workload.Mutation{Field: "placeOrder", Input: map[string]any{"customerId": "c0", "items": []map[string]any{{"sku": "p0", "quantity": 1}}}}
 	if key != "" {
 		m.Input["idempotencyKey"] = key
 	}
@@ -41,22 +41,22 @@ func orderOnePiece(key string) shoptest.Mutation {
 }
 
 // available returns the available pieces of the product of the small fixture.
-func available(a *storetest.Audited) int {
+func available(a *storetest.AuditResult) int {
 	return a.Records[storetest.Key{PK: "PRODUCT#p0", SK: "#METADATA"}].Int("available")
 }
 
 // The client does not see faults that end before the request's deadline.
 func TestTransientFaults(t *testing.T) {
 	for name, kinds := range map[string][]faults.Kind{
-		"conflicts":  {faults.Conflict, faults.Conflict, faults.Conflict, faults.Conflict},
-		"throttling": {faults.Throughput, faults.Throttling, faults.Throughput},
-		"faults":     {faults.Internal, faults.Refused, faults.Internal},
-		"everything": {faults.Refused, faults.Throttling, faults.Conflict, faults.InProgress, faults.Internal},
+		"conflicts":  {faults.TransactionConflict, faults.TransactionConflict, faults.TransactionConflict, faults.TransactionConflict},
+		"throttling": {faults.ThroughputExceeded, faults.Throttling, faults.ThroughputExceeded},
+		"faults":     {faults.InternalServerError, faults.ConnectionRefused, faults.InternalServerError},
+		"everything": {faults.ConnectionRefused, faults.Throttling, faults.TransactionConflict, faults.TransactionInProgress, faults.InternalServerError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 				s := newFaultyServer(t, db, smallFixture, firstTransactions(kinds...))
-				a, err := shoptest.NewClient().Send(t.Context(), s.url, orderOnePiece(""))
+				a, err := workload.NewClient().Send(t.Context(), s.url, orderOnePiece(""))
 				if err != nil || !a.Succeeded() {
 					t.Errorf("%v, %v", a, err)
 				}
@@ -64,7 +64,7 @@ func TestTransientFaults(t *testing.T) {
 				for _, n := range s.faults.Counts() {
 					met += n
 				}
-				audited := storetest.Clean(t, db, s.table, 1)
+				audited := storetest.AssertConsistent(t, db, s.table, 1)
 				if len(audited.Orders) != 1 || available(audited) != 9 || met != len(kinds) {
 					t.Errorf("%d orders after %d faults and %d pieces left, want 1 order after %d faults and 9 pieces", len(audited.Orders), met, available(audited), len(kinds))
 				}
@@ -78,7 +78,7 @@ func TestTransientFaults(t *testing.T) {
 func lastingFault(kind faults.Kind, passed func()) faults.Chooser {
 	attempts := 0
 	return func(r faults.Request) faults.Kind {
-		if !r.Writes() {
+		if !r.IsTransaction() {
 			return faults.None
 		}
 		if attempts++; attempts == 4 {
@@ -90,25 +90,25 @@ func lastingFault(kind faults.Kind, passed func()) faults.Chooser {
 
 // A fault that lasts until the request's deadline returns ErrUnavailable, and nothing is written.
 func TestLastingFaults(t *testing.T) {
-	for _, kind := range []faults.Kind{faults.Conflict, faults.InProgress, faults.Throughput, faults.Throttling, faults.Internal, faults.Refused} {
+	for _, kind := range []faults.Kind{faults.TransactionConflict, faults.TransactionInProgress, faults.ThroughputExceeded, faults.Throttling, faults.InternalServerError, faults.ConnectionRefused} {
 		t.Run(string(kind), func(t *testing.T) {
-			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 				s := newFaultyServer(t, db, smallFixture, noFaults)
-				before := storetest.Clean(t, db, s.table, 1)
-				ctx := shoptest.NewManualDeadline(t.Context())
-				failing, between := faults.Between(db, lastingFault(kind, ctx.Expire))
+				before := storetest.AssertConsistent(t, db, s.table, 1)
+				ctx := workload.NewManualDeadline(t.Context())
+				failing, between := faults.WrapClient(db, lastingFault(kind, ctx.Expire))
 				store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 				if err != nil {
 					t.Fatal(err)
 				}
-				order := commerce.NewOrder{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}}
+				order := commerce.OrderRequest{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}}
 				if _, err := store.PlaceOrder(ctx, change.Caller{ID: "test", Name: "test", IdempotencyKey: "k"}, order); !errors.Is(err, table.ErrUnavailable) {
 					t.Errorf("the error is %v, want ErrUnavailable", err)
 				}
 				if n := between.Counts()[kind]; n != 4 {
 					t.Errorf("%d attempts, want 4", n)
 				}
-				after := storetest.Clean(t, db, s.table, 1)
+				after := storetest.AssertConsistent(t, db, s.table, 1)
 				if len(after.Records) != len(before.Records) || available(after) != 10 {
 					t.Errorf("%d records and %d available pieces, want %d and 10", len(after.Records), available(after), len(before.Records))
 				}
@@ -120,23 +120,23 @@ func TestLastingFaults(t *testing.T) {
 // If a fault lasts until the deadline, the server returns UNAVAILABLE and null for the mutation.
 // Send verifies that.
 func TestLastingFaultsOverHTTP(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newFaultyServer(t, db, smallFixture, noFaults)
 		expire := func() {}
-		failing, _ := faults.Between(db, lastingFault(faults.Conflict, func() { expire() }))
+		failing, _ := faults.WrapClient(db, lastingFault(faults.TransactionConflict, func() { expire() }))
 		store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 		if err != nil {
 			t.Fatal(err)
 		}
-		url, passed := shoptest.ServeWithDeadline(t, store, io.Discard)
+		url, passed := workload.ServeWithDeadline(t, store, io.Discard)
 		expire = passed
-		if a, err := shoptest.NewClient().Send(t.Context(), url, orderOnePiece("k")); !errors.Is(err, shoptest.ErrUnknownOutcome) {
+		if a, err := workload.NewClient().Send(t.Context(), url, orderOnePiece("k")); !errors.Is(err, workload.ErrUnknownOutcome) {
 			t.Errorf("the server returned %v, %v, want UNAVAILABLE", a, err)
 		}
-		if a := storetest.Clean(t, db, s.table, 1); len(a.Orders) > 0 || available(a) != 10 {
+		if a := storetest.AssertConsistent(t, db, s.table, 1); len(a.Orders) > 0 || available(a) != 10 {
 			t.Errorf("%d orders and %d pieces left, want 0 and 10", len(a.Orders), available(a))
 		}
-		if a, err := shoptest.NewClient().Send(t.Context(), s.url, orderOnePiece("k")); err != nil || !a.Succeeded() {
+		if a, err := workload.NewClient().Send(t.Context(), s.url, orderOnePiece("k")); err != nil || !a.Succeeded() {
 			t.Errorf("after the faults, the server returned %v, %v", a, err)
 		}
 	})
@@ -145,14 +145,14 @@ func TestLastingFaultsOverHTTP(t *testing.T) {
 // The transaction commits, but its response is lost. With an idempotency key, the client's second
 // request gets the result of the first.
 func TestLostReplyWithKey(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		// The SDK does not repeat a request whose response is truncated.
-		s := newFaultyServer(t, db, smallFixture, firstTransactions(faults.Cut))
-		c := shoptest.NewClient()
-		if a, err := c.Send(t.Context(), s.url, orderOnePiece("k")); !errors.Is(err, shoptest.ErrUnknownOutcome) {
+		s := newFaultyServer(t, db, smallFixture, firstTransactions(faults.TruncatedResponse))
+		c := workload.NewClient()
+		if a, err := c.Send(t.Context(), s.url, orderOnePiece("k")); !errors.Is(err, workload.ErrUnknownOutcome) {
 			t.Errorf("the first request returned %v, %v, want UNAVAILABLE", a, err)
 		}
-		made := storetest.Clean(t, db, s.table, 1)
+		made := storetest.AssertConsistent(t, db, s.table, 1)
 		if len(made.Orders) != 1 || s.faults.LostCommits() != 1 {
 			t.Fatalf("%d orders and %d lost responses, want 1 and 1", len(made.Orders), s.faults.LostCommits())
 		}
@@ -161,7 +161,7 @@ func TestLostReplyWithKey(t *testing.T) {
 				t.Errorf("the repeated request returned %v, %v, want order %s", a, err, made.Orders[0])
 			}
 		}
-		if a := storetest.Clean(t, db, s.table, 1); len(a.Orders) != 1 || available(a) != 9 {
+		if a := storetest.AssertConsistent(t, db, s.table, 1); len(a.Orders) != 1 || available(a) != 9 {
 			t.Errorf("%d orders and %d pieces left, want 1 and 9", len(a.Orders), available(a))
 		}
 	})
@@ -170,19 +170,19 @@ func TestLostReplyWithKey(t *testing.T) {
 // Without an idempotency key, the SDK's token protects the transaction. When the connection breaks,
 // the SDK repeats the transaction with the same token, and the engine executes it once.
 func TestLostReplyWithoutKey(t *testing.T) {
-	for _, kind := range []faults.Kind{faults.Reset, faults.Silence} {
+	for _, kind := range []faults.Kind{faults.ConnectionReset, faults.ResponseTimeout} {
 		t.Run(string(kind), func(t *testing.T) {
-			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 				s := newFaultyServer(t, db, smallFixture, firstTransactions(kind, kind, faults.None, kind))
-				c := shoptest.NewClient()
+				c := workload.NewClient()
 				if a, err := c.Send(t.Context(), s.url, orderOnePiece("")); err != nil || !a.Succeeded() {
 					t.Errorf("%v, %v", a, err)
 				}
-				adjust := shoptest.Mutation{Field: "adjustInventory", Input: map[string]any{"sku": "p0", "warehouseId": "w0", "delta": 5}}
+				adjust := workload.Mutation{Field: "adjustInventory", Input: map[string]any{"sku": "p0", "warehouseId": "w0", "delta": 5}}
 				if a, err := c.Send(t.Context(), s.url, adjust); err != nil || a.Record().Quantity != 15 {
 					t.Errorf("%v, %v", a, err)
 				}
-				a := storetest.Clean(t, db, s.table, 1)
+				a := storetest.AssertConsistent(t, db, s.table, 1)
 				if len(a.Orders) != 1 || available(a) != 14 || s.faults.LostCommits() < 2 {
 					t.Errorf("%d orders and %d pieces left after %d lost responses, want 1 and 14 after at least 2", len(a.Orders), available(a), s.faults.LostCommits())
 				}
@@ -194,10 +194,10 @@ func TestLostReplyWithoutKey(t *testing.T) {
 // User errors depend on the records in the table. A repeated request with the same key, concurrent
 // with the first, must not fail with INSUFFICIENT_STOCK because the first one took the last piece.
 func TestConcurrentRetryOfLastPiece(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const pieces = 10
 		s := newFaultyServer(t, db, smallFixture, noFaults)
-		c := shoptest.NewClient()
+		c := workload.NewClient()
 		var placed atomic.Int64
 		for i := range pieces {
 			key := string(rune('a' + i))
@@ -219,12 +219,12 @@ func TestConcurrentRetryOfLastPiece(t *testing.T) {
 					t.Errorf("key %s returned different orders: %v", key, ids)
 				}
 			}
-			cancel := shoptest.Mutation{Field: "cancelOrder", Input: map[string]any{"orderId": ids[0]}}
+			cancel := workload.Mutation{Field: "cancelOrder", Input: map[string]any{"orderId": ids[0]}}
 			if a, err := c.Send(t.Context(), s.url, cancel); err != nil || !a.Succeeded() {
 				t.Fatalf("cancelOrder: %v, %v", a, err)
 			}
 		}
-		if a := storetest.Clean(t, db, s.table, 1); len(a.Orders) != pieces || available(a) != pieces {
+		if a := storetest.AssertConsistent(t, db, s.table, 1); len(a.Orders) != pieces || available(a) != pieces {
 			t.Errorf("%d orders and %d pieces left, want %d and %d", len(a.Orders), available(a), pieces, pieces)
 		}
 	})

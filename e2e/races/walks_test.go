@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // walks is the number of times the list is read. For a thorough run:
@@ -36,7 +36,7 @@ const (
 // changingOrders has the orders of a table while their statuses change.
 type changingOrders struct {
 	faultyServer
-	client *shoptest.Client
+	client *workload.Client
 	// ids are the IDs of the orders, newest first.
 	ids []string
 
@@ -51,8 +51,8 @@ type changingOrders struct {
 // placeOrders creates a table with pending orders. No two orders share a product or a customer.
 func placeOrders(t *testing.T, db *dynamodb.Client) *changingOrders {
 	t.Helper()
-	w := shoptest.World{Customers: walkedOrders, Products: walkedOrders, Warehouses: 1, Stock: 10}
-	m := &changingOrders{faultyServer: newFaultyServer(t, db, w, noFaults), client: shoptest.NewClient(), statuses: slices.Repeat([]string{"PENDING"}, walkedOrders), busy: make([]bool, walkedOrders)}
+	w := workload.Fixture{Customers: walkedOrders, Products: walkedOrders, Warehouses: 1, Stock: 10}
+	m := &changingOrders{faultyServer: newFaultyServer(t, db, w, noFaults), client: workload.NewClient(), statuses: slices.Repeat([]string{"PENDING"}, walkedOrders), busy: make([]bool, walkedOrders)}
 	t.Cleanup(m.client.HTTP.CloseIdleConnections)
 	placed := placeConcurrently(t, walkedOrders, []string{m.url}, func(i int) map[string]any {
 		return map[string]any{"customerId": fmt.Sprintf("c%d", i), "items": []map[string]any{{"sku": fmt.Sprintf("p%d", i), "quantity": 1}}}
@@ -69,7 +69,7 @@ func (m *changingOrders) advance(t *testing.T, from, to int) {
 	if field == "" {
 		return
 	}
-	a, _, err := m.client.SendWithRetries(t.Context(), func() string { return m.url }, shoptest.Mutation{Field: field, Input: input}, attempts)
+	a, _, err := m.client.SendWithRetries(t.Context(), func() string { return m.url }, workload.Mutation{Field: field, Input: input}, attempts)
 	if err != nil || !a.Succeeded() {
 		t.Errorf("%s of order %d: %v %v", field, order, a, err)
 	}
@@ -230,7 +230,7 @@ func (m *changingOrders) readAll(t *testing.T, w listOptions) int {
 // directions, with all statuses and with some.
 func TestWalksThroughChangingOrders(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		ways := []listOptions{
 			{first: 7}, {first: 7, backward: true},
 			{first: 5, statuses: []string{"PENDING", "CONFIRMED", "SHIPPED"}},

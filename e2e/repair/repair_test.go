@@ -25,8 +25,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long checks run during traffic")
@@ -47,14 +47,14 @@ const (
 )
 
 // newFixture returns a fixture with a customer for each product, so that clients do not conflict.
-func newFixture() shoptest.World {
-	return shoptest.World{Customers: products, Products: products, Warehouses: 1, Employees: 1, Stock: stock}
+func newFixture() workload.Fixture {
+	return workload.Fixture{Customers: products, Products: products, Warehouses: 1, Employees: 1, Stock: stock}
 }
 
 // client repeatedly buys one product and then restores the stock. Its counters have few values, so
 // they are often equal before and after a recount.
 type client struct {
-	*shoptest.Client
+	*workload.Client
 	url     string
 	n       int
 	random  *rand.Rand
@@ -69,7 +69,7 @@ func (c *client) send(ctx context.Context, field string, input map[string]any) (
 		return "", ctx.Err()
 	case <-time.After(time.Duration(c.random.Int64N(int64(c.pause)))):
 	}
-	m := shoptest.Mutation{Field: field, Input: input}
+	m := workload.Mutation{Field: field, Input: input}
 	if keyed := !slices.Contains([]string{"setOrderItem", "removeOrderItem", "setInventoryLevel"}, field); keyed {
 		m.Input["idempotencyKey"] = fmt.Sprintf("client-%d-%d", c.n, c.random.Uint64())
 	}
@@ -133,12 +133,12 @@ func (c *client) completeOrder(ctx context.Context) error {
 // Checks with repairs find nothing in a consistent table while its stock changes, and leave the
 // table consistent.
 func TestRepairsDuringTraffic(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table})
-		storetest.Load(t, store, newFixture().Book(t))
-		url := shoptest.Serve(t, store, io.Discard)
-		shared := shoptest.NewClient()
+		storetest.Load(t, store, newFixture().Dataset(t))
+		url := workload.Serve(t, store, io.Discard)
+		shared := workload.NewClient()
 		t.Cleanup(shared.HTTP.CloseIdleConnections)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -164,16 +164,16 @@ func TestRepairsDuringTraffic(t *testing.T) {
 		for began := time.Now(); ctx.Err() == nil && (checks < 2 || time.Since(began) < *duration); checks++ {
 			summary, err := store.CheckRecords(context.WithoutCancel(ctx), check.Options{
 				Repair: true, Segments: 4, Parallel: parallel[checks%len(parallel)], IndexLag: lags[checks%len(lags)],
-				Found: func(d check.Drift) { t.Errorf("check %d reports %+v", checks, d); found++ },
+				OnDrift: func(d check.Drift) { t.Errorf("check %d reports %+v", checks, d); found++ },
 			})
 			if err != nil {
 				t.Fatalf("check: %v", err)
 			}
-			unsettled += summary.Unsettled
+			unsettled += summary.Unverified
 		}
 		stop()
 		clients.Wait()
-		a := storetest.Clean(t, db, table, 1)
+		a := storetest.AssertConsistent(t, db, table, 1)
 		t.Logf("%d checks during %d mutations in %v: %d findings, %d unsettled; %d orders, %d records",
 			checks, changes.Load(), *duration, found, unsettled, len(a.Orders), len(a.Records))
 		if changes.Load() < products {

@@ -25,8 +25,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
@@ -52,7 +52,7 @@ const (
 type fixture struct {
 	db    *dynamodb.Client
 	table string
-	http  *shoptest.Client
+	http  *workload.Client
 
 	mu     sync.Mutex
 	orders []string
@@ -67,8 +67,8 @@ func (s *fixture) randomOrder(source *rand.Rand) string {
 }
 
 // send sends a mutation until it gets a response. It returns nil for user errors.
-func (s *fixture) send(t *testing.T, serverURL func() string, field string, input map[string]any) *shoptest.Record {
-	a, _, err := s.http.SendWithRetries(context.Background(), serverURL, shoptest.Mutation{Field: field, Input: input}, attempts)
+func (s *fixture) send(t *testing.T, serverURL func() string, field string, input map[string]any) *workload.Record {
+	a, _, err := s.http.SendWithRetries(context.Background(), serverURL, workload.Mutation{Field: field, Input: input}, attempts)
 	if err != nil {
 		t.Errorf("%s %v: %v", field, input, err)
 	}
@@ -79,7 +79,7 @@ func (s *fixture) send(t *testing.T, serverURL func() string, field string, inpu
 	return &record
 }
 
-func (s *fixture) placeOrder(t *testing.T, serverURL func() string, customer string) *shoptest.Record {
+func (s *fixture) placeOrder(t *testing.T, serverURL func() string, customer string) *workload.Record {
 	o := s.send(t, serverURL, "placeOrder", map[string]any{
 		"customerId": customer, "items": []map[string]any{{"sku": "p0", "quantity": 1}}, "idempotencyKey": fmt.Sprintf("order-%d", s.uniqueValues.Add(1)),
 	})
@@ -95,14 +95,14 @@ func (s *fixture) placeOrder(t *testing.T, serverURL func() string, customer str
 
 // changeAddress changes the shipping address of an order to a new one. Every order that is not
 // shipped allows that, and a repeated request makes no second change.
-func (s *fixture) changeAddress(t *testing.T, serverURL func() string, order string) *shoptest.Record {
+func (s *fixture) changeAddress(t *testing.T, serverURL func() string, order string) *workload.Record {
 	return s.send(t, serverURL, "updateShippingAddress", map[string]any{"orderId": order, "shippingAddress": map[string]any{
 		"recipient": "Ann", "line1": fmt.Sprintf("%d High St", s.uniqueValues.Add(1)), "city": "Leeds", "countryCode": "GB",
 	}})
 }
 
 // changeOrder changes an order in one of several ways.
-func (s *fixture) changeOrder(t *testing.T, source *rand.Rand, serverURL func() string) *shoptest.Record {
+func (s *fixture) changeOrder(t *testing.T, source *rand.Rand, serverURL func() string) *workload.Record {
 	order := s.randomOrder(source)
 	input := func(name string, value any) map[string]any {
 		return map[string]any{"orderId": order, name: value}
@@ -173,22 +173,22 @@ func expectedUpdates(f *subscriber, began string, events []update, owner map[str
 // without an event ID.
 func TestResume(t *testing.T) {
 	instance := dynamolocal.Shared(t)
-	binary := shoptest.BuildServer(t, "../..")
-	s := &fixture{db: instance.Client(), table: "resume", http: shoptest.NewClient()}
-	w := shoptest.World{Customers: customers, Products: 2, Warehouses: 1, Stock: 1_000_000_000}
+	binary := workload.BuildServer(t, "../..")
+	s := &fixture{db: instance.Client(), table: "resume", http: workload.NewClient()}
+	w := workload.Fixture{Customers: customers, Products: 2, Warehouses: 1, Stock: 1_000_000_000}
 	store := storetest.NewTable(t, s.db, dynamo.Options{Table: s.table})
 	if err := store.EnableStream(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, w.Book(t))
+	storetest.Load(t, store, w.Dataset(t))
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	environment := append(dynamolocal.Environment(),
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE="+s.table, "ORDERGRAPH_AUTH=none", "AWS_ENDPOINT_URL_DYNAMODB="+instance.Endpoint(),
 		"AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+nowhere, "AWS_SHARED_CREDENTIALS_FILE="+nowhere,
 	)
-	steady := shoptest.StartServer(t, binary, environment)
+	steady := workload.StartServer(t, binary, environment)
 	defer func() { steady.Kill(t) }()
-	killed, killedAddress := shoptest.StartServer(t, binary, environment), shoptest.NewServerAddress()
+	killed, killedAddress := workload.StartServer(t, binary, environment), workload.NewServerAddress()
 	defer func() { killed.Kill(t) }()
 	killedAddress.Set(killed.URL)
 	steadyURL := func() string { return steady.URL }
@@ -256,7 +256,7 @@ func TestResume(t *testing.T) {
 		// Clear the URL first, so that clients do not connect to a dead server.
 		killedAddress.Set("")
 		killed.Kill(t)
-		killed = shoptest.StartServer(t, binary, environment)
+		killed = workload.StartServer(t, binary, environment)
 		killedAddress.Set(killed.URL)
 		kills++
 		nextKill = changesAtKilled + 1 + source.IntN(20)
@@ -306,7 +306,7 @@ func TestResume(t *testing.T) {
 	if connected <= kills/2 || changesAtKilled < *changes/10 {
 		t.Errorf("at most %d connections after %d kills and %d changes at the killed server: the test covers too little", connected, kills, changesAtKilled)
 	}
-	storetest.Clean(t, s.db, s.table, 1)
+	storetest.AssertConsistent(t, s.db, s.table, 1)
 	s.checkExternalChanges(ctx, t, subscribers)
 }
 

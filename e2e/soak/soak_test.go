@@ -32,8 +32,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long the server is under load")
@@ -61,16 +61,16 @@ type replayedTable struct {
 func newTable(t *testing.T) *replayedTable {
 	t.Helper()
 	shape := sampledata.DefaultShape()
-	shape.Customers, shape.Products, shape.Orders, shape.FewestItems, shape.MostItems = distinctRequests, 40, 400, 3, 3
+	shape.Customers, shape.Products, shape.Orders, shape.MinItems, shape.MaxItems = distinctRequests, 40, 400, 3, 3
 	dataset, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, replayed := replay.Between(embedded.New().Client())
+	db, replayed := replay.WrapClient(embedded.New().Client())
 	created := &replayedTable{dataset: dataset, replayed: replayed, name: storetest.TableName()}
 	store := storetest.NewTable(t, db, dynamo.Options{Table: created.name})
 	for _, parts := range []func() (bulk.Loaded, error){
-		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.Stock(), nil) },
+		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.MasterData(), nil) },
 		func() (bulk.Loaded, error) { return store.LoadAll(t.Context(), dataset.Orders(0), nil) },
 	} {
 		if _, err := parts(); err != nil {
@@ -83,9 +83,9 @@ func newTable(t *testing.T) *replayedTable {
 }
 
 // start starts a server on the table. The server logs its garbage collections.
-func (tb *replayedTable) start(t *testing.T, binary string) *shoptest.Process {
+func (tb *replayedTable) start(t *testing.T, binary string) *workload.Process {
 	t.Helper()
-	return shoptest.StartServer(t, binary, []string{
+	return workload.StartServer(t, binary, []string{
 		"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none", "ORDERGRAPH_TABLE=" + tb.name,
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=soak", "AWS_SECRET_ACCESS_KEY=soak", "AWS_EC2_METADATA_DISABLED=true",
 		"AWS_ENDPOINT_URL_DYNAMODB=" + tb.endpoint.URL, "HOME=" + t.TempDir(), "GODEBUG=gctrace=1", "GOTRACEBACK=all",
@@ -170,7 +170,7 @@ func (r request) do(ctx context.Context, client *http.Client, url string) error 
 }
 
 func TestSoak(t *testing.T) {
-	binary := shoptest.BuildServer(t, "../..")
+	binary := workload.BuildServer(t, "../..")
 	tb := newTable(t)
 	baseline := goroutines(tb.baselineLog(t, binary))
 
@@ -219,7 +219,7 @@ func newClient() *http.Client {
 
 // runLoad keeps a server under load for the set duration. It returns samples of its memory in
 // bytes.
-func (tb *replayedTable) runLoad(t *testing.T, p *shoptest.Process) []int {
+func (tb *replayedTable) runLoad(t *testing.T, p *workload.Process) []int {
 	t.Helper()
 	client := newClient()
 	defer client.CloseIdleConnections()

@@ -38,27 +38,27 @@ type Pattern struct {
 // Unbounded is the value of a bound that is too large to be useful.
 const Unbounded = math.MaxInt32
 
-// Of computes the bound of a valid operation on a table with these limits.
+// Compute computes the bound of a valid operation on a table with these limits.
 //
 // It visits the operation in the same way as the plan and the resolvers, but for any record of a
 // type instead of stored records. The access patterns in a field's @reads determine the requests. A
 // field without @reads causes no request. The cost of one record depends only on its selection set
 // and its origin, so it is computed once for each pair.
-func Of(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
+func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
 	}
 	b := newCalculator(schema, operation.Definition.Operation, table)
 	switch operation.Definition.Operation {
 	case ast.Query:
-		b.findWhole(operation.Root)
-		return b.bound(b.selection(operation.Root, origin{via: none, single: true}))
+		b.findCollectionReads(operation.Root)
+		return b.toBound(b.selectionCost(operation.Root, origin{lookup: noPattern, single: true}))
 	case ast.Mutation:
 		c, units := newCost(b), 0.0
 		for i := range operation.Root.Fields {
-			units += b.mutation(&c, &operation.Root.Fields[i])
+			units += b.addMutation(&c, &operation.Root.Fields[i])
 		}
-		bound := b.bound(c)
+		bound := b.toBound(c)
 		bound.WriteUnits = units
 		// Each request of a change may depend on the one before, and the payload depends on the change.
 		bound.RoundTrips = bound.Requests
@@ -75,10 +75,10 @@ func (b *calculator) eventBound(root *operation.SelectionSet) Bound {
 	c := newCost(b)
 	for i := range root.Fields {
 		update := root.Fields[i].Set
-		b.findWhole(update)
-		c.below(b.selection(update, origin{via: none, single: true}), 1, 1)
+		b.findCollectionReads(update)
+		c.addChildren(b.selectionCost(update, origin{lookup: noPattern, single: true}), 1, 1)
 	}
-	bound := b.bound(c)
+	bound := b.toBound(c)
 	// The plan depends on whether the event contains the order, so any request may depend on any
 	// other.
 	bound.RoundTrips = bound.Requests
@@ -95,14 +95,14 @@ type calculator struct {
 	routes map[string][]route
 	// consistent reports whether the operation uses consistent reads where DynamoDB supports them.
 	consistent bool
-	// whole are the fields, by Type.field, that the operation reads together with some record in one
-	// item collection. wholeTypes are the types of these records.
-	whole, wholeTypes map[string]bool
-	known             map[boundKey]cost
+	// collectionFields are the fields, by Type.field, that the operation reads together with some
+	// record in one item collection. collectionTypes are the types of these records.
+	collectionFields, collectionTypes map[string]bool
+	selectionCosts                    map[selectionKey]cost
 }
 
-// boundKey identifies the cost of a selection set for records of one origin.
-type boundKey struct {
+// selectionKey identifies the cost of a selection set for records of one origin.
+type selectionKey struct {
 	set  *operation.SelectionSet
 	from origin
 }
@@ -112,166 +112,166 @@ func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.Bou
 	return &calculator{
 		schema: schema, bounds: table, patterns: patterns, writes: model.WritePatterns(),
 		routes: schemaRoutes(schema, patterns), consistent: operation != ast.Query,
-		whole: map[string]bool{}, wholeTypes: map[string]bool{}, known: map[boundKey]cost{},
+		collectionFields: map[string]bool{}, collectionTypes: map[string]bool{}, selectionCosts: map[selectionKey]cost{},
 	}
 }
 
 // origin describes how records were read.
 type origin struct {
-	// via is the index of the look-up that read the records. It is -1 if another pattern read them.
-	via int
+	// lookup is the index of the look-up that read the records. It is -1 if another pattern read them.
+	lookup int
 	// single reports whether there is at most one record.
 	single bool
 	// The records may be edges, which lack some attributes of their records.
 	partial bool
 }
 
-const none = -1
+const noPattern = -1
 
-// selection returns the cost of a selection set per record.
-func (b *calculator) selection(set *operation.SelectionSet, from origin) cost {
-	key := boundKey{set, from}
-	if c, ok := b.known[key]; ok {
+// selectionCost returns the cost of a selection set per record.
+func (b *calculator) selectionCost(set *operation.SelectionSet, from origin) cost {
+	key := selectionKey{set, from}
+	if c, ok := b.selectionCosts[key]; ok {
 		return c
 	}
 	c := newCost(b)
-	b.fields(&c, set, from)
-	b.known[key] = c
+	b.addFields(&c, set, from)
+	b.selectionCosts[key] = c
 	return c
 }
 
 // childrenCost returns the cost of the selection below a field, per record.
 func (b *calculator) childrenCost(f *operation.Field, from origin) cost {
 	if f.Set != nil {
-		return b.selection(f.Set, from)
+		return b.selectionCost(f.Set, from)
 	}
 	c := newCost(b)
 	for _, member := range f.Members {
-		c.either(b.selection(member, from))
+		c.setMaximum(b.selectionCost(member, from))
 	}
 	return c
 }
 
-func (b *calculator) fields(c *cost, set *operation.SelectionSet, from origin) {
+func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from origin) {
 	// Look-ups with the same pattern share requests within a selection.
 	shared := map[int]bool{}
 	for i := range set.Fields {
 		f := &set.Fields[i]
 		if f.Name == operation.EntitiesField && set.Type == b.schema.Query {
-			b.entities(c, f)
+			b.addEntities(c, f)
 			continue
 		}
 		alternatives := b.alternatives(set.Type, f)
 		if len(alternatives) == 0 {
 			if len(f.Selections) > 0 && f.Number != operation.IntrospectionField {
 				part := b.childrenCost(f, from)
-				c.below(part, 1, 1)
-				c.key, c.record = max(c.key, part.key), max(c.record, part.record)
+				c.addChildren(part, 1, 1)
+				c.keyChain, c.recordChain = max(c.keyChain, part.keyChain), max(c.recordChain, part.recordChain)
 			}
 			continue
 		}
 		if size := f.MaxKeys(); size > 0 {
-			b.batch(c, set.Type, f, alternatives, size)
+			b.addBatch(c, set.Type, f, alternatives, size)
 			continue
 		}
-		if own := b.lookUp(set.Type, alternatives[0]); len(f.Selections) == 0 && slices.Equal(alternatives[0], []int{own}) && (!from.partial || shared[own]) {
+		if own := b.lookupPattern(set.Type, alternatives[0]); len(f.Selections) == 0 && slices.Equal(alternatives[0], []int{own}) && (!from.partial || shared[own]) {
 			continue // the record has the field; only an edge may lack it, and one look-up completes the edge
 		}
-		b.field(c, set.Type, f, alternatives, set.Fields, from, shared)
+		b.addField(c, set.Type, f, alternatives, set.Fields, from, shared)
 	}
 }
 
-// batch adds the cost of a field that looks up records by a list of size keys.
-func (b *calculator) batch(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, size int) {
+// addBatch adds the cost of a field that looks up records by a list of size keys.
+func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, size int) {
 	each := newCost(b)
-	b.field(&each, typ, f, alternatives, nil, origin{via: none, single: size == 1}, map[int]bool{})
-	c.below(each, float64(size), 1)
-	c.key = max(c.key, each.key)
+	b.addField(&each, typ, f, alternatives, nil, origin{lookup: noPattern, single: size == 1}, map[int]bool{})
+	c.addChildren(each, float64(size), 1)
+	c.keyChain = max(c.keyChain, each.keyChain)
 }
 
-// findWhole records which fields are read together with the records that the fields of root return.
-// root is the root of a query or an update of a subscription.
-func (b *calculator) findWhole(root *operation.SelectionSet) {
+// findCollectionReads records which fields are read together with the records that the fields of
+// root return. root is the root of a query or an update of a subscription.
+func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	var fields []*operation.Field
 	for i := range root.Fields {
 		f := &root.Fields[i]
 		if fields = append(fields, f); f.Name == operation.EntitiesField {
-			fields = append(fields, b.named(f)...)
+			fields = append(fields, b.entityFields(f)...)
 		}
 	}
 	for _, f := range fields {
 		for _, r := range b.routes[root.Type.Name+"."+f.Name] {
 			if may, _ := selected(f, r.sub); r.sub != "" && may {
 				typ := f.Definition.Type.Name()
-				b.whole[typ+"."+r.sub], b.wholeTypes[typ] = true, true
+				b.collectionFields[typ+"."+r.sub], b.collectionTypes[typ] = true, true
 			}
 		}
 	}
 }
 
-// field adds the cost of a field that reads records.
-func (b *calculator) field(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) {
-	rounds := b.reading(c, typ, f, alternatives, siblings, from, shared)
+// addField adds the cost of a field that reads records.
+func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) {
+	rounds := b.addReads(c, typ, f, alternatives, siblings, from, shared)
 	first := b.patterns[alternatives[0][0]]
 	child, records, groups := newCost(b), 1.0, 1.0
 	chainLength := rounds
 	typeOfField := b.schema.Types[f.Definition.Type.Name()]
 	switch {
-	case operation.IsPage(f.Field):
+	case operation.ReturnsPage(f.Field):
 		for _, set := range f.Records {
-			part := b.selection(set, origin{via: none, partial: b.hasPartialEdges(alternatives)})
-			child.below(part, 1, 1)
-			child.key, child.record = max(child.key, part.key), max(child.record, part.record)
+			part := b.selectionCost(set, origin{lookup: noPattern, partial: b.hasPartialEdges(alternatives)})
+			child.addChildren(part, 1, 1)
+			child.keyChain, child.recordChain = max(child.keyChain, part.keyChain), max(child.recordChain, part.recordChain)
 		}
-		chainLength += max(child.key, child.record)
+		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
 		// Some records may have been read with the list. The others need a separate read, so the reads
 		// below the list form two groups. Lists that are too large to be read with their records form a
 		// third group.
 		switch {
 		case from.single:
-		case b.whole[typ.Name+"."+f.Name]:
+		case b.collectionFields[typ.Name+"."+f.Name]:
 			groups = 3
-		case first.Fallback:
+		case first.EmbeddedInParent:
 			groups = 2
 		}
 	case len(f.Selections) > 0:
-		child = b.childrenCost(f, origin{via: b.lookUp(typeOfField, alternatives[0]), single: from.single})
+		child = b.childrenCost(f, origin{lookup: b.lookupPattern(typeOfField, alternatives[0]), single: from.single})
 		if first.Direction != "" {
-			chainLength += max(child.key, child.record) // a Query has read the record, so everything below it is planned
+			chainLength += max(child.keyChain, child.recordChain) // a Query has read the record, so everything below it is planned
 		} else {
 			// The key of the record is known before its own request returns.
-			chainLength = max(rounds, rounds-1+child.key, rounds+child.record)
+			chainLength = max(rounds, rounds-1+child.keyChain, rounds+child.recordChain)
 		}
-		if !from.single && b.wholeTypes[typeOfField.Name] {
+		if !from.single && b.collectionTypes[typeOfField.Name] {
 			groups = 2
 		}
 	}
-	c.below(child, records, groups)
-	if b.byKey(typ, f, alternatives) {
-		c.key = max(c.key, chainLength)
+	c.addChildren(child, records, groups)
+	if b.readableByKey(typ, f, alternatives) {
+		c.keyChain = max(c.keyChain, chainLength)
 	} else {
-		c.record = max(c.record, chainLength)
+		c.recordChain = max(c.recordChain, chainLength)
 	}
 }
 
-// reading adds the requests that read a field, and returns the number of consecutive round trips.
+// addReads adds the requests that read a field, and returns the number of consecutive round trips.
 // The total is the maximum of the alternatives. The cost of each pattern is its cost in the
 // alternatives that use it.
-func (b *calculator) reading(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) int {
+func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from origin, shared map[int]bool) int {
 	maximum, rounds := demand{}, 0
 	for _, patterns := range alternatives {
 		all, longest := demand{}, 0
 		for _, pattern := range patterns {
-			if pattern == from.via {
+			if pattern == from.lookup {
 				continue // the record has been read by this pattern
 			}
-			d, trips := b.step(typ, f, pattern, siblings, len(patterns) == 1, shared)
+			d, trips := b.patternCost(typ, f, pattern, siblings, len(patterns) == 1, shared)
 			c.patterns[pattern].add(d, 1, 1)
 			all.add(d, 1, 1)
 			longest += trips
 		}
-		maximum = demand{math.Max(maximum.each, all.each), math.Max(maximum.group, all.group), math.Max(maximum.units, all.units)}
+		maximum = demand{math.Max(maximum.perRecord, all.perRecord), math.Max(maximum.perGroup, all.perGroup), math.Max(maximum.readUnits, all.readUnits)}
 		rounds = max(rounds, longest)
 	}
 	c.total.add(maximum, 1, 1)
@@ -281,56 +281,56 @@ func (b *calculator) reading(c *cost, typ *ast.Definition, f *operation.Field, a
 // hasPartialEdges reports whether a list may contain edges that lack attributes of their records.
 func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
-		return slices.ContainsFunc(b.patterns[pattern].Records(), func(e model.Entity) bool { return len(e.Lacks) > 0 })
+		return slices.ContainsFunc(b.patterns[pattern].Records(), func(e model.Entity) bool { return len(e.Omitted) > 0 })
 	})
 }
 
-// step returns the cost of one pattern for a field and its round trips.
-func (b *calculator) step(typ *ast.Definition, f *operation.Field, pattern int, siblings []operation.Field, onlyPattern bool, shared map[int]bool) (demand, int) {
+// patternCost returns the cost of one pattern for a field and its round trips.
+func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, pattern int, siblings []operation.Field, onlyPattern bool, shared map[int]bool) (demand, int) {
 	p := b.patterns[pattern]
 	var bound dynamo.ReadBound
 	switch {
 	case p.Direction == "": // a look-up by key
-		d := demand{each: 1, group: dynamo.KeysPerRequest - 1, units: b.bounds.KeyUnits(p, b.consistent)}
+		d := demand{perRecord: 1, perGroup: dynamo.KeysPerRequest - 1, readUnits: b.bounds.KeyUnits(p, b.consistent)}
 		if onlyPattern && shared[pattern] {
-			d.group = 0
+			d.perGroup = 0
 		}
 		shared[pattern] = shared[pattern] || onlyPattern
 		return d, 1
-	case operation.IsPage(f.Field):
-		bound = b.bounds.Page(p, dynamo.Page{Limit: f.PageSize(nil), More: f.Beyond.Next || f.Beyond.Previous}, b.statuses(p, f), b.consistent)
-		if p.Fallback && slices.ContainsFunc(siblings, func(other operation.Field) bool {
-			return !operation.IsPage(other.Field) && b.serves(typ, &other, pattern)
+	case operation.ReturnsPage(f.Field):
+		bound = b.bounds.List(p, dynamo.PageRequest{Limit: f.PageSize(nil), DetectMore: f.PageInfo.HasNextPage || f.PageInfo.HasPreviousPage}, b.mergedStatuses(p, f), b.consistent)
+		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
+			return !operation.ReturnsPage(other.Field) && b.serves(typ, &other, pattern)
 		}) {
 			// The list may be read completely, because its count is selected as well.
 			bound.ReadUnits = math.Max(bound.ReadUnits, b.bounds.Count(p, b.consistent).ReadUnits)
 		}
-	case len(f.Selections) > 0 && p.Most == 0:
+	case len(f.Selections) > 0 && p.MaxLength == 0:
 		bound = b.bounds.Collection(p, b.consistent)
 	default:
-		if p.Fallback && slices.ContainsFunc(siblings, func(other operation.Field) bool {
-			return operation.IsPage(other.Field) && b.serves(typ, &other, pattern)
+		if p.EmbeddedInParent && slices.ContainsFunc(siblings, func(other operation.Field) bool {
+			return operation.ReturnsPage(other.Field) && b.serves(typ, &other, pattern)
 		}) {
 			return demand{}, 1 // one Query returns the count and the page
 		}
 		bound = b.bounds.Count(p, b.consistent)
 	}
-	return demand{each: 100 * float64(bound.Requests), units: bound.ReadUnits}, bound.RoundTrips
+	return demand{perRecord: 100 * float64(bound.Requests), readUnits: bound.ReadUnits}, bound.RoundTrips
 }
 
-// mutation adds the cost of a mutation and its payload, and returns the write units.
-func (b *calculator) mutation(c *cost, f *operation.Field) (writeUnits float64) {
+// addMutation adds the cost of a mutation and its payload, and returns the write units.
+func (b *calculator) addMutation(c *cost, f *operation.Field) (writeUnits float64) {
 	for i, w := range b.writes {
 		if w.Mutation == f.Name {
 			bound := b.bounds.Change(w)
 			writeUnits = bound.WriteUnits
-			items := demand{each: 100 * float64(bound.Items.Requests), units: bound.Items.ReadUnits}
-			c.read(slices.IndexFunc(b.patterns, func(p model.AccessPattern) bool { return p.ID == bound.ItemsPattern }), items)
-			c.read(len(b.patterns)+i, demand{each: 100*float64(bound.Requests) - items.each, units: bound.ReadUnits - items.units})
+			items := demand{perRecord: 100 * float64(bound.Items.Requests), readUnits: bound.Items.ReadUnits}
+			c.addRead(slices.IndexFunc(b.patterns, func(p model.AccessPattern) bool { return p.ID == bound.ItemsPattern }), items)
+			c.addRead(len(b.patterns)+i, demand{perRecord: 100*float64(bound.Requests) - items.perRecord, readUnits: bound.ReadUnits - items.readUnits})
 		}
 	}
 	if len(f.Selections) > 0 {
-		c.below(b.childrenCost(f, origin{via: none, single: true}), 1, 1)
+		c.addChildren(b.childrenCost(f, origin{lookup: noPattern, single: true}), 1, 1)
 	}
 	return writeUnits
 }

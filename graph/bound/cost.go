@@ -7,13 +7,13 @@ import "math"
 type demand struct {
 	// Hundredths of requests, for each record and for each group of records, and read units for each
 	// record.
-	each, group, units float64
+	perRecord, perGroup, readUnits float64
 }
 
 func (d *demand) add(more demand, records, groups float64) {
-	d.each = cappedSum(d.each, more.each*records)
-	d.group = cappedSum(d.group, more.group*groups)
-	d.units = cappedSum(d.units, more.units*records)
+	d.perRecord = cappedSum(d.perRecord, more.perRecord*records)
+	d.perGroup = cappedSum(d.perGroup, more.perGroup*groups)
+	d.readUnits = cappedSum(d.readUnits, more.readUnits*records)
 }
 
 // cappedSum adds two numbers. The cap prevents overflows in later calculations.
@@ -26,46 +26,46 @@ type cost struct {
 	patterns []demand
 	// The lengths of the longest chains of requests. The first chain starts when the keys of the
 	// records are known. The second chain starts when the records have been read.
-	key, record int
+	keyChain, recordChain int
 }
 
 func newCost(b *calculator) cost {
 	return cost{patterns: make([]demand, len(b.patterns)+len(b.writes))}
 }
 
-// read adds requests of a pattern.
-func (c *cost) read(pattern int, d demand) {
+// addRead adds requests of a pattern.
+func (c *cost) addRead(pattern int, d demand) {
 	c.total.add(d, 1, 1)
 	c.patterns[pattern].add(d, 1, 1)
 }
 
-// below adds the cost of a selection for a number of records in a number of groups, without the
-// chains.
-func (c *cost) below(more cost, records, groups float64) {
+// addChildren adds the cost of a selection for a number of records in a number of groups, without
+// the chains.
+func (c *cost) addChildren(more cost, records, groups float64) {
 	c.total.add(more.total, records, groups)
 	for i, a := range more.patterns {
 		c.patterns[i].add(a, records, groups)
 	}
 }
 
-// either sets c to the maximum of c and another cost, for records of one of several types. The
+// setMaximum sets c to the maximum of c and another cost, for records of one of several types. The
 // records of each type form a group.
-func (c *cost) either(other cost) {
+func (c *cost) setMaximum(other cost) {
 	setMax := func(a *demand, b demand) {
-		a.each, a.units, a.group = math.Max(a.each, b.each), math.Max(a.units, b.units), cappedSum(a.group, b.group)
+		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)
 	}
 	setMax(&c.total, other.total)
 	for i, a := range other.patterns {
 		setMax(&c.patterns[i], a)
 	}
-	c.key, c.record = max(c.key, other.key), max(c.record, other.record)
+	c.keyChain, c.recordChain = max(c.keyChain, other.keyChain), max(c.recordChain, other.recordChain)
 }
 
-// bound converts the cost of the root to a Bound.
-func (b *calculator) bound(c cost) Bound {
-	requests := func(a demand) int { return int(math.Min((a.each+a.group)/100, Unbounded)) }
-	units := func(a demand) float64 { return math.Min(math.Ceil(2*a.units)/2, Unbounded) }
-	bound := Bound{Requests: requests(c.total), ReadUnits: units(c.total), RoundTrips: max(c.key, c.record)}
+// toBound converts the cost of the root to a Bound.
+func (b *calculator) toBound(c cost) Bound {
+	requests := func(a demand) int { return int(math.Min((a.perRecord+a.perGroup)/100, Unbounded)) }
+	units := func(a demand) float64 { return math.Min(math.Ceil(2*a.readUnits)/2, Unbounded) }
+	bound := Bound{Requests: requests(c.total), ReadUnits: units(c.total), RoundTrips: max(c.keyChain, c.recordChain)}
 	all := 0
 	for i, a := range c.patterns {
 		if a == (demand{}) {

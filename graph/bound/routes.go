@@ -24,8 +24,8 @@ type route struct {
 	sub       string
 }
 
-// text formats a field with the condition of the route, such as Query.orders(placed).
-func (r route) text(field string) string {
+// describe formats a field with the condition of the route, such as Query.orders(placed).
+func (r route) describe(field string) string {
 	if len(r.arguments) > 0 {
 		field += "(" + strings.Join(r.arguments, ", ") + ")"
 	}
@@ -61,7 +61,7 @@ func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string
 		for _, f := range t.Fields {
 			for _, r := range routesOf(f, patterns) {
 				p := patterns[r.pattern]
-				if p.With != "" || p.SK == "" && p.Index == "" && r.sub == "" {
+				if p.IncludedIn != "" || p.SK == "" && p.Index == "" && r.sub == "" {
 					continue // the field is read with its parent record
 				}
 				routes[t.Name+"."+f.Name] = append(routes[t.Name+"."+f.Name], r)
@@ -80,7 +80,7 @@ func PatternsMarkdown(schema *ast.Schema) string {
 		for _, f := range schema.Types[name].Fields {
 			for _, r := range routesOf(f, patterns) {
 				id := patterns[r.pattern].ID
-				fields[id] = append(fields[id], r.text(name+"."+f.Name))
+				fields[id] = append(fields[id], r.describe(name+"."+f.Name))
 			}
 		}
 	}
@@ -130,30 +130,30 @@ func (b *calculator) serves(typ *ast.Definition, f *operation.Field, pattern int
 	return slices.ContainsFunc(b.routes[typ.Name+"."+f.Name], func(r route) bool { return r.pattern == pattern })
 }
 
-// byKey reports whether a field is read as soon as the key of its parent record is known, without
-// waiting for the record.
-func (b *calculator) byKey(typ *ast.Definition, f *operation.Field, alternatives [][]int) bool {
+// readableByKey reports whether a field is read as soon as the key of its parent record is known,
+// without waiting for the record.
+func (b *calculator) readableByKey(typ *ast.Definition, f *operation.Field, alternatives [][]int) bool {
 	if typ == b.schema.Query {
 		return true
 	}
-	if len(f.Selections) == 0 || b.whole[typ.Name+"."+f.Name] {
+	if len(f.Selections) == 0 || b.collectionFields[typ.Name+"."+f.Name] {
 		return false // the parent record may contain the number or may have been read with the list
 	}
-	own, ok := kindOf(typ)
-	known := append(own.PK.Names(), own.SK.Names()...)
+	own, ok := entityOf(typ)
+	known := append(own.PK.Placeholders(), own.SK.Placeholders()...)
 	for _, patterns := range alternatives {
 		for _, pattern := range patterns {
-			for _, name := range b.patterns[pattern].PK.Names() {
+			for _, name := range b.patterns[pattern].PK.Placeholders() {
 				ok = ok && slices.Contains(known, name)
 			}
-			ok = ok && !b.patterns[pattern].Fallback
+			ok = ok && !b.patterns[pattern].EmbeddedInParent
 		}
 	}
 	return ok
 }
 
-// kindOf returns the entity of a type. It returns false if the type has no records.
-func kindOf(typ *ast.Definition) (model.Entity, bool) {
+// entityOf returns the entity of a type. It returns false if the type has no records.
+func entityOf(typ *ast.Definition) (model.Entity, bool) {
 	for _, e := range model.Entities() {
 		if e.Name == entityName(typ) {
 			return e, true
@@ -168,26 +168,26 @@ func entityName(typ *ast.Definition) string {
 	return string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 }
 
-// lookUp returns the pattern among some patterns that reads a record of a type by its own key. It
-// returns none if there is no such pattern.
-func (b *calculator) lookUp(typ *ast.Definition, among []int) int {
-	if e, ok := kindOf(typ); ok {
+// lookupPattern returns the pattern among some patterns that reads a record of a type by its own
+// key. It returns none if there is no such pattern.
+func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
+	if e, ok := entityOf(typ); ok {
 		for _, pattern := range among {
 			if p := b.patterns[pattern]; p.Direction == "" && p.PK == e.PK && p.SK == e.SK {
 				return pattern
 			}
 		}
 	}
-	return none
+	return noPattern
 }
 
-// statuses returns the statuses whose partitions a list of orders may merge: the statuses in the
-// argument, or all. It returns nil for other lists.
-func (b *calculator) statuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
+// mergedStatuses returns the statuses whose partitions a list of orders may merge: the statuses in
+// the argument, or all. It returns nil for other lists.
+func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
 	switch {
-	case !slices.Contains(p.PK.Names(), "status") || f.Definition.Arguments.ForName("status") != nil:
+	case !slices.Contains(p.PK.Placeholders(), "status") || f.Definition.Arguments.ForName("status") != nil:
 		return nil
 	case a == nil:
 		return all
@@ -220,10 +220,10 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	case ast.ListValue, ast.EnumValue:
 		return true, true
 	case ast.StringValue, ast.BlockValue:
-		return true, a.Value.Raw != "" || !operation.IsPrefix(name)
+		return true, a.Value.Raw != "" || !operation.IsPrefixArgument(name)
 	case ast.Variable:
 		isText := f.Definition.Arguments.ForName(name).Type.NamedType == "String"
-		return true, isText && a.Value.VariableDefinition.Type.NonNull && !operation.IsPrefix(name)
+		return true, isText && a.Value.VariableDefinition.Type.NonNull && !operation.IsPrefixArgument(name)
 	}
 	return true, false
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// ownSchema returns the schema with all its directives.
-func ownSchema(t *testing.T) *ast.Schema {
+// loadSchema returns the schema with all its directives.
+func loadSchema(t *testing.T) *ast.Schema {
 	t.Helper()
 	files, err := filepath.Glob("../../*.graphqls")
 	if err != nil || len(files) == 0 {
@@ -34,8 +34,8 @@ func ownSchema(t *testing.T) *ast.Schema {
 	return gqlparser.MustLoadSchema(sources...)
 }
 
-// ownTypes returns the types that the schema defines, sorted by name.
-func ownTypes(schema *ast.Schema) []*ast.Definition {
+// definedTypes returns the types that the schema defines, sorted by name.
+func definedTypes(schema *ast.Schema) []*ast.Definition {
 	var types []*ast.Definition
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
 		if d := schema.Types[name]; !d.BuiltIn && !strings.HasPrefix(name, "__") {
@@ -47,16 +47,16 @@ func ownTypes(schema *ast.Schema) []*ast.Definition {
 
 // Every field that may read has an access pattern. Otherwise the bound would not include its cost.
 // Fields that return records may read, except fields of types that only wrap a record.
-func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
-	schema := ownSchema(t)
+func TestReadingFieldsHavePatterns(t *testing.T) {
+	schema := loadSchema(t)
 	b := newCalculator(schema, ast.Query, dynamo.NewBounds(1))
-	for _, d := range ownTypes(schema) {
+	for _, d := range definedTypes(schema) {
 		isWrapper := strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") || strings.HasSuffix(d.Name, "Payload")
 		if d.Kind != ast.Object || isWrapper || d == schema.Mutation || d == schema.Subscription {
 			continue
 		}
 		for _, f := range d.Fields {
-			_, isRecord := kindOf(schema.Types[f.Type.Name()])
+			_, isRecord := entityOf(schema.Types[f.Type.Name()])
 			isRecord = isRecord && d.Name+"."+f.Name != "OrderUpdate.event" // the feed delivers the event
 			reads := isRecord || strings.HasSuffix(f.Type.Name(), "Connection") || strings.HasPrefix(f.Name, "orderCount") && d.Name != "Spending" || f.Name == "spending" || f.Name == "quote" || f.Name == "itemCount" || d.Name == "Product" && (f.Name == "totalInventory" || f.Name == "available")
 			if hasRoute := len(b.routes[d.Name+"."+f.Name]) > 0; hasRoute != reads {
@@ -68,12 +68,12 @@ func TestEveryFieldThatReadsHasAPattern(t *testing.T) {
 
 // Every access pattern serves a field. Each @reads refers to a pattern, arguments and a field that
 // exist. The description of a field mentions only its own patterns.
-func TestFieldsNameAccessPatterns(t *testing.T) {
-	schema := ownSchema(t)
+func TestReadsDirectives(t *testing.T) {
+	schema := loadSchema(t)
 	patterns := model.AccessPatterns()
 	used := map[string]bool{}
 	mentioned := regexp.MustCompile(`AP\d+`)
-	for _, d := range ownTypes(schema) {
+	for _, d := range definedTypes(schema) {
 		for _, f := range d.Fields {
 			name := d.Name + "." + f.Name
 			var declared []string
@@ -101,7 +101,7 @@ func TestFieldsNameAccessPatterns(t *testing.T) {
 	}
 	for _, p := range patterns {
 		if !used[p.ID] {
-			t.Errorf("no field is read by %s (%s): add @reads to one", p.ID, p.What)
+			t.Errorf("no field is read by %s (%s): add @reads to one", p.ID, p.Description)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 // memory are bounded. It is safe for concurrent use.
 type cache struct {
 	mu sync.Mutex
-	// kept contains at most the number of documents that newCache was called with.
-	kept *simplelru.LRU[documentHash, cachedDocument]
+	// documents contains at most the number of documents that newCache was called with.
+	documents *simplelru.LRU[documentHash, cachedDocument]
 	// bytes is the estimated memory of the cached documents. It never exceeds maxBytes.
 	bytes, maxBytes int
 }
@@ -27,7 +27,7 @@ type cachedDocument struct {
 func newCache(documents, bytes int) *cache {
 	c := &cache{maxBytes: bytes}
 	// NewLRU fails only if the size is less than one.
-	c.kept, _ = simplelru.NewLRU(max(documents, 1), func(_ documentHash, evicted cachedDocument) { c.bytes -= evicted.bytes })
+	c.documents, _ = simplelru.NewLRU(max(documents, 1), func(_ documentHash, evicted cachedDocument) { c.bytes -= evicted.bytes })
 	return c
 }
 
@@ -35,7 +35,7 @@ func newCache(documents, bytes int) *cache {
 func (c *cache) get(hash documentHash) *Document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	kept, _ := c.kept.Get(hash)
+	kept, _ := c.documents.Get(hash)
 	return kept.document
 }
 
@@ -51,12 +51,12 @@ func (c *cache) add(hash documentHash, d *Document) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept.Contains(hash) {
+	if c.documents.Contains(hash) {
 		return // another request added the document first
 	}
-	c.kept.Add(hash, cachedDocument{d, bytes})
-	for c.bytes += bytes; c.bytes > c.maxBytes && c.kept.Len() > 0; {
-		c.kept.RemoveOldest()
+	c.documents.Add(hash, cachedDocument{d, bytes})
+	for c.bytes += bytes; c.bytes > c.maxBytes && c.documents.Len() > 0; {
+		c.documents.RemoveOldest()
 	}
 }
 
@@ -65,12 +65,12 @@ func (c *cache) add(hash documentHash, d *Document) {
 // position and for its slot in a list, which may have spare capacity. The estimates include memory
 // for the operations that will be prepared later.
 const (
-	documentBytes = 1<<10 + roomBytes
-	nodeBytes     = 256 + nodeRoomBytes
+	documentBytes = 1<<10 + preparedReserveBytes
+	nodeBytes     = 256 + nodePreparedReserveBytes
 	commentBytes  = 192
-	// roomBytes and nodeRoomBytes reserve memory for prepared operations. The reserve fits a typical
-	// document with two combinations of conditions.
-	roomBytes, nodeRoomBytes = 1 << 10, 320
+	// preparedReserveBytes and nodePreparedReserveBytes reserve memory for prepared operations. The
+	// reserve fits a typical document with two combinations of conditions.
+	preparedReserveBytes, nodePreparedReserveBytes = 1 << 10, 320
 )
 
 // Bytes estimates the memory of the document. The estimate is rather too high than too low.

@@ -23,7 +23,7 @@ func cachedSchema() *ast.Schema {
 // A cache never exceeds its bounds, in any sequence of additions and reads. It returns only
 // documents that were added. The document that was added last is cached unless it is larger than
 // the cache.
-func TestDocumentCacheIsBounded(t *testing.T) {
+func TestCacheBounds(t *testing.T) {
 	d := NewStore(cachedSchema(), Options{})
 	var texts []*Document
 	for i := range 12 {
@@ -55,11 +55,11 @@ func TestDocumentCacheIsBounded(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				total := 0
-				for _, cached := range c.kept.Values() {
+				for _, cached := range c.documents.Values() {
 					total += cached.document.Bytes()
 				}
-				if c.kept.Len() > most || total > bytes || total != c.bytes {
-					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.kept.Len(), most, total, c.bytes, bytes)
+				if c.documents.Len() > most || total > bytes || total != c.bytes {
+					t.Fatalf("%d documents of %d are kept, of %d bytes, counted as %d of %d", c.documents.Len(), most, total, c.bytes, bytes)
 				}
 			},
 		})
@@ -67,7 +67,7 @@ func TestDocumentCacheIsBounded(t *testing.T) {
 }
 
 // A cached document does not keep the string alive that its text was sliced from.
-func TestDocumentsHaveTheirOwnText(t *testing.T) {
+func TestDocumentsCopyTheirText(t *testing.T) {
 	d := NewStore(cachedSchema(), Options{})
 	url := cachedQuery + strings.Repeat("x", 100_000)
 	before := heapBytes()
@@ -78,8 +78,8 @@ func TestDocumentsHaveTheirOwnText(t *testing.T) {
 	if grown := heapBytes() - before; grown > 1<<20 {
 		t.Errorf("100 small documents take %d bytes", grown)
 	}
-	if d.registered.kept.Len() != 100 {
-		t.Errorf("%d documents are kept", d.registered.kept.Len())
+	if d.registered.documents.Len() != 100 {
+		t.Errorf("%d documents are kept", d.registered.documents.Len())
 	}
 }
 
@@ -93,7 +93,7 @@ func heapBytes() int {
 }
 
 // A store that executes only trusted documents caches no other documents.
-func TestTrustedOnlyKeepsNothing(t *testing.T) {
+func TestTrustedOnlyCachesNothing(t *testing.T) {
 	d := NewStore(cachedSchema(), Options{TrustedOnly: true})
 	sum := sha256.Sum256([]byte(cachedQuery))
 	hash := hex.EncodeToString(sum[:])
@@ -102,7 +102,7 @@ func TestTrustedOnlyKeepsNothing(t *testing.T) {
 			t.Errorf("%v finds %v", extensions, found)
 		}
 	}
-	if n := d.registered.kept.Len() + d.recent.kept.Len(); n != 0 {
+	if n := d.registered.documents.Len() + d.recent.documents.Len(); n != 0 {
 		t.Errorf("%d documents were kept", n)
 	}
 }

@@ -24,7 +24,7 @@ type PerLimit[T any] struct {
 	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"nesting of 'fields', 'inputFields', 'interfaces', 'possibleTypes'"`
 	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"cost of an operation"`
 	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"DynamoDB reads per operation"`
-	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data' in a response"`
+	ResponseBytes      T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data' in a response"`
 }
 
 // Limits are the limits of a request. A zero value means the default.
@@ -60,7 +60,7 @@ func (l Limits) parseError(text string, err error) *gqlerror.Error {
 		return errcode.New(position, Codes.Tokens, "the document has %d tokens (names, values and punctuation), and the limit is %d: select less in one request, or move values into variables", count, l.Tokens)
 	case strings.HasPrefix(parserErr.Message, "exceeded maximum nesting depth"):
 		parserErr.Message = "the document nests brackets more than 1000 levels deep: flatten it"
-		return errcode.With(parserErr, Codes.Depth)
+		return errcode.WithCode(parserErr, Codes.Depth)
 	}
 	parserErr.Message = errcode.Excerpt(parserErr.Message, maxMessage)
 	return parserErr

@@ -42,8 +42,10 @@ func (d *Document) Prepared(key PreparedKey) Prepared {
 	return nil
 }
 
-// Room returns the maximum memory of the document's prepared operations in bytes.
-func (d *Document) Room() int { return roomBytes + d.nodes*nodeRoomBytes }
+// PreparedCapacity returns the maximum memory of the document's prepared operations in bytes.
+func (d *Document) PreparedCapacity() int {
+	return preparedReserveBytes + d.nodes*nodePreparedReserveBytes
+}
 
 // PreparedBytes returns the memory of the document's prepared operations in bytes.
 func (d *Document) PreparedBytes() int {
@@ -52,9 +54,9 @@ func (d *Document) PreparedBytes() int {
 	return d.preparedBytes
 }
 
-// KeepPrepared caches a prepared operation if Room allows it, and returns the operation. If another
-// request cached one for the same key first, KeepPrepared returns that one.
-func (d *Document) KeepPrepared(key PreparedKey, prepared Prepared) Prepared {
+// CachePrepared caches a prepared operation if Room allows it, and returns the operation. If
+// another request cached one for the same key first, CachePrepared returns that one.
+func (d *Document) CachePrepared(key PreparedKey, prepared Prepared) Prepared {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	updated := map[PreparedKey]Prepared{}
@@ -64,7 +66,7 @@ func (d *Document) KeepPrepared(key PreparedKey, prepared Prepared) Prepared {
 	if updated[key] != nil {
 		return updated[key]
 	}
-	if bytes := prepared.Bytes(); d.preparedBytes+bytes <= d.Room() {
+	if bytes := prepared.Bytes(); d.preparedBytes+bytes <= d.PreparedCapacity() {
 		d.preparedBytes += bytes
 		updated[key] = prepared
 		d.prepared.Store(&updated)

@@ -12,9 +12,9 @@ import (
 
 // A long chain of fragments does not exhaust the stack, which has a hundredth of its usual size in
 // this test.
-func TestMeasuringBoundsItsStack(t *testing.T) {
+func TestMeasureBoundsStack(t *testing.T) {
 	const chain = 50_000
-	document := parsed(t, `{...F0} `+numberedFields(chain, "fragment F%d on Query{...G%d} ")+` fragment F on Query{a}`)
+	document := mustParse(t, `{...F0} `+numberedFields(chain, "fragment F%d on Query{...G%d} ")+` fragment F on Query{a}`)
 	for i := range chain { // F0 spreads F1, and so on
 		document.Fragments[i].SelectionSet[0].(*ast.FragmentSpread).Name = fmt.Sprintf("F%d", i+1)
 	}

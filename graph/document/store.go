@@ -25,30 +25,30 @@ import (
 // cache is bounded in number and in memory. A document with the default maximum of tokens takes
 // about half a megabyte.
 const (
-	maxCached         = 1000
-	keptDocumentBytes = 16 << 20
-	// keptTextBytes bounds the cache of documents without a registered hash. An evicted document only
-	// costs another parsing, and any client can send thousands of such texts.
-	keptTextBytes = 8 << 20
+	defaultCacheSize     = 1000
+	registeredCacheBytes = 16 << 20
+	// recentCacheBytes bounds the cache of documents without a registered hash. An evicted document
+	// only costs another parsing, and any client can send thousands of such texts.
+	recentCacheBytes = 8 << 20
 )
 
 // Document is a text that was parsed, checked against the limits and validated. Requests share
-// documents. After validation only KeepPrepared modifies a document.
+// documents. After validation only CachePrepared modifies a document.
 type Document struct {
 	Text   string
 	Parsed *ast.QueryDocument
 	// errs are the reasons why the document cannot be executed. Only trusted documents with errors are
-	// kept. quietErrs are the same errors for callers who may not see the schema, if the messages
+	// kept. redactedErrs are the same errors for callers who may not see the schema, if the messages
 	// differ.
-	errs, quietErrs gqlerror.List
+	errs, redactedErrs gqlerror.List
 	// prepared are the prepared operations. Readers take no lock, because the map is replaced and
 	// never modified. mu protects the replacement. preparedBytes is the memory of all prepared
 	// operations.
 	prepared      atomic.Pointer[map[PreparedKey]Prepared]
 	mu            sync.Mutex
 	preparedBytes int
-	// strict lists the uses of nullable variables in non-null positions, for each operation.
-	strict map[*ast.OperationDefinition][]*ast.Value
+	// nonNullUses lists the uses of nullable variables in non-null positions, for each operation.
+	nonNullUses map[*ast.OperationDefinition][]*ast.Value
 	// conditions are the variables of @skip and @include. nodes is the number of nodes of the syntax
 	// tree.
 	conditions []string
@@ -68,8 +68,8 @@ type Work struct {
 // Errors returns the errors of the document. With hideSchema, the messages reveal nothing of the
 // schema.
 func (d *Document) Errors(hideSchema bool) gqlerror.List {
-	if hideSchema && len(d.quietErrs) > 0 {
-		return d.quietErrs
+	if hideSchema && len(d.redactedErrs) > 0 {
+		return d.redactedErrs
 	}
 	return d.errs
 }
@@ -83,8 +83,8 @@ func (d *Document) Operation(name string) *ast.OperationDefinition {
 	return d.Parsed.Operations.ForName(name)
 }
 
-// NoOperation returns the error for a name that Operation does not find.
-func (d *Document) NoOperation(name string) *gqlerror.Error {
+// OperationNotFound returns the error for a name that Operation does not find.
+func (d *Document) OperationNotFound(name string) *gqlerror.Error {
 	if name == "" {
 		return gqlerror.Errorf("the document has several operations: set operationName to the one to execute")
 	}
@@ -137,11 +137,11 @@ type Options struct {
 	TrustedOnly bool
 	// Unfit, if not nil, is called with each trusted document that is invalid or exceeds a limit, and
 	// with its first error.
-	Unfit func(Trusted, Error)
+	OnInvalid func(Trusted, Error)
 	// Preparations is admission.Preparations. Nil means no limit.
 	Preparations *admission.Pool
-	// Kept is the maximum number of documents in each of the two caches. 0 means 1,000.
-	Kept int
+	// CacheSize is the maximum number of documents in each of the two caches. 0 means 1,000.
+	CacheSize int
 }
 
 // NewStore returns a store for documents of a schema. It parses the trusted documents.
@@ -154,10 +154,10 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 		byHash:        map[documentHash]*Document{},
 		trustedOnly:   opts.TrustedOnly,
 		preparations:  opts.Preparations,
-		registered:    newCache(cmp.Or(opts.Kept, maxCached), keptDocumentBytes),
-		recent:        newCache(cmp.Or(opts.Kept, maxCached), keptTextBytes),
+		registered:    newCache(cmp.Or(opts.CacheSize, defaultCacheSize), registeredCacheBytes),
+		recent:        newCache(cmp.Or(opts.CacheSize, defaultCacheSize), recentCacheBytes),
 	}
-	d.trust(opts.Trusted, opts.Unfit)
+	d.loadTrusted(opts.Trusted, opts.OnInvalid)
 	return d
 }
 
@@ -268,7 +268,7 @@ func mismatch() *gqlerror.Error {
 
 // Variables coerces the variables of an operation; see coerceVariables.
 func (d *Store) Variables(doc *Document, operation *ast.OperationDefinition, values map[string]any, hideSchema bool) (map[string]any, gqlerror.List) {
-	return coerceVariables(d.schema, operation, values, d.limits, hideSchema, doc.strict[operation]...)
+	return coerceVariables(d.schema, operation, values, d.limits, hideSchema, doc.nonNullUses[operation]...)
 }
 
 // parse waits for the caller's slot in the pool of preparations, and then calls Parse.
@@ -277,10 +277,10 @@ func (d *Store) parse(ctx context.Context, text string, hideSchema bool) (*Docum
 		return d.Parse(text, hideSchema), nil
 	}
 	caller := admission.CallerOf(ctx)
-	if d.preparations.Await(ctx, caller, 1) != nil {
+	if d.preparations.Acquire(ctx, caller, 1) != nil {
 		return nil, errcode.New(nil, errcode.TimedOut, "the document was not parsed in time because the server is busy: try again later")
 	}
-	defer d.preparations.Give(caller, 1)
+	defer d.preparations.Release(caller, 1)
 	return d.Parse(text, hideSchema), nil
 }
 
@@ -304,7 +304,7 @@ func (d *Store) Parse(text string, hideSchema bool) *Document {
 	doc := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: Work{Parsed: measured.nodes}}
 	if len(doc.errs) == 0 {
 		doc.work.Visited = measured.expanded
-		doc.errs = validate(d.schema, parsed, d.introspection, hideSchema, doc.strictUses())
+		doc.errs = validate(d.schema, parsed, d.introspection, hideSchema, doc.collectNonNullUses())
 	}
 	return doc
 }

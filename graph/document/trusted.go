@@ -17,16 +17,16 @@ type Trusted struct {
 	Text string
 }
 
-// trust parses and validates the trusted documents. A document that is invalid or exceeds a limit
-// is stored with its errors, which become the response to requests for it. Its first error is
+// loadTrusted parses and validates the trusted documents. A document that is invalid or exceeds a
+// limit is stored with its errors, which become the response to requests for it. Its first error is
 // passed to onInvalid.
-func (d *Store) trust(documents []Trusted, onInvalid func(Trusted, Error)) {
+func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error)) {
 	for _, trusted := range documents {
 		hash := documentHash(sha256.Sum256([]byte(trusted.Text)))
 		if d.byHash[hash] == nil {
 			d.byHash[hash] = d.Parse(trusted.Text, !d.introspection)
 			if len(d.byHash[hash].errs) > 0 && d.introspection {
-				d.byHash[hash].quietErrs = d.Parse(trusted.Text, true).errs
+				d.byHash[hash].redactedErrs = d.Parse(trusted.Text, true).errs
 			}
 		}
 		parsed := d.byHash[hash]

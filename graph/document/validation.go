@@ -19,11 +19,11 @@ import (
 // The rules are gqlparser's, with four exceptions. Cyclic fragments and the depth of introspection
 // are checked in size.go. Fields that cannot be merged are found by overlaps, in time proportional
 // to the expanded document. The library's rule compares all pairs of fields. The root of a
-// subscription is checked by oneStream.
+// subscription is checked by singleRootField.
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
-	errs := walk(schema, document, introspection, hideSchema, extra...)
+	errs := applyRules(schema, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
-		errs = overlaps(schema, document)
+		errs = findFieldConflicts(schema, document)
 	}
 	if len(errs) == 0 && len(document.Operations) > 1 {
 		clearVariableDefinitions(schema, document)
@@ -46,7 +46,7 @@ func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 // the document.
 type stopWalk struct{}
 
-func walk(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
+func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
 			if _, ok := stopped.(stopWalk); !ok {
@@ -103,7 +103,7 @@ func ruleSet(introspection, hideSchema bool) []core.Rule {
 		rules.UniqueVariableNamesRule,
 		rules.VariablesAreInputTypesRule,
 		rules.VariablesInAllowedPositionRule,
-		oneStream,
+		singleRootField,
 	}
 	if !introspection {
 		set = append(set, introspectionOff)

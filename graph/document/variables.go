@@ -75,16 +75,16 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 	return variables, nil
 }
 
-// strictUses returns a rule that reports no errors. It records the uses of nullable variables in
-// non-null positions in the document. Validation allows such a use if the variable or the position
-// has a default.
-func (d *Document) strictUses() core.Rule {
-	d.strict = map[*ast.OperationDefinition][]*ast.Value{}
+// collectNonNullUses returns a rule that reports no errors. It records the uses of nullable
+// variables in non-null positions in the document. Validation allows such a use if the variable or
+// the position has a default.
+func (d *Document) collectNonNullUses() core.Rule {
+	d.nonNullUses = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {
 		events.OnValue(func(w *core.Walker, v *ast.Value) {
 			definition := v.VariableDefinition
 			if v.Kind == ast.Variable && w.CurrentOperation != nil && v.ExpectedType != nil && v.ExpectedType.NonNull && definition != nil && !definition.Type.NonNull {
-				d.strict[w.CurrentOperation] = append(d.strict[w.CurrentOperation], v)
+				d.nonNullUses[w.CurrentOperation] = append(d.nonNullUses[w.CurrentOperation], v)
 			}
 		})
 	}}

@@ -24,7 +24,7 @@ input In { must: Int!, defaulted: Int! = 5, color: Color = RED, nested: In, list
 input One @oneOf { a: Int, b: String }
 `
 
-func inputs(t *testing.T) *ast.Schema {
+func loadInputSchema(t *testing.T) *ast.Schema {
 	t.Helper()
 	schema, err := gqlparser.LoadSchema(&ast.Source{Input: inputSchema})
 	if err != nil {
@@ -47,7 +47,7 @@ func jsonValue(t testing.TB, text string) map[string]any {
 
 func operationOf(t *testing.T, schema *ast.Schema, query string) *ast.OperationDefinition {
 	t.Helper()
-	document := parsed(t, query)
+	document := mustParse(t, query)
 	if errs := validate(schema, document, true, false); len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
@@ -56,7 +56,7 @@ func operationOf(t *testing.T, schema *ast.Schema, query string) *ast.OperationD
 
 // Values are coerced according to the specification's tables.
 func TestVariables(t *testing.T) {
-	schema := inputs(t)
+	schema := loadInputSchema(t)
 	type object = map[string]any
 	type list = []any
 	for _, c := range []struct {
@@ -161,8 +161,8 @@ func TestVariables(t *testing.T) {
 
 // Omitted variables get their defaults or remain omitted. An explicit null does not get the
 // default. Undefined variables are ignored.
-func TestVariablesThatAreLeftOut(t *testing.T) {
-	schema := inputs(t)
+func TestOmittedVariables(t *testing.T) {
+	schema := loadInputSchema(t)
 	for _, c := range []struct{ query, given, want, rejected string }{
 		{`query($a:Int){f(int:$a)}`, `{}`, `{}`, ""},
 		{`query($a:Int){f(int:$a)}`, `{"b":[[[[[[[[[[1]]]]]]]]]],"A":2}`, `{}`, ""},
@@ -185,12 +185,12 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 		{`query($a:Boolean=true){f(int:1)@skip(if:$a)}`, `{"a":null}`, ``, `variable "a" is null where Boolean! is required`},
 		{`query($a:Int,$b:Int){f(int:$a,must:3) g:f(int:$b)}`, `{"a":"1","b":"2"}`, ``, `variable "a"`},
 	} {
-		d := Document{Parsed: parsed(t, c.query)}
-		if errs := validate(schema, d.Parsed, true, false, d.strictUses()); len(errs) > 0 {
+		d := Document{Parsed: mustParse(t, c.query)}
+		if errs := validate(schema, d.Parsed, true, false, d.collectNonNullUses()); len(errs) > 0 {
 			t.Fatalf("%s: %v", c.query, errs)
 		}
 		operation := d.Parsed.Operations[0]
-		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), setting.OrDefaults(Limits{}), false, d.strict[operation]...)
+		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), setting.OrDefaults(Limits{}), false, d.nonNullUses[operation]...)
 		if c.rejected != "" {
 			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.rejected) {
 				t.Errorf("%s with %s: %v %v, want %q", c.query, c.given, got, errs, c.rejected)
@@ -204,8 +204,8 @@ func TestVariablesThatAreLeftOut(t *testing.T) {
 }
 
 // All errors are reported, up to MaxErrors, in a stable order.
-func TestWrongVariablesAreToldTogether(t *testing.T) {
-	schema := inputs(t)
+func TestInvalidVariablesAreReportedTogether(t *testing.T) {
+	schema := loadInputSchema(t)
 	operation := operationOf(t, schema, `query($a:[Int],$b:In){f(ints:$a,in:$b)}`)
 	_, errs := coerceVariables(schema, operation, jsonValue(t, `{"a":["1",2,"3"],"b":{"z":1,"y":1}}`), setting.OrDefaults(Limits{}), false)
 	var messages []string
@@ -227,8 +227,8 @@ func TestWrongVariablesAreToldTogether(t *testing.T) {
 }
 
 // Validation of literals is as strict as the coercion of variables.
-func TestLiteralsAreReadStrictly(t *testing.T) {
-	schema := inputs(t)
+func TestLiteralsAreStrict(t *testing.T) {
+	schema := loadInputSchema(t)
 	for query, want := range map[string]string{
 		`{f(int:"1")}`: "Int cannot represent", `{f(int:1.5)}`: "Int cannot represent", `{f(int:1.0)}`: "Int cannot represent",
 		`{f(bool:1)}`: "Boolean cannot", `{f(bool:"true")}`: "Boolean cannot", `{f(string:1)}`: "String cannot", `{f(id:1.5)}`: "ID cannot",
@@ -236,12 +236,12 @@ func TestLiteralsAreReadStrictly(t *testing.T) {
 		`{f(in:{must:1,more:1})}`: "not defined", `{f(one:{})}`: "exactly one key", `{f(one:{a:1,b:"x"})}`: "exactly one key", `{f(one:{a:null})}`: "non-null",
 		`query($a:Int){f(one:{a:$a})}`: "must be non-nullable", `query($a:In){f(int:$a)}`: "used in position", `{f(int:99999999999999999999)}`: "32-bit",
 	} {
-		if errs := validate(schema, parsed(t, query), true, false); len(errs) == 0 || !strings.Contains(errs[0].Message, want) {
+		if errs := validate(schema, mustParse(t, query), true, false); len(errs) == 0 || !strings.Contains(errs[0].Message, want) {
 			t.Errorf("%s: %v, want %q", query, errs, want)
 		}
 	}
 	for _, query := range []string{`{f(float:1)}`, `{f(id:1)}`, `{f(one:{a:1})}`, `{f(ints:1)}`, `{f(in:{must:1})}`, `query($a:Int!){f(one:{a:$a})}`} {
-		if errs := validate(schema, parsed(t, query), true, false); len(errs) > 0 {
+		if errs := validate(schema, mustParse(t, query), true, false); len(errs) > 0 {
 			t.Errorf("%s: %v", query, errs)
 		}
 	}

@@ -12,9 +12,10 @@ type FieldVisitor struct {
 	// Field is called for each field. optional reports whether @skip or @include with a variable
 	// applies to the field.
 	Field func(f *ast.Field, optional bool)
-	// Conditions evaluates @skip and @include. in reports whether the selection is included. optional
-	// reports whether that depends on a variable. If Conditions is nil, every selection is included.
-	Conditions func(ast.DirectiveList) (in, optional bool)
+	// EvaluateConditions evaluates @skip and @include. in reports whether the selection is included.
+	// optional reports whether that depends on a variable. If Conditions is nil, every selection is
+	// included.
+	EvaluateConditions func(ast.DirectiveList) (in, optional bool)
 	// Satisfies are the type conditions of the fragments to visit. Nil means all fragments.
 	Satisfies []string
 	// Visited is the number of selections that were visited, including those that are not included.
@@ -48,10 +49,10 @@ func (v *FieldVisitor) Visit(set ast.SelectionSet, optional bool) {
 }
 
 func (v *FieldVisitor) evaluate(directives ast.DirectiveList) (in, optional bool) {
-	if v.Conditions == nil {
+	if v.EvaluateConditions == nil {
 		return true, false
 	}
-	return v.Conditions(directives)
+	return v.EvaluateConditions(directives)
 }
 
 // firstSpread reports whether this is the first spread of a fragment, and records it. A spread

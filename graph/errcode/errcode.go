@@ -81,9 +81,9 @@ const (
 func New(position *ast.Position, code, format string, args ...any) *gqlerror.Error {
 	if position == nil {
 		// ErrorPosf would set line -1, but line numbers start at 1.
-		return With(gqlerror.Errorf(format, args...), code)
+		return WithCode(gqlerror.Errorf(format, args...), code)
 	}
-	return With(gqlerror.ErrorPosf(position, format, args...), code)
+	return WithCode(gqlerror.ErrorPosf(position, format, args...), code)
 }
 
 // MaxErrors is the maximum number of errors in the response to one document.
@@ -97,8 +97,8 @@ func Excerpt(text string, length int) string {
 	return strings.ToValidUTF8(text[:length], "") + "..."
 }
 
-// With sets the code of an error and removes its other extensions.
-func With(e *gqlerror.Error, code string) *gqlerror.Error {
+// WithCode sets the code of an error and removes its other extensions.
+func WithCode(e *gqlerror.Error, code string) *gqlerror.Error {
 	e.Extensions = map[string]any{"code": code}
 	return e
 }

@@ -5,7 +5,7 @@ package input
 import "github.com/ordergraph/ordergraph/commerce"
 
 // Command validates the input and returns a commerce.Customer.
-func (in CreateCustomerInput) Command(c *Checks) commerce.Customer {
+func (in CreateCustomerInput) Command(c *Validator) commerce.Customer {
 	return commerce.Customer{
 		ID:           parseOptional(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
 		Name:         parseValue(c, name, in.Name, "name"),
@@ -16,7 +16,7 @@ func (in CreateCustomerInput) Command(c *Checks) commerce.Customer {
 }
 
 // Command validates the input and returns a commerce.CustomerChange.
-func (in UpdateCustomerInput) Command(c *Checks) commerce.CustomerChange {
+func (in UpdateCustomerInput) Command(c *Validator) commerce.CustomerChange {
 	return commerce.CustomerChange{
 		ID:              parseValue(c, commerce.ParseID[commerce.CustomerID], in.ID, "id"),
 		Name:            parseChange(c, name, in.Name, "name"),
@@ -27,7 +27,7 @@ func (in UpdateCustomerInput) Command(c *Checks) commerce.CustomerChange {
 }
 
 // Command validates the input and returns a commerce.OrderItemChange.
-func (in SetOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
+func (in SetOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
@@ -37,7 +37,7 @@ func (in SetOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
 }
 
 // Command validates the input and returns a commerce.ShippingAddressChange.
-func (in UpdateShippingAddressInput) Command(c *Checks) commerce.ShippingAddressChange {
+func (in UpdateShippingAddressInput) Command(c *Validator) commerce.ShippingAddressChange {
 	return commerce.ShippingAddressChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		ShippingAddress: shippingAddress(c, in.ShippingAddress),
@@ -46,7 +46,7 @@ func (in UpdateShippingAddressInput) Command(c *Checks) commerce.ShippingAddress
 }
 
 // Command validates the input and returns a commerce.Product.
-func (in CreateProductInput) Command(c *Checks) commerce.Product {
+func (in CreateProductInput) Command(c *Validator) commerce.Product {
 	return commerce.Product{
 		SKU:       parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		Name:      parseValue(c, name, in.Name, "name"),
@@ -56,7 +56,7 @@ func (in CreateProductInput) Command(c *Checks) commerce.Product {
 }
 
 // Command validates the input and returns a commerce.ProductChange.
-func (in UpdateProductInput) Command(c *Checks) commerce.ProductChange {
+func (in UpdateProductInput) Command(c *Validator) commerce.ProductChange {
 	return commerce.ProductChange{
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		Name:            parseChange(c, name, in.Name, "name"),
@@ -67,7 +67,7 @@ func (in UpdateProductInput) Command(c *Checks) commerce.ProductChange {
 }
 
 // Command validates the input and returns a commerce.Warehouse.
-func (in CreateWarehouseInput) Command(c *Checks) commerce.Warehouse {
+func (in CreateWarehouseInput) Command(c *Validator) commerce.Warehouse {
 	return commerce.Warehouse{
 		ID:   parseOptional(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
 		Name: parseValue(c, name, in.Name, "name"),
@@ -75,7 +75,7 @@ func (in CreateWarehouseInput) Command(c *Checks) commerce.Warehouse {
 }
 
 // Command validates the input and returns a commerce.InventoryCount.
-func (in SetInventoryLevelInput) Command(c *Checks) commerce.InventoryCount {
+func (in SetInventoryLevelInput) Command(c *Validator) commerce.InventoryCount {
 	return commerce.InventoryCount{
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		WarehouseID:     parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
@@ -85,7 +85,7 @@ func (in SetInventoryLevelInput) Command(c *Checks) commerce.InventoryCount {
 }
 
 // Command validates the input and returns a commerce.InventoryAdjustment.
-func (in AdjustInventoryInput) Command(c *Checks) commerce.InventoryAdjustment {
+func (in AdjustInventoryInput) Command(c *Validator) commerce.InventoryAdjustment {
 	return commerce.InventoryAdjustment{
 		SKU:         parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		WarehouseID: parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
@@ -94,7 +94,7 @@ func (in AdjustInventoryInput) Command(c *Checks) commerce.InventoryAdjustment {
 }
 
 // Command validates the input and returns a commerce.Employee.
-func (in HireEmployeeInput) Command(c *Checks) commerce.Employee {
+func (in HireEmployeeInput) Command(c *Validator) commerce.Employee {
 	return commerce.Employee{
 		ID:           parseOptional(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
 		Name:         parseValue(c, employeeName, in.Name, "name"),
@@ -106,7 +106,7 @@ func (in HireEmployeeInput) Command(c *Checks) commerce.Employee {
 }
 
 // Command validates the input and returns a commerce.EmployeeChange.
-func (in UpdateEmployeeInput) Command(c *Checks) commerce.EmployeeChange {
+func (in UpdateEmployeeInput) Command(c *Validator) commerce.EmployeeChange {
 	return commerce.EmployeeChange{
 		ID:              parseValue(c, commerce.ParseID[commerce.EmployeeID], in.ID, "id"),
 		Name:            parseChange(c, employeeName, in.Name, "name"),

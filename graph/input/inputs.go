@@ -12,31 +12,31 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Checks collects the user errors of an input, so that a client can correct all of them at once.
-type Checks struct {
+// Validator collects the user errors of an input, so that a client can correct all of them at once.
+type Validator struct {
 	// currency is the currency of amounts without a currency.
 	currency   commerce.Currency
-	userErrors commerce.Refusals
+	userErrors commerce.UserErrors
 }
 
-func (c *Checks) reject(r commerce.Refusal) {
+func (c *Validator) reject(r commerce.UserError) {
 	if len(c.userErrors) < operation.MaxUserErrors {
 		c.userErrors = append(c.userErrors, r)
 	}
 }
 
-// NewChecks returns Checks for an input. currency is the currency of amounts without a currency.
-func NewChecks(currency commerce.Currency) *Checks { return &Checks{currency: currency} }
+// NewValidator returns Checks for an input. currency is the currency of amounts without a currency.
+func NewValidator(currency commerce.Currency) *Validator { return &Validator{currency: currency} }
 
 // IdempotencyKey validates an idempotency key. It returns the empty string for nil.
-func (c *Checks) IdempotencyKey(key *string) string {
+func (c *Validator) IdempotencyKey(key *string) string {
 	return parseOptional(c, func(s string) (string, error) {
 		return commerce.ParseListedName(s, commerce.MaxIdempotencyKey)
 	}, key, "idempotencyKey")
 }
 
 // Err returns the collected user errors, or nil if there are none.
-func (c *Checks) Err() error {
+func (c *Validator) Err() error {
 	if len(c.userErrors) == 0 {
 		return nil
 	}
@@ -45,16 +45,16 @@ func (c *Checks) Err() error {
 
 // parseValue parses the value at a path of the input. If the value is invalid, it adds a user
 // error.
-func parseValue[V, T any](c *Checks, parse func(V) (T, error), v V, path ...string) T {
+func parseValue[V, T any](c *Validator, parse func(V) (T, error), v V, path ...string) T {
 	parsed, err := parse(v)
 	if err != nil {
-		c.reject(commerce.Refuse(path, "%s", err))
+		c.reject(commerce.NewInvalidInput(path, "%s", err))
 	}
 	return parsed
 }
 
 // parseOptional is parseValue for an optional value. It returns the zero value for nil.
-func parseOptional[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) T {
+func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) T {
 	if v == nil {
 		var zero T
 		return zero
@@ -64,7 +64,7 @@ func parseOptional[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...
 
 // parseChange is parseValue for a value of a change. It returns nil for nil, which leaves the field
 // unchanged.
-func parseChange[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...string) *T {
+func parseChange[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) *T {
 	if v == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func parseChange[V, T any](c *Checks, parse func(V) (T, error), v *V, path ...st
 }
 
 // parseListChange is parseChange for a list.
-func parseListChange[V, T any](c *Checks, parse func(*Checks, []V) []T, v []V) *[]T {
+func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v []V) *[]T {
 	if v == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func parseListChange[V, T any](c *Checks, parse func(*Checks, []V) []T, v []V) *
 
 // parseOmittable is parseChange for a value that null removes. It returns nil if the value is
 // omitted, and a pointer to the zero value for null.
-func parseOmittable[V, T any](c *Checks, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
+func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil
 	}
@@ -125,13 +125,13 @@ func optionalText(s string, maxBytes int) (string, error) {
 
 func quantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
 
-func inventoryLevelQuantity(n int32) (int, error) { return commerce.ParseLevel(int(n)) }
+func inventoryLevelQuantity(n int32) (int, error) { return commerce.ParseInventoryLevel(int(n)) }
 
 func delta(n int32) (int, error) { return commerce.ParseDelta(int(n)) }
 
-func phoneNumbers(c *Checks, numbers []string) []string {
+func phoneNumbers(c *Validator, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
-		c.reject(commerce.Refuse(commerce.Path("phoneNumbers"), "has %d phone numbers: use at most %d", len(numbers), commerce.MaxPhoneNumbers))
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("phoneNumbers"), "has %d phone numbers: use at most %d", len(numbers), commerce.MaxPhoneNumbers))
 		return nil
 	}
 	for i, number := range numbers {
@@ -140,7 +140,7 @@ func phoneNumbers(c *Checks, numbers []string) []string {
 	return numbers
 }
 
-func shippingAddress(c *Checks, in *AddressInput) commerce.Address {
+func shippingAddress(c *Validator, in *AddressInput) commerce.Address {
 	const field = "shippingAddress"
 	return commerce.Address{
 		Recipient:   parseValue(c, name, in.Recipient, field, "recipient"),
@@ -154,13 +154,13 @@ func shippingAddress(c *Checks, in *AddressInput) commerce.Address {
 }
 
 // unitPrice validates a price. A price without a currency is in the default currency.
-func unitPrice(c *Checks, in *MoneyInput) commerce.Money {
+func unitPrice(c *Validator, in *MoneyInput) commerce.Money {
 	return money(c, commerce.ParsePrice, in, "unitPrice")
 }
 
 // expectedTotal parses the total that an order must have. It allows more digits than unitPrice,
 // because external records may have such prices.
-func expectedTotal(c *Checks, in *MoneyInput) *commerce.Money {
+func expectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
 	if in == nil {
 		return nil
 	}
@@ -169,7 +169,7 @@ func expectedTotal(c *Checks, in *MoneyInput) *commerce.Money {
 }
 
 // money parses the amount of a field. An amount without a currency is in the default currency.
-func money(c *Checks, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
+func money(c *Validator, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {
 		currency = parseValue(c, currencyCode, *in.CurrencyCode, field, "currencyCode")
@@ -183,7 +183,7 @@ func currencyCode(s commerce.Currency) (commerce.Currency, error) {
 
 // productChangeUnitPrice parses the new price of a product. A price without a currency is in the
 // product's currency, which is not known here. It is then validated by the mutation.
-func productChangeUnitPrice(c *Checks, in *MoneyInput) *commerce.Price {
+func productChangeUnitPrice(c *Validator, in *MoneyInput) *commerce.Price {
 	if in == nil {
 		return nil
 	}
@@ -195,7 +195,7 @@ func productChangeUnitPrice(c *Checks, in *MoneyInput) *commerce.Price {
 }
 
 // expectedVersion returns the version that a record must have.
-func expectedVersion(_ *Checks, v *int32) *int {
+func expectedVersion(_ *Validator, v *int32) *int {
 	if v == nil {
 		return nil
 	}
@@ -204,10 +204,10 @@ func expectedVersion(_ *Checks, v *int32) *int {
 }
 
 // Command validates the input and returns a commerce.AccountRepChange.
-func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
+func (in AssignAccountRepInput) Command(c *Validator) commerce.AccountRepChange {
 	if !in.EmployeeID.IsSet() {
 		// A missing variable must not remove the account rep.
-		c.reject(commerce.Refuse(commerce.Path("employeeId"), "is missing: set an employee ID, or null to remove the account rep"))
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("employeeId"), "is missing: set an employee ID, or null to remove the account rep"))
 	}
 	return commerce.AccountRepChange{
 		CustomerID:      parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
@@ -216,9 +216,9 @@ func (in AssignAccountRepInput) Command(c *Checks) commerce.AccountRepChange {
 	}
 }
 
-// Command validates the input and returns a commerce.NewOrder.
-func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
-	order := commerce.NewOrder{
+// Command validates the input and returns a commerce.OrderRequest.
+func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
+	order := commerce.OrderRequest{
 		CustomerID:    parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
 		Lines:         orderLines(c, in.Items),
 		ExpectedTotal: expectedTotal(c, in.ExpectedTotal),
@@ -233,14 +233,14 @@ func (in PlaceOrderInput) Command(c *Checks) commerce.NewOrder {
 // Lines validates the input and returns its lines. They have at most commerce.MaxLines different
 // products.
 //
-// It returns commerce.Refusals of InvalidInput and TooManyLines.
+// It returns commerce.UserErrors of InvalidInput and TooManyLines.
 func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
-	c := NewChecks("")
+	c := NewValidator("")
 	lines := orderLines(c, in.Items)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	if _, err := commerce.Merged(lines); err != nil {
+	if _, err := commerce.MergeLines(lines); err != nil {
 		return nil, err
 	}
 	return lines, nil
@@ -251,14 +251,14 @@ func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
 	lines, err := in.Lines()
 	if err != nil {
-		return new(commerce.RefusedQuote(commerce.RefusalsOf(err))), nil
+		return new(commerce.InvalidQuote(commerce.UserErrorsOf(err))), nil
 	}
 	return price(ctx, lines)
 }
 
-func orderLines(c *Checks, items []*OrderLineInput) []commerce.OrderLine {
+func orderLines(c *Validator, items []*OrderLineInput) []commerce.OrderLine {
 	if len(items) > maxValidatedLines {
-		c.reject(commerce.TooLong(commerce.Path("items"), len(items), commerce.MaxLines))
+		c.reject(commerce.NewTooManyLines(commerce.FieldPath("items"), len(items), commerce.MaxLines))
 		return nil
 	}
 	lines := make([]commerce.OrderLine, len(items))
@@ -268,7 +268,7 @@ func orderLines(c *Checks, items []*OrderLineInput) []commerce.OrderLine {
 	return lines
 }
 
-func orderLine(c *Checks, in *OrderLineInput, index string) commerce.OrderLine {
+func orderLine(c *Validator, in *OrderLineInput, index string) commerce.OrderLine {
 	return commerce.OrderLine{
 		SKU:      parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "items", index, "sku"),
 		Quantity: parseValue(c, quantity, in.Quantity, "items", index, "quantity"),
@@ -280,8 +280,8 @@ func orderLine(c *Checks, in *OrderLineInput, index string) commerce.OrderLine {
 const maxValidatedLines = 10 * commerce.MaxLines
 
 // move returns the command that changes an order to a status.
-func move(c *Checks, to commerce.Status, id string, noteText *string, version *int32) commerce.OrderMove {
-	return commerce.OrderMove{
+func move(c *Validator, to commerce.Status, id string, noteText *string, version *int32) commerce.OrderStatusChange {
+	return commerce.OrderStatusChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, id, "orderId"),
 		To:              to,
 		Note:            parseOptional(c, note, noteText, "note"),
@@ -289,23 +289,23 @@ func move(c *Checks, to commerce.Status, id string, noteText *string, version *i
 	}
 }
 
-// Command validates the input and returns a commerce.OrderMove.
-func (in ConfirmOrderInput) Command(c *Checks) commerce.OrderMove {
+// Command validates the input and returns a commerce.OrderStatusChange.
+func (in ConfirmOrderInput) Command(c *Validator) commerce.OrderStatusChange {
 	return move(c, commerce.Confirmed, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-// Command validates the input and returns a commerce.OrderMove.
-func (in DeliverOrderInput) Command(c *Checks) commerce.OrderMove {
+// Command validates the input and returns a commerce.OrderStatusChange.
+func (in DeliverOrderInput) Command(c *Validator) commerce.OrderStatusChange {
 	return move(c, commerce.Delivered, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-// Command validates the input and returns a commerce.OrderMove.
-func (in CancelOrderInput) Command(c *Checks) commerce.OrderMove {
+// Command validates the input and returns a commerce.OrderStatusChange.
+func (in CancelOrderInput) Command(c *Validator) commerce.OrderStatusChange {
 	return move(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-// Command validates the input and returns a commerce.OrderMove.
-func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
+// Command validates the input and returns a commerce.OrderStatusChange.
+func (in ShipOrderInput) Command(c *Validator) commerce.OrderStatusChange {
 	m := move(c, commerce.Shipped, in.OrderID, in.Note, in.ExpectedVersion)
 	m.WarehouseID = parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId")
 	m.TrackingNumber = parseOptional(c, optionalName, in.TrackingNumber, "trackingNumber")
@@ -315,7 +315,7 @@ func (in ShipOrderInput) Command(c *Checks) commerce.OrderMove {
 }
 
 // Command validates the input and returns a commerce.OrderItemChange.
-func (in RemoveOrderItemInput) Command(c *Checks) commerce.OrderItemChange {
+func (in RemoveOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 	return commerce.OrderItemChange{
 		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),

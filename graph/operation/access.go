@@ -26,8 +26,8 @@ type Access struct {
 	// or a sibling has it, the field requires a permission that no policy grants. A forgotten @access
 	// therefore denies access.
 	fields map[*ast.FieldDefinition]commerce.Permission
-	// Types are the permissions of types.
-	Types map[string]commerce.Permission
+	// TypePermissions are the permissions of types.
+	TypePermissions map[string]commerce.Permission
 	// inputs are the permissions of the input fields that require one.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
@@ -35,8 +35,8 @@ type Access struct {
 	introspection bool
 }
 
-// forgotten is the permission of a field that lacks its @access. No policy grants it.
-const forgotten commerce.Permission = 0
+// missingPermission is the permission of a field that lacks its @access. No policy grants it.
+const missingPermission commerce.Permission = 0
 
 // accessDirective is the directive that declares permissions in the schema.
 const accessDirective = "access"
@@ -44,7 +44,7 @@ const accessDirective = "access"
 // NewAccess reads the permissions of a schema. A nil policy means commerce.StandardPolicy.
 func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) Access {
 	a := Access{
-		fields: map[*ast.FieldDefinition]commerce.Permission{}, Types: map[string]commerce.Permission{},
+		fields: map[*ast.FieldDefinition]commerce.Permission{}, TypePermissions: map[string]commerce.Permission{},
 		inputs: map[*ast.FieldDefinition]commerce.Permission{}, schema: schema, introspection: introspection,
 	}
 	if a.Policy = commerce.StandardPolicy(); policy != nil {
@@ -64,7 +64,7 @@ func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) 
 		}
 		typePermission, guarded := declaredPermission(d.Directives)
 		if guarded {
-			a.Types[name] = typePermission
+			a.TypePermissions[name] = typePermission
 		}
 		for _, root := range roots {
 			guarded = guarded || d == root
@@ -94,23 +94,23 @@ func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) 
 func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
 	d := directives.ForName(accessDirective)
 	if d == nil {
-		return forgotten, false
+		return missingPermission, false
 	}
 	p, _ := commerce.ParsePermission(d.Arguments.ForName("permission").Value.Raw)
 	return p, true
 }
 
-// Quiet reports whether messages for a principal must not reveal parts of the schema that the
+// HidesSchema reports whether messages for a principal must not reveal parts of the schema that the
 // request does not contain.
-func (a Access) Quiet(principal commerce.Principal) bool {
-	return !a.introspection || a.Policy.Granted(principal, commerce.Introspect) == commerce.None
+func (a Access) HidesSchema(principal commerce.Principal) bool {
+	return !a.introspection || a.Policy.GrantedTo(principal, commerce.Introspect) == commerce.GrantNone
 }
 
 // Check rejects an operation if the caller's role may not use a selected field or an input field
 // with a value. It returns one error per use, at most MaxErrors. The variables are coerced. The
 // result does not depend on IDs. Refusal describes the errors.
 func (a Access) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
-	allowed := func(p commerce.Permission) bool { return a.Policy.Granted(principal, p) != commerce.None }
+	allowed := func(p commerce.Permission) bool { return a.Policy.GrantedTo(principal, p) != commerce.GrantNone }
 	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !allowed(p) }) {
 		return nil
 	}
@@ -177,21 +177,21 @@ func (c *accessCheck) value(t *ast.Type, value any, position *ast.Position) {
 
 // input adds an error if the principal's role may not set an input field.
 func (c *accessCheck) input(f *ast.FieldDefinition, position *ast.Position) {
-	if permission, guarded := c.inputs[f]; guarded && c.Policy.Granted(c.principal, permission) == commerce.None {
+	if permission, guarded := c.inputs[f]; guarded && c.Policy.GrantedTo(c.principal, permission) == commerce.GrantNone {
 		c.refuse(position, fmt.Sprintf("set the input field %q", f.Name))
 	}
 }
 
 func (c *accessCheck) refuse(position *ast.Position, action string) {
 	if len(c.errs) < errcode.MaxErrors {
-		c.errs = append(c.errs, Refusal(position, c.principal, action))
+		c.errs = append(c.errs, PermissionError(position, c.principal, action))
 	}
 }
 
-// Refusal returns the error for a caller whose role lacks a permission. action is a verb phrase,
-// such as "use the field \"orders\"". The code is UNAUTHENTICATED for a caller without a token,
-// because clients react to this code with a login. Otherwise the code is FORBIDDEN.
-func Refusal(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
+// PermissionError returns the error for a caller whose role lacks a permission. action is a verb
+// phrase, such as "use the field \"orders\"". The code is UNAUTHENTICATED for a caller without a
+// token, because clients react to this code with a login. Otherwise the code is FORBIDDEN.
+func PermissionError(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
 	if principal.Role == commerce.RoleAnonymous {
 		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: leave it out, or send a token as Authorization: Bearer TOKEN", action)
 	}

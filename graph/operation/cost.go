@@ -24,10 +24,11 @@ const (
 	// lineCost is the cost of each line in the input of a mutation or a quote. The server reads the
 	// product of each line.
 	lineCost = 1
-	// plainList is the assumed length of a list that is not a connection, such as phone numbers or the
-	// path of a user error. Only phone numbers in external records can exceed it. The length of a list
-	// of an enum is the number of the enum's values. User errors have their own limit, MaxUserErrors.
-	plainList = commerce.MaxPhoneNumbers
+	// plainListLength is the assumed length of a list that is not a connection, such as phone numbers
+	// or the path of a user error. Only phone numbers in external records can exceed it. The length of
+	// a list of an enum is the number of the enum's values. User errors have their own limit,
+	// MaxUserErrors.
+	plainListLength = commerce.MaxPhoneNumbers
 )
 
 // EntitiesField is the field of Query that federation gateways use to look up entities.
@@ -37,9 +38,9 @@ const EntitiesField = "_entities"
 // one entity per record of the page that refers to them.
 const MaxRepresentations = 1000
 
-// MaxBatch is the maximum number of keys of a field that looks up records by a list of keys, such
-// as productsBySku. One BatchGetItem reads all of them.
-const MaxBatch = 100
+// MaxBatchKeys is the maximum number of keys of a field that looks up records by a list of keys,
+// such as productsBySku. One BatchGetItem reads all of them.
+const MaxBatchKeys = 100
 
 // BatchArgument returns the argument with the list of keys that a field looks up. It returns nil
 // for other fields.
@@ -71,10 +72,10 @@ type Costs struct {
 	writeUnits func(mutation string, lines int) float64
 	// enums is the number of values of each enum.
 	enums map[string]float64
-	// lined marks the inputs that list the lines of an order.
-	lined map[string]bool
-	// lists are the lengths of lists in an introspection.
-	lists schemaSizes
+	// hasLines marks the inputs that list the lines of an order.
+	hasLines map[string]bool
+	// listLengths are the lengths of lists in an introspection.
+	listLengths listLengths
 }
 
 // NewCosts returns the costs for operations of a schema. writeUnits returns the maximum write units
@@ -87,7 +88,7 @@ func NewCosts(schema *ast.Schema, limits document.Limits, writeUnits func(mutati
 		}
 		lined[name] = d.Kind == ast.InputObject && d.Fields.ForName(linesField) != nil
 	}
-	return Costs{limits.Cost, writeUnits, enums, lined, sizesOf(schema)}
+	return Costs{limits.Cost, writeUnits, enums, lined, measureLists(schema)}
 }
 
 // Check returns an error if an operation costs more than the limit. Loaders read each record once,
@@ -100,40 +101,42 @@ func (c Costs) Check(operation *ast.OperationDefinition, cost int) *gqlerror.Err
 	return errcode.New(operation.Position, document.Codes.Cost, "the %s costs %d points because page sizes multiply, and the limit is %d: ask for smaller pages, fewer nested lists or fewer fields", operation.Operation, cost, c.limit)
 }
 
-// amount is the cost of a selection: a part that counts once, and a part that counts for each
+// costAmount is the cost of a selection: a part that counts once, and a part that counts for each
 // record of the surrounding page.
-type amount struct{ once, perRecord float64 }
+type costAmount struct{ once, perRecord float64 }
 
-func (a amount) plus(b amount) amount { return amount{a.once + b.once, a.perRecord + b.perRecord} }
+func (a costAmount) plus(b costAmount) costAmount {
+	return costAmount{a.once + b.once, a.perRecord + b.perRecord}
+}
 
 // A pricing describes how the cost of a field depends on the cost of the selection below the field.
-type pricing struct {
-	kind pricingKind
+type costRule struct {
+	kind costRuleKind
 	// base is the cost of the field itself. elements is the maximum number of list elements.
 	base, elements float64
 	// line is the cost of each line in the field's input. It is 0 if the input has no lines.
 	line float64
 }
 
-type pricingKind int
+type costRuleKind int
 
 const (
-	// elementPricing multiplies the selection by the number of elements.
-	elementPricing pricingKind = iota
-	// pagePricing multiplies the selection of each record by the page size.
-	pagePricing
-	// recordPricing applies to a field that lists the records of the surrounding page.
-	recordPricing
-	// batchPricing multiplies the selection by the number of keys that are looked up.
-	batchPricing
-	// quotePricing multiplies the selection of each line by the number of lines of the quote.
-	quotePricing
+	// perElement multiplies the selection by the number of elements.
+	perElement costRuleKind = iota
+	// perPageRecord multiplies the selection of each record by the page size.
+	perPageRecord
+	// listsPageRecords applies to a field that lists the records of the surrounding page.
+	listsPageRecords
+	// perKey multiplies the selection by the number of keys that are looked up.
+	perKey
+	// perQuoteLine multiplies the selection of each line by the number of lines of the quote.
+	perQuoteLine
 )
 
 // ruleOf returns the pricing of a field at a position in an introspection, or outside of one.
-func (c Costs) ruleOf(f *Field, in place) pricing {
-	p := pricing{kind: elementPricing, base: 1, elements: 1}
-	if len(f.Definition.Arguments) > 0 && c.lined[f.Definition.Arguments[0].Type.Name()] {
+func (c Costs) ruleOf(f *Field, in introspectionPosition) costRule {
+	p := costRule{kind: perElement, base: 1, elements: 1}
+	if len(f.Definition.Arguments) > 0 && c.hasLines[f.Definition.Arguments[0].Type.Name()] {
 		p.line = lineCost
 	}
 	if f.ObjectDefinition.Name == "Mutation" {
@@ -146,21 +149,21 @@ func (c Costs) ruleOf(f *Field, in place) pricing {
 		}
 	}
 	switch {
-	case IsPage(f.Field):
-		p.kind, p.base = pagePricing, p.base+ListCost
+	case ReturnsPage(f.Field):
+		p.kind, p.base = perPageRecord, p.base+ListCost
 	case f.Definition.Type.NamedType == quote:
-		p.kind = quotePricing
+		p.kind = perQuoteLine
 	case f.Definition.Type.Elem == nil:
-	case isRecords(f.Field):
-		p.kind = recordPricing
+	case listsRecords(f.Field):
+		p.kind = listsPageRecords
 	case BatchArgument(f.Definition) != nil:
-		p.kind, p.elements = batchPricing, 0
+		p.kind, p.elements = perKey, 0
 	default:
 		switch {
-		case in != anywhere:
-			p.elements = c.lists.of(f.Name, in)
+		case in != outsideIntrospection:
+			p.elements = c.listLengths.length(f.Name, in)
 		case f.Name == "spending":
-			p.elements = commerce.MaxSpending
+			p.elements = commerce.MaxSpendingEntries
 		case f.Name == "userErrors":
 			p.elements = MaxUserErrors
 		case f.Definition.Type.Name() == quotedLine:
@@ -168,15 +171,15 @@ func (c Costs) ruleOf(f *Field, in place) pricing {
 		case c.enums[f.Definition.Type.Name()] > 0:
 			p.elements = c.enums[f.Definition.Type.Name()]
 		default:
-			p.elements = plainList
+			p.elements = plainListLength
 		}
 		p.base += p.elements
 	}
 	return p
 }
 
-// isRecords reports whether a field lists the records of a page or the lines of a quote.
-func isRecords(f *ast.Field) bool {
+// listsRecords reports whether a field lists the records of a page or the lines of a quote.
+func listsRecords(f *ast.Field) bool {
 	return f.ObjectDefinition.Name == quote && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
@@ -187,7 +190,7 @@ func (p *Prepared) Cost(variables map[string]any) int {
 	return int(math.Round(min(p.Root.totalCost(variables).once, maxCost))) // averages in introspections can be fractions
 }
 
-func (s *SelectionSet) totalCost(variables map[string]any) amount {
+func (s *SelectionSet) totalCost(variables map[string]any) costAmount {
 	total := s.cost
 	for _, f := range s.variableCostFields {
 		total = total.plus(f.cost(variables))
@@ -196,8 +199,8 @@ func (s *SelectionSet) totalCost(variables map[string]any) amount {
 }
 
 // cost returns the cost of a field including the selection below the field.
-func (f *Field) cost(variables map[string]any) amount {
-	var below amount
+func (f *Field) cost(variables map[string]any) costAmount {
+	var below costAmount
 	if f.Set != nil {
 		below = f.Set.totalCost(variables)
 	}
@@ -211,35 +214,35 @@ func (f *Field) cost(variables map[string]any) amount {
 		below.once = max(below.once, cost) // each object has one of the types
 	}
 	lines := 0.0
-	if f.pricing.line > 0 {
-		lines = f.pricing.line * float64(f.lines(variables))
+	if f.costRule.line > 0 {
+		lines = f.costRule.line * float64(f.lineCount(variables))
 	}
-	switch f.pricing.kind {
-	case pagePricing:
-		return amount{once: f.pricing.base + below.once + float64(f.PageSize(variables))*below.perRecord}
-	case quotePricing:
-		return amount{once: f.pricing.base + lines + below.once + float64(f.lines(variables))*below.perRecord}
-	case recordPricing:
-		return amount{once: f.pricing.base, perRecord: 1 + below.once}
-	case batchPricing:
-		return amount{once: f.pricing.base + f.batchSize(variables)*(1+below.once)}
+	switch f.costRule.kind {
+	case perPageRecord:
+		return costAmount{once: f.costRule.base + below.once + float64(f.PageSize(variables))*below.perRecord}
+	case perQuoteLine:
+		return costAmount{once: f.costRule.base + lines + below.once + float64(f.lineCount(variables))*below.perRecord}
+	case listsPageRecords:
+		return costAmount{once: f.costRule.base, perRecord: 1 + below.once}
+	case perKey:
+		return costAmount{once: f.costRule.base + f.batchSize(variables)*(1+below.once)}
 	default:
-		return amount{once: f.pricing.base + lines + f.pricing.elements*below.once + max(0, single-below.once)}
+		return costAmount{once: f.costRule.base + lines + f.costRule.elements*below.once + max(0, single-below.once)}
 	}
 }
 
 // dependsOnVariables reports whether the cost of a field depends on variables.
 func (f *Field) dependsOnVariables() bool {
 	for _, a := range f.Field.Arguments {
-		if f.pricing.line > 0 && isVariable(a.Value) {
+		if f.costRule.line > 0 && isVariable(a.Value) {
 			return true
 		}
-		switch f.pricing.kind {
-		case pagePricing:
+		switch f.costRule.kind {
+		case perPageRecord:
 			if (a.Name == "first" || a.Name == "last") && isVariable(a.Value) {
 				return true
 			}
-		case batchPricing:
+		case perKey:
 			if isVariable(a.Value) {
 				return true
 			}
@@ -248,8 +251,8 @@ func (f *Field) dependsOnVariables() bool {
 	return f.Set != nil && len(f.Set.variableCostFields) > 0 || slices.ContainsFunc(f.Members, func(s *SelectionSet) bool { return len(s.variableCostFields) > 0 })
 }
 
-// PageSize returns the maximum number of records of a page. Without variables, it assumes MaxPage
-// for a size that is a variable.
+// PageSize returns the maximum number of records of a page. Without variables, it assumes
+// MaxPageSize for a size that is a variable.
 func (f *Field) PageSize(variables map[string]any) int {
 	size := 0
 	for _, name := range []string{"first", "last"} {
@@ -257,7 +260,7 @@ func (f *Field) PageSize(variables map[string]any) int {
 		switch {
 		case a == nil:
 		case a.Value.Kind == ast.Variable && variables == nil:
-			return MaxPage
+			return MaxPageSize
 		default:
 			value, _ := a.Value.Value(variables)
 			if n, ok := value.(int64); ok {
@@ -266,9 +269,9 @@ func (f *Field) PageSize(variables map[string]any) int {
 		}
 	}
 	if size == 0 {
-		return DefaultPage
+		return DefaultPageSize
 	}
-	return min(size, MaxPage)
+	return min(size, MaxPageSize)
 }
 
 // batchSize returns the number of keys that a field looks up.
@@ -280,16 +283,16 @@ func (f *Field) batchSize(variables map[string]any) float64 {
 // LinePoints returns the points for the lines in the inputs of the root fields.
 func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 	for i := range p.Root.Fields {
-		if f := &p.Root.Fields[i]; f.pricing.line > 0 {
-			points += lineCost * f.lines(variables)
+		if f := &p.Root.Fields[i]; f.costRule.line > 0 {
+			points += lineCost * f.lineCount(variables)
 		}
 	}
 	return points
 }
 
-// lines returns the maximum number of lines in the input of a field. Without variables, it assumes
-// commerce.MaxLines for items in a variable.
-func (f *Field) lines(variables map[string]any) int {
+// lineCount returns the maximum number of lines in the input of a field. Without variables, it
+// assumes commerce.MaxLines for items in a variable.
+func (f *Field) lineCount(variables map[string]any) int {
 	items := f.Arguments[0].Value
 	if items.Kind == ast.ObjectValue {
 		items = items.Children.ForName(linesField)
@@ -307,15 +310,15 @@ func (f *Field) lines(variables map[string]any) int {
 // MaxKeys returns the maximum number of records that a field looks up by a list of keys, for any
 // variables. It returns 0 for a field without such a list.
 func (f *Field) MaxKeys() int {
-	if f.pricing.kind == quotePricing {
-		return f.lines(nil)
+	if f.costRule.kind == perQuoteLine {
+		return f.lineCount(nil)
 	}
 	keys := BatchArgument(f.Definition)
 	if keys == nil {
 		return 0
 	}
 	if a := f.Arguments.ForName(keys.Name); a != nil && a.Value.Kind != ast.Variable {
-		return min(MaxBatch, max(1, len(a.Value.Children))) // a single value is coerced to a list with one element
+		return min(MaxBatchKeys, max(1, len(a.Value.Children))) // a single value is coerced to a list with one element
 	}
-	return MaxBatch
+	return MaxBatchKeys
 }

@@ -22,15 +22,15 @@ const (
 	PointReadUnits = 1
 	// PointWriteUnits is the number of DynamoDB write capacity units.
 	PointWriteUnits = 1
-	// PointParsed is the number of parsed nodes of a document. Parsing them takes about PointCPU.
-	PointParsed = 50
-	// PointVisited is the number of visited nodes, with every spread replaced by its fragment.
+	// PointParsedNodes is the number of parsed nodes of a document. Parsing them takes about PointCPU.
+	PointParsedNodes = 50
+	// PointVisitedNodes is the number of visited nodes, with every spread replaced by its fragment.
 	// Visiting them takes about PointCPU.
-	PointVisited = 250
+	PointVisitedNodes = 250
 )
 
 // WorkPoints returns the points for parsing, validating and preparing a document.
-func WorkPoints(w document.Work) int { return w.Parsed/PointParsed + w.Visited/PointVisited }
+func WorkPoints(w document.Work) int { return w.Parsed/PointParsedNodes + w.Visited/PointVisitedNodes }
 
 // WritePoints returns the points for write units.
 func WritePoints(units float64) float64 { return math.Ceil(units / PointWriteUnits) }

@@ -24,9 +24,9 @@ import (
 type Prepared struct {
 	Definition *ast.OperationDefinition
 	Root       *SelectionSet
-	// varying are the fields with variables in their arguments. Each request reads these arguments
-	// into its own slots.
-	varying []*Field
+	// variableFields are the fields with variables in their arguments. Each request reads these
+	// arguments into its own slots.
+	variableFields []*Field
 	// permissions are the permissions that the selected fields require, and the permissions that their
 	// arguments may require.
 	permissions []commerce.Permission
@@ -54,7 +54,7 @@ type SelectionSet struct {
 	Reads []*Field
 	// cost is the cost of the fields whose cost does not depend on variables. variableCostFields are
 	// the other fields.
-	cost               amount
+	cost               costAmount
 	variableCostFields []*Field
 }
 
@@ -84,16 +84,16 @@ type Field struct {
 	arguments any
 	slot      int
 	// The fields of pageInfo that the operation selects.
-	Beyond Beyond
-	// WithCount reports whether "itemCount" is selected beside the field.
-	WithCount bool
+	PageInfo PageInfoSelection
+	// SelectsItemCount reports whether "itemCount" is selected beside the field.
+	SelectsItemCount bool
 	// Optional reports whether a variable determines if the field is selected. Only PrepareAny sets
 	// Optional.
 	Optional bool
 	// Permission is the permission that a guarded field requires.
 	Permission commerce.Permission
 	guarded    bool
-	pricing    pricing
+	costRule   costRule
 }
 
 // TypenameField and IntrospectionField are the numbers of fields that all types share: __typename,
@@ -123,7 +123,7 @@ func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
 
-// ArgumentsIn returns the arguments of a field. varying is the result of VaryingArguments for the
+// ArgumentsIn returns the arguments of a field. varying is the result of VariableArguments for the
 // execution. ArgumentsIn returns nil if the arguments are invalid.
 func (f *Field) ArgumentsIn(varying []any) any {
 	if f.arguments != nil {
@@ -132,14 +132,14 @@ func (f *Field) ArgumentsIn(varying []any) any {
 	return varying[f.slot]
 }
 
-// VaryingArguments reads the arguments that contain variables, for ArgumentsIn. Invalid arguments
+// VariableArguments reads the arguments that contain variables, for ArgumentsIn. Invalid arguments
 // are nil.
-func (p *Prepared) VaryingArguments(ctx context.Context, generated any, variables map[string]any) []any {
-	if len(p.varying) == 0 {
+func (p *Prepared) VariableArguments(ctx context.Context, generated any, variables map[string]any) []any {
+	if len(p.variableFields) == 0 {
 		return nil
 	}
-	arguments := make([]any, len(p.varying))
-	for i, f := range p.varying {
+	arguments := make([]any, len(p.variableFields))
+	for i, f := range p.variableFields {
 		if read, err := f.ReadArguments(ctx, generated, variables); err == nil {
 			arguments[i] = read
 		}
@@ -161,7 +161,7 @@ func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinit
 	})
 	work.Visited = prepared.visited
 	if cacheable && !prepared.TooLarge {
-		prepared = d.KeepPrepared(key, prepared).(*Prepared)
+		prepared = d.CachePrepared(key, prepared).(*Prepared)
 	}
 	return prepared, work
 }
@@ -207,21 +207,21 @@ type Preparer struct {
 	// introspection type. generated is the state of the generated code that reads arguments.
 	types     func(name string) ObjectType
 	generated any
-	// turns limits the number of trees that are built concurrently. Building a tree uses only the
+	// slots limits the number of trees that are built concurrently. Building a tree uses only the
 	// processor.
-	turns chan struct{}
+	slots chan struct{}
 }
 
 // NewPreparer returns a preparer for operations of a schema.
 func NewPreparer(schema *ast.Schema, access Access, costs Costs, types func(name string) ObjectType, generated any) *Preparer {
-	return &Preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &Preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 func (p *Preparer) build(operation *ast.OperationDefinition, conditions func(ast.DirectiveList) (in, optional bool)) *Prepared {
-	p.turns <- struct{}{}
-	defer func() { <-p.turns }()
+	p.slots <- struct{}{}
+	defer func() { <-p.slots }()
 	b := treeBuilder{Preparer: p, conditions: conditions, out: &Prepared{Definition: operation, bytes: treeBytes}}
-	b.out.Root = b.set(rootType(p.schema, operation.Operation), []ast.SelectionSet{operation.SelectionSet}, "", anywhere)
+	b.out.Root = b.selectionSet(rootType(p.schema, operation.Operation), []ast.SelectionSet{operation.SelectionSet}, "", outsideIntrospection)
 	return b.out
 }
 
@@ -312,11 +312,11 @@ const (
 	pointerBytes = 8
 )
 
-// set prepares the selection of an object type.
-func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path string, in place) *SelectionSet {
+// selectionSet prepares the selection of an object type.
+func (b *treeBuilder) selectionSet(typ *ast.Definition, sets []ast.SelectionSet, path string, in introspectionPosition) *SelectionSet {
 	objectType := b.types(typ.Name)
 	m := fieldMerger{}
-	visit := document.FieldVisitor{Conditions: b.conditions, Satisfies: objectType.Satisfies, Field: m.field}
+	visit := document.FieldVisitor{EvaluateConditions: b.conditions, Satisfies: objectType.Satisfies, Field: m.field}
 	if visit.Satisfies == nil {
 		visit.Satisfies = []string{typ.Name} // an introspection type
 	}
@@ -332,9 +332,9 @@ func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path str
 	selectsCount := m.find("itemCount") >= 0
 	for i := range m.fields {
 		f := &s.Fields[i]
-		f.WithCount = selectsCount
+		f.SelectsItemCount = selectsCount
 		b.field(f, objectType, &m.fields[i], path, i > 0, in)
-		if mayRead(f) {
+		if mayTriggerRead(f) {
 			s.Reads = append(s.Reads, f)
 		}
 		if f.dependsOnVariables() {
@@ -348,7 +348,7 @@ func (b *treeBuilder) set(typ *ast.Definition, sets []ast.SelectionSet, path str
 }
 
 // field prepares a field.
-func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, path string, needsComma bool, in place) {
+func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, path string, needsComma bool, in introspectionPosition) {
 	f.Field, f.Selections, f.Optional = merged.Field, merged.sets, merged.optional
 	f.Key = strconv.Quote(f.Alias) + ":" // names contain no characters that JSON escapes
 	if needsComma {
@@ -358,7 +358,7 @@ func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, pa
 	switch {
 	case f.Name == "__typename":
 		f.Number = TypenameField
-	case in == anywhere && strings.HasPrefix(f.Name, "__"):
+	case in == outsideIntrospection && strings.HasPrefix(f.Name, "__"):
 		f.Number = IntrospectionField
 	case parent.Field != nil:
 		f.Number, f.reader = parent.Field(f.Name)
@@ -382,26 +382,26 @@ func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, pa
 			f.Path = path + "." + f.Alias
 		}
 		b.out.bytes += len(f.Path)
-		b.children(f, in.below(f.Field))
-	} else if readsByHand(f.Definition) {
+		b.children(f, in.childPosition(f.Field))
+	} else if hasHandWrittenRead(f.Definition) {
 		f.Path = path + "." + f.Alias
 		b.out.bytes += len(f.Path)
 	}
-	f.pricing = b.costs.ruleOf(f, in)
+	f.costRule = b.costs.ruleOf(f, in)
 }
 
 // children prepares the selection below a field.
-func (b *treeBuilder) children(f *Field, in place) {
+func (b *treeBuilder) children(f *Field, in introspectionPosition) {
 	typ := b.schema.Types[f.Definition.Type.Name()]
 	if typ.IsAbstractType() {
 		for _, name := range b.types(typ.Name).Members {
-			f.Members = append(f.Members, b.set(b.schema.Types[name], f.Selections, f.Path, in))
+			f.Members = append(f.Members, b.selectionSet(b.schema.Types[name], f.Selections, f.Path, in))
 		}
 		b.out.bytes += cap(f.Members) * pointerBytes
 		return
 	}
-	f.Set = b.set(typ, f.Selections, f.Path, in)
-	if !IsPage(f.Field) {
+	f.Set = b.selectionSet(typ, f.Selections, f.Path, in)
+	if !ReturnsPage(f.Field) {
 		f.Records = []*SelectionSet{f.Set}
 		b.out.bytes += 2 * pointerBytes
 		return
@@ -418,8 +418,8 @@ func (b *treeBuilder) children(f *Field, in place) {
 			}
 		case "pageInfo":
 			for j := range child.Set.Fields {
-				f.Beyond.Next = f.Beyond.Next || child.Set.Fields[j].Name == "hasNextPage"
-				f.Beyond.Previous = f.Beyond.Previous || child.Set.Fields[j].Name == "hasPreviousPage"
+				f.PageInfo.HasNextPage = f.PageInfo.HasNextPage || child.Set.Fields[j].Name == "hasNextPage"
+				f.PageInfo.HasPreviousPage = f.PageInfo.HasPreviousPage || child.Set.Fields[j].Name == "hasPreviousPage"
 			}
 		}
 	}
@@ -445,8 +445,8 @@ func (b *treeBuilder) arguments(f *Field) {
 			return
 		}
 	}
-	f.slot = len(b.out.varying)
-	b.out.varying = append(b.out.varying, f)
+	f.slot = len(b.out.variableFields)
+	b.out.variableFields = append(b.out.variableFields, f)
 	b.out.bytes += 2 * pointerBytes
 }
 
@@ -477,21 +477,21 @@ func isVariable(v *ast.Value) bool {
 // ReadsDirective is the directive that declares the access patterns of a field.
 const ReadsDirective = "reads"
 
-// IsPrefix reports whether an argument filters a list by a prefix of a name. An empty prefix means
-// no filter.
-func IsPrefix(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
+// IsPrefixArgument reports whether an argument filters a list by a prefix of a name. An empty
+// prefix means no filter.
+func IsPrefixArgument(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
-// readsByHand reports whether a leaf field may trigger a read in a handwritten resolver, as
+// hasHandWrittenRead reports whether a leaf field may trigger a read in a handwritten resolver, as
 // declared with @reads(byHand).
-func readsByHand(f *ast.FieldDefinition) bool {
+func hasHandWrittenRead(f *ast.FieldDefinition) bool {
 	d := f.Directives.ForName(ReadsDirective)
 	return d != nil && d.Arguments.ForName("byHand") != nil
 }
 
-// mayRead reports whether a field may trigger a further read after its record has been read.
-func mayRead(f *Field) bool {
+// mayTriggerRead reports whether a field may trigger a further read after its record has been read.
+func mayTriggerRead(f *Field) bool {
 	switch {
-	case f.Name == EntitiesField || readsByHand(f.Definition):
+	case f.Name == EntitiesField || hasHandWrittenRead(f.Definition):
 		return true
 	case strings.HasPrefix(f.Name, "_"):
 		return false
@@ -500,8 +500,8 @@ func mayRead(f *Field) bool {
 	}
 }
 
-// Selects reports whether one of the selections has a field with this name among its Reads.
-func Selects(selections []*SelectionSet, name string) bool {
+// SelectsReading reports whether one of the selections has a field with this name among its Reads.
+func SelectsReading(selections []*SelectionSet, name string) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {
 			if f.Name == name {
@@ -512,11 +512,12 @@ func Selects(selections []*SelectionSet, name string) bool {
 	return false
 }
 
-// ReadsMore reports whether the selection has fields that may trigger further reads.
-func (s *SelectionSet) ReadsMore() bool { return len(s.Reads) > 0 }
+// HasReads reports whether the selection has fields that may trigger further reads.
+func (s *SelectionSet) HasReads() bool { return len(s.Reads) > 0 }
 
-// Member returns the selection for one possible type of a field that returns an interface or union.
-func (f *Field) Member(typ string) []*SelectionSet {
+// MemberSelections returns the selection for one possible type of a field that returns an interface
+// or union.
+func (f *Field) MemberSelections(typ string) []*SelectionSet {
 	i := slices.IndexFunc(f.Members, func(s *SelectionSet) bool { return s.Type.Name == typ })
 	return f.Members[i : i+1]
 }

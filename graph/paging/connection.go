@@ -6,37 +6,37 @@ import (
 
 // Connection is one page of a list. It creates cursors only if they are requested.
 type Connection[T any] struct {
-	Slice dynamo.Slice[T]
-	list  Scope
+	Page  dynamo.Page[T]
+	scope Scope
 }
 
 // NewConnection returns the connection of a page. list is the scope of its cursors.
-func NewConnection[T any](slice dynamo.Slice[T], list Scope) *Connection[T] {
-	return &Connection[T]{Slice: slice, list: list}
+func NewConnection[T any](slice dynamo.Page[T], list Scope) *Connection[T] {
+	return &Connection[T]{Page: slice, scope: list}
 }
 
 // Edge is a record and its position in the list.
 type Edge[T any] struct {
 	node     T
 	position string
-	list     *Scope
+	scope    *Scope
 }
 
 // PageInfo describes the position of a page in its list.
 type PageInfo struct {
 	HasNextPage, HasPreviousPage bool
 	positions                    []string
-	list                         *Scope
+	scope                        *Scope
 }
 
 // Nodes returns the records of the page.
-func (c *Connection[T]) Nodes() []T { return c.Slice.Items }
+func (c *Connection[T]) Nodes() []T { return c.Page.Items }
 
 // Edges returns the records of the page with their cursors.
 func (c *Connection[T]) Edges() []*Edge[T] {
-	edges, values, positions := make([]*Edge[T], len(c.Slice.Items)), make([]Edge[T], len(c.Slice.Items)), c.Slice.Places()
-	for i, node := range c.Slice.Items {
-		values[i] = Edge[T]{node: node, position: positions[i], list: &c.list}
+	edges, values, positions := make([]*Edge[T], len(c.Page.Items)), make([]Edge[T], len(c.Page.Items)), c.Page.ItemPositions()
+	for i, node := range c.Page.Items {
+		values[i] = Edge[T]{node: node, position: positions[i], scope: &c.scope}
 		edges[i] = &values[i]
 	}
 	return edges
@@ -44,14 +44,14 @@ func (c *Connection[T]) Edges() []*Edge[T] {
 
 // PageInfo returns the position of the page in the list.
 func (c *Connection[T]) PageInfo() *PageInfo {
-	return &PageInfo{HasNextPage: c.Slice.HasNext, HasPreviousPage: c.Slice.HasPrevious, positions: c.Slice.Places(), list: &c.list}
+	return &PageInfo{HasNextPage: c.Page.HasNext, HasPreviousPage: c.Page.HasPrevious, positions: c.Page.ItemPositions(), scope: &c.scope}
 }
 
 // Node returns the record.
 func (e *Edge[T]) Node() T { return e.node }
 
 // Cursor returns the cursor of the record.
-func (e *Edge[T]) Cursor() string { return e.list.Seal(e.position) }
+func (e *Edge[T]) Cursor() string { return e.scope.Encode(e.position) }
 
 // StartCursor returns the cursor of the first record, or nil if the page is empty.
 func (p *PageInfo) StartCursor() *string { return p.cursor(0) }
@@ -63,6 +63,6 @@ func (p *PageInfo) cursor(index int) *string {
 	if len(p.positions) == 0 {
 		return nil
 	}
-	cursor := p.list.Seal(p.positions[index])
+	cursor := p.scope.Encode(p.positions[index])
 	return &cursor
 }

@@ -36,8 +36,8 @@ type Scope struct {
 	field   string
 	// arguments are the arguments of the list. The last element holds all further ones. They are not
 	// joined, because most pages need no cursor.
-	arguments [maxListArguments]string
-	given     int
+	arguments     [maxListArguments]string
+	argumentCount int
 }
 
 // maxListArguments is the number of arguments that are stored separately.
@@ -47,16 +47,16 @@ const maxListArguments = 2
 func (c Cursors) Scope(field string, arguments ...string) Scope {
 	s := Scope{cursors: c, field: field}
 	for _, a := range arguments {
-		s.add(a)
+		s.addArgument(a)
 	}
 	return s
 }
 
-// add adds an argument.
-func (s *Scope) add(argument string) {
-	if s.given < maxListArguments {
-		s.arguments[s.given] = argument
-		s.given++
+// addArgument adds an argument.
+func (s *Scope) addArgument(argument string) {
+	if s.argumentCount < maxListArguments {
+		s.arguments[s.argumentCount] = argument
+		s.argumentCount++
 		return
 	}
 	s.arguments[maxListArguments-1] += "\x00" + argument // the separator that sign writes
@@ -67,7 +67,7 @@ func (s Scope) sign(position string) []byte {
 	mac := hmac.New(sha256.New, s.cursors.key)
 	mac.Write([]byte{cursorVersion})
 	mac.Write([]byte(s.field))
-	for _, argument := range s.arguments[:s.given] {
+	for _, argument := range s.arguments[:s.argumentCount] {
 		mac.Write([]byte{0})
 		mac.Write([]byte(argument))
 	}
@@ -76,8 +76,8 @@ func (s Scope) sign(position string) []byte {
 	return mac.Sum(nil)[:signatureSize]
 }
 
-// Seal returns the cursor of a position.
-func (s Scope) Seal(position string) string {
+// Encode returns the cursor of a position.
+func (s Scope) Encode(position string) string {
 	b := make([]byte, 0, 1+signatureSize+len(position))
 	b = append(b, cursorVersion)
 	b = append(b, s.sign(position)...)
@@ -85,24 +85,24 @@ func (s Scope) Seal(position string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Open returns the position in a cursor.
+// Decode returns the position in a cursor.
 //
 // It returns a commerce.InvalidError if Seal did not create the cursor for the same list with the
 // same key.
-func (s Scope) Open(cursor string) (string, error) {
+func (s Scope) Decode(cursor string) (string, error) {
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPosition) {
-		return "", commerce.Invalid("is not a cursor: it is too long")
+		return "", commerce.NewInvalidError("is not a cursor: it is too long")
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) <= 1+signatureSize || !utf8.Valid(b[1+signatureSize:]) {
-		return "", commerce.Invalid("is not a cursor: use an unchanged cursor of this list")
+		return "", commerce.NewInvalidError("is not a cursor: use an unchanged cursor of this list")
 	}
 	if b[0] != cursorVersion {
-		return "", commerce.Invalid("is a cursor of another server version: start again without a cursor")
+		return "", commerce.NewInvalidError("is a cursor of another server version: start again without a cursor")
 	}
 	position := string(b[1+signatureSize:])
 	if !hmac.Equal(b[1:1+signatureSize], s.sign(position)) {
-		return "", commerce.Invalid("is a cursor of another list: use the field and the arguments that returned it")
+		return "", commerce.NewInvalidError("is a cursor of another list: use the field and the arguments that returned it")
 	}
 	return position, nil
 }

@@ -9,14 +9,14 @@ func BenchmarkCursors(b *testing.B) {
 	b.Run("seal", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			list.Seal(position)
+			list.Encode(position)
 		}
 	})
-	cursor := list.Seal(position)
+	cursor := list.Encode(position)
 	b.Run("open", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if got, err := list.Open(cursor); got != position {
+			if got, err := list.Decode(cursor); got != position {
 				b.Fatal(got, err)
 			}
 		}

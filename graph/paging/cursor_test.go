@@ -20,8 +20,8 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 		field, argument := rapid.StringN(1, 10, -1).Draw(t, "field"), rapid.StringN(0, 10, -1).Draw(t, "argument")
 		at := position().Draw(t, "position")
 		list := NewCursors(key).Scope(field, argument)
-		cursor := list.Seal(at)
-		if got, err := list.Open(cursor); err != nil || got != at {
+		cursor := list.Encode(at)
+		if got, err := list.Decode(cursor); err != nil || got != at {
 			t.Fatalf("open gives %q, %v, want %q", got, err, at)
 		}
 		for name, other := range map[string]Scope{
@@ -31,7 +31,7 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 			"missing argument":    NewCursors(key).Scope(field),
 			"another key":         NewCursors(append([]byte("x"), key...)).Scope(field, argument),
 		} {
-			if got, err := other.Open(cursor); err == nil {
+			if got, err := other.Decode(cursor); err == nil {
 				t.Fatalf("%s opens the cursor: %q", name, got)
 			}
 		}
@@ -39,7 +39,7 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 		changed := []byte(cursor)
 		i := rapid.IntRange(0, len(changed)-1).Draw(t, "changed")
 		changed[i] = rapid.SampledFrom([]byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")).Draw(t, "to")
-		if got, err := list.Open(string(changed)); string(changed) != cursor && err == nil {
+		if got, err := list.Decode(string(changed)); string(changed) != cursor && err == nil {
 			t.Fatalf("a changed cursor opens: %q", got)
 		}
 	})
@@ -49,11 +49,11 @@ func TestCursorsAreValidForTheirListOnly(t *testing.T) {
 func TestCursorsOfListsWithManyArguments(t *testing.T) {
 	c := NewCursors([]byte("a key for tests"))
 	list := c.Scope("Query.list", "a", "b", "c", "d")
-	if got, err := list.Open(list.Seal("x")); err != nil || got != "x" {
+	if got, err := list.Decode(list.Encode("x")); err != nil || got != "x" {
 		t.Errorf("open gives %q, %v", got, err)
 	}
 	for _, other := range []Scope{c.Scope("Query.list", "a", "b", "c"), c.Scope("Query.list", "a", "b", "c", "e"), c.Scope("Query.list", "a", "b", "x", "d")} {
-		if _, err := other.Open(list.Seal("x")); err == nil {
+		if _, err := other.Decode(list.Encode("x")); err == nil {
 			t.Errorf("a cursor opens in another list, %+v", other)
 		}
 	}
@@ -62,10 +62,10 @@ func TestCursorsOfListsWithManyArguments(t *testing.T) {
 func TestInvalidCursors(t *testing.T) {
 	list := NewCursors([]byte("a key for tests")).Scope("Query.customers")
 	for name, cursor := range map[string]string{
-		"empty": "", "text": "hello world", "standard base64": "AQ/+", "too short": "AQAA", "padded": list.Seal("x") + "=",
-		"too long": strings.Repeat("A", 10_000), "another version": "Ag" + list.Seal("x")[2:],
+		"empty": "", "text": "hello world", "standard base64": "AQ/+", "too short": "AQAA", "padded": list.Encode("x") + "=",
+		"too long": strings.Repeat("A", 10_000), "another version": "Ag" + list.Encode("x")[2:],
 	} {
-		_, err := list.Open(cursor)
+		_, err := list.Decode(cursor)
 		var invalid *commerce.InvalidError
 		if !errors.As(err, &invalid) {
 			t.Errorf("%s: error is %v, want an InvalidError", name, err)
@@ -78,21 +78,21 @@ func TestInvalidCursors(t *testing.T) {
 func FuzzCursorOpen(f *testing.F) {
 	list := NewCursors([]byte("a key for tests")).Scope("Query.customers")
 	for _, position := range []string{"01HVMK3P2Q0000000000000001", "\x00", "\xff", "\xed\xa0\x80", "\U0010FFFF", strings.Repeat("a", maxPosition), strings.Repeat("a", maxPosition+1)} {
-		f.Add(list.Seal(position))
+		f.Add(list.Encode(position))
 	}
 	f.Add("")
 	f.Add("AQ")
 	f.Add("AQ0PD55g_Ii_nyDhbDIwMjUtMDEtMDFUMDk6MDA6MDAuMDAwWiNjdXN0XzAwMQ")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		position, err := list.Open(cursor)
+		position, err := list.Decode(cursor)
 		if err != nil {
 			if invalid := (*commerce.InvalidError)(nil); !errors.As(err, &invalid) {
 				t.Errorf("%q: error is %v, want an InvalidError", cursor, err)
 			}
 			return
 		}
-		if list.Seal(position) != cursor {
-			t.Errorf("%q opens to %q, whose cursor is %q", cursor, position, list.Seal(position))
+		if list.Encode(position) != cursor {
+			t.Errorf("%q opens to %q, whose cursor is %q", cursor, position, list.Encode(position))
 		}
 		if position == "" || len(position) > maxPosition || !utf8.ValidString(position) {
 			t.Errorf("%q opens to %q", cursor, position)

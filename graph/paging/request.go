@@ -18,39 +18,39 @@ type Arguments struct {
 	After  *string
 	Last   *int32
 	Before *string
-	Beyond operation.Beyond
+	Beyond operation.PageInfoSelection
 }
 
 // page validates the arguments and returns the request of the page. It is the only place that
 // decides the size of a page.
 //
 // It returns a commerce.InvalidError with the name of the argument.
-func (p Arguments) page(list Scope) (dynamo.Page, error) {
-	page := dynamo.Page{Limit: operation.DefaultPage, More: p.Beyond.Next}
+func (p Arguments) page(list Scope) (dynamo.PageRequest, error) {
+	page := dynamo.PageRequest{Limit: operation.DefaultPageSize, DetectMore: p.Beyond.HasNextPage}
 	size, argument := p.First, "first"
 	if p.Last != nil && p.First != nil {
-		return page, commerce.For("last", commerce.Invalid("cannot be combined with \"first\": use one of them"))
+		return page, commerce.WithArgument("last", commerce.NewInvalidError("cannot be combined with \"first\": use one of them"))
 	}
 	// A client that sets before, but no size, requests the last records before the cursor.
 	if p.Last != nil || p.First == nil && p.Before != nil && p.After == nil {
-		page.FromEnd, page.More = true, p.Beyond.Previous
+		page.FromEnd, page.DetectMore = true, p.Beyond.HasPreviousPage
 		size, argument = p.Last, "last"
 	}
 	if size != nil {
-		if *size < 1 || *size > operation.MaxPage {
-			return page, commerce.For(argument, commerce.Invalid("is %d: use 1 to %d", *size, operation.MaxPage))
+		if *size < 1 || *size > operation.MaxPageSize {
+			return page, commerce.WithArgument(argument, commerce.NewInvalidError("is %d: use 1 to %d", *size, operation.MaxPageSize))
 		}
 		page.Limit = int(*size)
 	}
 	var err error
 	if p.After != nil {
-		if page.After, err = list.Open(*p.After); err != nil {
-			return page, commerce.For("after", err)
+		if page.After, err = list.Decode(*p.After); err != nil {
+			return page, commerce.WithArgument("after", err)
 		}
 	}
 	if p.Before != nil {
-		if page.Before, err = list.Open(*p.Before); err != nil {
-			return page, commerce.For("before", err)
+		if page.Before, err = list.Decode(*p.Before); err != nil {
+			return page, commerce.WithArgument("before", err)
 		}
 	}
 	return page, nil
@@ -72,8 +72,8 @@ type Request struct {
 func (c Cursors) Request(field string, parent ...string) Request {
 	q := Request{Scope: c.Scope(field)}
 	for _, id := range parent {
-		q.Key.Of = id
-		q.Scope.add(id)
+		q.Key.PartitionValue = id
+		q.Scope.addArgument(id)
 	}
 	return q
 }
@@ -81,7 +81,7 @@ func (c Cursors) Request(field string, parent ...string) Request {
 // reject stores the error of an argument if it is the first.
 func (q *Request) reject(argument string, err error) {
 	if q.Err == nil {
-		q.Err = commerce.For(argument, err)
+		q.Err = commerce.WithArgument(argument, err)
 	}
 }
 
@@ -92,8 +92,8 @@ func (q *Request) Text(text string) {
 	if err != nil {
 		q.empty = true
 	}
-	q.Key.Of = text
-	q.Scope.add(text)
+	q.Key.PartitionValue = text
+	q.Scope.addArgument(text)
 }
 
 // OptionalText calls Text unless text is nil, and reports whether it did.
@@ -113,8 +113,8 @@ func (q *Request) Prefix(text *string) bool {
 		return false
 	}
 	q.empty = q.empty || len(*text) > maxText
-	q.Key.Range = dynamo.NamedLike(*text)
-	q.Scope.add("#" + commerce.FoldName(*text)) // '#' distinguishes the prefix from the argument of Text
+	q.Key.Range = dynamo.NamePrefixRange(*text)
+	q.Scope.addArgument("#" + commerce.FoldName(*text)) // '#' distinguishes the prefix from the argument of Text
 	return true
 }
 
@@ -124,7 +124,7 @@ const maxText = 256
 // Status limits a list of orders to one status.
 func (q *Request) Status(argument string, status commerce.Status) {
 	if status == 0 {
-		q.reject(argument, commerce.Invalid("is missing: set a status"))
+		q.reject(argument, commerce.NewInvalidError("is missing: set a status"))
 	}
 	q.addStatuses(dynamo.Statuses(status))
 }
@@ -139,7 +139,7 @@ func (q *Request) Statuses(statuses []commerce.Status) bool {
 
 func (q *Request) addStatuses(set dynamo.StatusSet) {
 	q.Key.Statuses = set
-	q.Scope.add(strconv.Itoa(int(set)))
+	q.Scope.addArgument(strconv.Itoa(int(set)))
 }
 
 // TimeRange limits a list of orders to the time of placing, and reports whether it limits the list.
@@ -148,14 +148,14 @@ func (q *Request) TimeRange(argument string, r *commerce.TimeRange) bool {
 	if r != nil {
 		times = *r
 	}
-	if err := times.Check(); err != nil {
+	if err := times.Validate(); err != nil {
 		q.reject(argument, err)
 	}
-	q.Scope.add(timeText(times.From) + "/" + timeText(times.To))
+	q.Scope.addArgument(timeText(times.From) + "/" + timeText(times.To))
 	if times == (commerce.TimeRange{}) {
 		return false
 	}
-	q.Key.Range = dynamo.PlacedIn(times)
+	q.Key.Range = dynamo.PlacedRange(times)
 	return true
 }
 
@@ -173,12 +173,12 @@ func (q *Request) DateRange(argument string, r *commerce.DateRange) bool {
 	if r != nil {
 		days = *r
 	}
-	if err := days.Check(); err != nil {
+	if err := days.Validate(); err != nil {
 		q.reject(argument, err)
 	}
-	q.Key.Range = dynamo.HiredOn(days)
-	q.Scope.add(string(days.From))
-	q.Scope.add(string(days.To))
+	q.Key.Range = dynamo.HireDateRange(days)
+	q.Scope.addArgument(string(days.From))
+	q.Scope.addArgument(string(days.To))
 	return days != (commerce.DateRange{})
 }
 
@@ -188,6 +188,6 @@ func (q *Request) SetPage(p Arguments) {
 		q.Key.Page, q.Err = p.page(q.Scope)
 	}
 	if q.empty {
-		q.Key.Range = dynamo.Range{None: true}
+		q.Key.Range = dynamo.Range{Empty: true}
 	}
 }

@@ -59,10 +59,10 @@ type Limiter struct {
 
 // bucket is the balance of a principal.
 type bucket struct {
-	// left is the number of units at the time at, from 0 to the capacity.
-	left int64
-	// at is the time of the last update.
-	at time.Time
+	// balance is the number of units at the time at, from 0 to the capacity.
+	balance int64
+	// updatedAt is the time of the last update.
+	updatedAt time.Time
 }
 
 // NewLimiter returns a Limiter. It returns nil if Burst is 0.
@@ -90,29 +90,29 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// with updates a principal's bucket to the current time and calls do with the bucket.
-func (r *Limiter) with(principal string, do func(*bucket)) {
+// withBucket updates a principal's bucket to the current time and calls do with the bucket.
+func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Now()
 	b, ok := r.buckets.Get(principal)
 	if !ok {
-		b = &bucket{left: r.full(), at: now}
+		b = &bucket{balance: r.capacity(), updatedAt: now}
 		r.buckets.Add(principal, b)
 	}
-	if since := now.Sub(b.at); since > 0 { // the clock may have been set back
-		if missing := r.full() - b.left; int64(since) > missing/int64(r.Restore) {
-			b.left = r.full()
+	if since := now.Sub(b.updatedAt); since > 0 { // the clock may have been set back
+		if missing := r.capacity() - b.balance; int64(since) > missing/int64(r.Restore) {
+			b.balance = r.capacity()
 		} else {
-			b.left += int64(since) * int64(r.Restore)
+			b.balance += int64(since) * int64(r.Restore)
 		}
-		b.at = now
+		b.updatedAt = now
 	}
 	do(b)
 }
 
-// full returns the capacity of a bucket in units.
-func (r *Limiter) full() int64 { return int64(r.Burst) * unitsPerPoint }
+// capacity returns the capacity of a bucket in units.
+func (r *Limiter) capacity() int64 { return int64(r.Burst) * unitsPerPoint }
 
 // Take takes points from a principal's bucket if it has enough. Otherwise Take returns the time
 // until the bucket has the points and the points paid before. A retry must pay the earlier points
@@ -121,13 +121,13 @@ func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, 
 	if r == nil {
 		return 0, true
 	}
-	r.with(principal, func(b *bucket) {
+	r.withBucket(principal, func(b *bucket) {
 		requested := int64(points) * unitsPerPoint
-		if ok = requested <= b.left; ok {
-			b.left -= requested
+		if ok = requested <= b.balance; ok {
+			b.balance -= requested
 			return
 		}
-		missing := requested + int64(paid)*unitsPerPoint - b.left
+		missing := requested + int64(paid)*unitsPerPoint - b.balance
 		wait = time.Duration((missing + int64(r.Restore) - 1) / int64(r.Restore))
 	})
 	return wait, ok
@@ -136,17 +136,17 @@ func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, 
 // Deduct takes points that were used without a reservation, down to a balance of 0.
 func (r *Limiter) Deduct(principal string, points int) {
 	if r != nil && points > 0 {
-		r.with(principal, func(b *bucket) { b.left = max(0, b.left-int64(points)*unitsPerPoint) })
+		r.withBucket(principal, func(b *bucket) { b.balance = max(0, b.balance-int64(points)*unitsPerPoint) })
 	}
 }
 
-// give refunds points.
-func (r *Limiter) give(principal string, points int) {
-	r.with(principal, func(b *bucket) { b.left = min(b.left+int64(points)*unitsPerPoint, r.full()) })
+// refund refunds points.
+func (r *Limiter) refund(principal string, points int) {
+	r.withBucket(principal, func(b *bucket) { b.balance = min(b.balance+int64(points)*unitsPerPoint, r.capacity()) })
 }
 
 // Available returns the number of whole points in a principal's bucket.
 func (r *Limiter) Available(principal string) (points int) {
-	r.with(principal, func(b *bucket) { points = int(b.left / unitsPerPoint) })
+	r.withBucket(principal, func(b *bucket) { points = int(b.balance / unitsPerPoint) })
 	return points
 }

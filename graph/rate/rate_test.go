@@ -26,24 +26,24 @@ func (c *manualClock) Now() time.Time {
 	return c.now
 }
 
-func (c *manualClock) forward(d time.Duration) {
+func (c *manualClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
 func (c *manualClock) sleep(_ context.Context, d time.Duration) {
-	c.forward(d)
+	c.advance(d)
 	c.slept++
 }
 
-func (c *manualClock) rates(burst, restore int) Options {
+func (c *manualClock) options(burst, restore int) Options {
 	c.now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	return Options{Burst: burst, Restore: restore, Now: c.Now, Sleep: c.sleep}
 }
 
-// modelBucket is the reference implementation of a bucket, with exact fractions.
-type modelBucket struct {
+// referenceBucket is the reference implementation of a bucket, with exact fractions.
+type referenceBucket struct {
 	left *big.Rat
 	at   time.Duration
 }
@@ -58,13 +58,13 @@ func TestBucketsAgreeWithFractions(t *testing.T) {
 			burst, restore = burst%100+1, restore%1000+1
 		}
 		var clock manualClock
-		r := NewLimiter(clock.rates(burst, restore))
-		model, now := map[string]*modelBucket{}, time.Duration(0)
+		r := NewLimiter(clock.options(burst, restore))
+		model, now := map[string]*referenceBucket{}, time.Duration(0)
 		full := new(big.Rat).SetInt64(int64(burst))
-		of := func(principal string) *modelBucket {
+		of := func(principal string) *referenceBucket {
 			b := model[principal]
 			if b == nil {
-				b = &modelBucket{full, now}
+				b = &referenceBucket{full, now}
 				model[principal] = b
 			}
 			back := new(big.Rat).Mul(big.NewRat(int64(restore), 1), big.NewRat(int64(now-b.at), int64(time.Second)))
@@ -74,7 +74,7 @@ func TestBucketsAgreeWithFractions(t *testing.T) {
 			}
 			return b
 		}
-		forward := func(d time.Duration) { clock.forward(d); now += d }
+		forward := func(d time.Duration) { clock.advance(d); now += d }
 		take := func(principal string, points int) (time.Duration, bool) {
 			wait, ok := r.Take(principal, points, 0)
 			b, want := of(principal), new(big.Rat).SetInt64(int64(points))
@@ -93,7 +93,7 @@ func TestBucketsAgreeWithFractions(t *testing.T) {
 			case 0:
 				forward(time.Duration(rapid.Int64Range(0, int64(time.Duration(burst)*time.Second)/int64(restore)+1).Draw(rt, "time")))
 			case 1:
-				r.give(principal, points)
+				r.refund(principal, points)
 				b := of(principal)
 				if b.left = new(big.Rat).Add(b.left, new(big.Rat).SetInt64(int64(points))); b.left.Cmp(full) > 0 {
 					b.left = full
@@ -126,7 +126,7 @@ func TestBucketsAgreeWithFractions(t *testing.T) {
 // bucket.
 func TestConcurrentRequests(t *testing.T) {
 	var clock manualClock
-	r := NewLimiter(clock.rates(1000, 1))
+	r := NewLimiter(clock.options(1000, 1))
 	var taken atomic.Int64
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -134,7 +134,7 @@ func TestConcurrentRequests(t *testing.T) {
 			principal := fmt.Sprint("p", i%2)
 			for range 300 {
 				if _, ok := r.Take(principal, 7, 0); ok {
-					r.give(principal, 2)
+					r.refund(principal, 2)
 					taken.Add(5)
 				}
 				if left := r.Available(principal); left < 0 || left > 1000 {
@@ -152,17 +152,17 @@ func TestConcurrentRequests(t *testing.T) {
 // A clock that is set back takes no points and restores none twice.
 func TestClockSetBack(t *testing.T) {
 	var clock manualClock
-	r := NewLimiter(clock.rates(100, 10))
+	r := NewLimiter(clock.options(100, 10))
 	r.Take("p", 100, 0)
-	clock.forward(5 * time.Second)
+	clock.advance(5 * time.Second)
 	if left := r.Available("p"); left != 50 {
 		t.Errorf("%d points are left, want 50", left)
 	}
-	clock.forward(-5 * time.Second)
+	clock.advance(-5 * time.Second)
 	if left := r.Available("p"); left != 50 {
 		t.Errorf("%d points are left before, want 50", left)
 	}
-	clock.forward(5 * time.Second)
+	clock.advance(5 * time.Second)
 	if left := r.Available("p"); left != 50 {
 		t.Errorf("%d points are left afterwards, want 50", left)
 	}
@@ -171,7 +171,7 @@ func TestClockSetBack(t *testing.T) {
 // The number of buckets is bounded. A principal whose bucket was dropped starts with a full bucket.
 func TestBucketsAreBounded(t *testing.T) {
 	var clock manualClock
-	r := NewLimiter(clock.rates(10, 1))
+	r := NewLimiter(clock.options(10, 1))
 	r.Take("first", 10, 0)
 	for i := range maxBuckets {
 		r.Take(fmt.Sprint(i), 10, 0)
@@ -190,7 +190,7 @@ func TestBucketsAreBounded(t *testing.T) {
 // An event waits for enough points. It costs nothing if its subscriber disconnects.
 func TestEventsWaitForPoints(t *testing.T) {
 	var clock manualClock
-	r := NewLimiter(clock.rates(100, 10))
+	r := NewLimiter(clock.options(100, 10))
 	for i, slept := range []int{0, 0, 1, 2} {
 		p, err := r.Wait(t.Context(), "p", 40)
 		if err != nil || p == nil || clock.slept != slept {
@@ -202,7 +202,7 @@ func TestEventsWaitForPoints(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	clock.forward(time.Minute)
+	clock.advance(time.Minute)
 	if _, err := r.Wait(ctx, "p", 40); err == nil || r.Available("p") != 100 {
 		t.Errorf("after the context ended: %v, %d points are left", err, r.Available("p"))
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// RefusedCost is the minimum cost of a request. Rejected requests cost it, too.
-const RefusedCost = 1
+// MinRequestCost is the minimum cost of a request. Rejected requests cost it, too.
+const MinRequestCost = 1
 
-// Charge takes the points of a request before its execution: RefusedCost and more, at most the
+// Charge takes the points of a request before its execution: MinRequestCost and more, at most the
 // capacity of the bucket. paid is the number of points taken. If there are not enough points,
 // Charge takes nothing and returns the time until there are enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
 	if r == nil {
 		return 0, 0
 	}
-	paid = min(RefusedCost+more, r.Burst)
+	paid = min(MinRequestCost+more, r.Burst)
 	wait, _ = r.Take(principal, paid, 0)
 	return paid, wait
 }
@@ -35,7 +35,7 @@ func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Durati
 // read costs the same as a record that does not exist, so the cost reveals nothing about such
 // records.
 type Reservation struct {
-	rates     *Limiter
+	limiter   *Limiter
 	principal string
 	// requested is the number of points taken. paid is the part that is never refunded.
 	requested, paid int
@@ -51,7 +51,7 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reserv
 	if wait, ok := r.Take(principal, cost-paid, paid); !ok {
 		return nil, wait
 	}
-	return &Reservation{rates: r, principal: principal, requested: cost, paid: max(paid, RefusedCost)}, 0
+	return &Reservation{limiter: r, principal: principal, requested: cost, paid: max(paid, MinRequestCost)}, 0
 }
 
 // Wait reserves the cost of an event of a subscription. It waits until there are enough points, so
@@ -77,12 +77,12 @@ func (p *Reservation) Settle(spent int, response *graphql.Response) {
 	}
 	actual := max(spent, p.paid)
 	if actual > p.requested {
-		p.rates.Deduct(p.principal, actual-p.requested)
+		p.limiter.Deduct(p.principal, actual-p.requested)
 	} else {
-		p.rates.give(p.principal, p.requested-actual)
+		p.limiter.refund(p.principal, p.requested-actual)
 	}
 	if response != nil {
-		response.Extensions = p.rates.told(response.Extensions, p.principal, p.requested, actual)
+		response.Extensions = p.limiter.addCost(response.Extensions, p.principal, p.requested, actual)
 	}
 }
 
@@ -95,8 +95,8 @@ type Cost struct {
 	RestoreRate int `json:"restoreRate"`
 }
 
-// told adds extensions.cost.
-func (r *Limiter) told(extensions map[string]any, principal string, requested, actual int) map[string]any {
+// addCost adds extensions.cost.
+func (r *Limiter) addCost(extensions map[string]any, principal string, requested, actual int) map[string]any {
 	if extensions == nil {
 		extensions = map[string]any{}
 	}
@@ -104,9 +104,9 @@ func (r *Limiter) told(extensions map[string]any, principal string, requested, a
 	return extensions
 }
 
-// Refuse returns the response to a request that exceeds the rate limit.
-func (r *Limiter) Refuse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
-	extensions := r.told(nil, principal, requested, actual)
+// RateLimitedResponse returns the response to a request that exceeds the rate limit.
+func (r *Limiter) RateLimitedResponse(principal string, position *ast.Position, requested, actual int, wait time.Duration) *graphql.Response {
+	extensions := r.addCost(nil, principal, requested, actual)
 	// Round up, or a client that retries after exactly this time would be rejected again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
 	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d of %d are available, and %d are restored per second: retry in %s s, or request fewer fields",

@@ -46,7 +46,7 @@ func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error
 			return parsed, nil
 		}
 	}
-	return zero, commerce.Invalid("%s must be a string of the form %s", noun, form)
+	return zero, commerce.NewInvalidError("%s must be a string of the form %s", noun, form)
 }
 
 // MarshalDate marshals a Date.
@@ -78,6 +78,6 @@ func UnmarshalDecimal(v any) (string, error) {
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64), nil
 	default:
-		return "", commerce.Invalid("a decimal number must be a string such as \"29.99\" or a number")
+		return "", commerce.NewInvalidError("a decimal number must be a string such as \"29.99\" or a number")
 	}
 }

@@ -7,9 +7,9 @@ import "context"
 type Caller struct {
 	// Key identifies the caller.
 	Key string
-	// Stranger reports whether no token identifies the caller. The key is then a network address. All
+	// Anonymous reports whether no token identifies the caller. The key is then a network address. All
 	// such callers together have at most half of a pool.
-	Stranger bool
+	Anonymous bool
 	// Weight multiplies the caller's share; 0 stands for 1.
 	Weight int
 }

@@ -15,9 +15,9 @@ func TestGoldenPoolDocs(t *testing.T) {
 	for _, p := range New(Sizes{}) {
 		size := fmt.Sprintf("`%s` (%d)", p.Setting, p.Default)
 		if p.Setting == "" {
-			size = p.Derived
+			size = p.DerivedFrom
 		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", p.Name, p.Holds, size, p.Exceeded())
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", p.Name, p.Counts, size, p.RefusalMarkdown())
 	}
 	golden.Section(t, "../../docs/limits.md", "pools", table.String())
 }

@@ -47,10 +47,10 @@ func newPool(d Declaration) *Pool {
 	return p
 }
 
-// Take acquires n for a caller without waiting. It returns nil, or the reason why the caller cannot
-// have n now. If n exceeds the pool, Take acquires the whole pool, which must be unused.
-func (p *Pool) Take(c Caller, n int) *Refusal {
-	if n <= p.Uncounted {
+// TryAcquire acquires n for a caller without waiting. It returns nil, or the reason why the caller
+// cannot have n now. If n exceeds the pool, Take acquires the whole pool, which must be unused.
+func (p *Pool) TryAcquire(c Caller, n int) *Refusal {
+	if n <= p.UncountedUpTo {
 		return nil
 	}
 	p.mu.Lock()
@@ -63,9 +63,9 @@ func (p *Pool) Take(c Caller, n int) *Refusal {
 	return nil
 }
 
-// Give releases n that the caller has acquired.
-func (p *Pool) Give(c Caller, n int) {
-	if n <= p.Uncounted {
+// Release releases n that the caller has acquired.
+func (p *Pool) Release(c Caller, n int) {
+	if n <= p.UncountedUpTo {
 		return
 	}
 	p.mu.Lock()
@@ -77,15 +77,15 @@ func (p *Pool) Give(c Caller, n int) {
 // amount returns the capacity that a request for n acquires: at most all that the caller can have.
 func (p *Pool) amount(c Caller, n int) int64 {
 	maximum := p.size
-	if c.Stranger {
+	if c.Anonymous {
 		maximum = max(1, p.size/anonymousDivisor)
 	}
-	return min(int64(max(n, p.Least)), maximum)
+	return min(int64(max(n, p.Minimum)), maximum)
 }
 
-// Move transfers n from one caller to another, even if n exceeds the other caller's share.
-func (p *Pool) Move(from, to Caller, n int) {
-	if n <= p.Uncounted {
+// Transfer transfers n from one caller to another, even if n exceeds the other caller's share.
+func (p *Pool) Transfer(from, to Caller, n int) {
+	if n <= p.UncountedUpTo {
 		return
 	}
 	p.mu.Lock()
@@ -95,9 +95,9 @@ func (p *Pool) Move(from, to Caller, n int) {
 	p.grantWaiting()
 }
 
-// Await acquires n as soon as the caller can have it. Of the waiting callers, the one with the
+// Acquire acquires n as soon as the caller can have it. Of the waiting callers, the one with the
 // least capacity is next. It returns the context's error if the context ends first.
-func (p *Pool) Await(ctx context.Context, c Caller, n int) error {
+func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	part := p.amount(c, n)
 	p.mu.Lock()
 	if len(p.waiting) == 0 && p.refusal(c, part) == nil {
@@ -153,8 +153,8 @@ func (p *Pool) Waiting() int {
 	return len(p.waiting)
 }
 
-// OverShare reports whether a caller exceeds its share.
-func (p *Pool) OverShare(c Caller) bool {
+// ExceedsShare reports whether a caller exceeds its share.
+func (p *Pool) ExceedsShare(c Caller) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refusal(c, 0) != nil
@@ -168,7 +168,7 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 		return nil
 	case part > free:
 		return &p.full
-	case c.Stranger:
+	case c.Anonymous:
 		if free = min(free, p.size/anonymousDivisor-p.usedByAnonymous); part > free {
 			return &p.full
 		}
@@ -182,7 +182,7 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 // add adds a part to the capacity in use. A negative part releases capacity.
 func (p *Pool) add(c Caller, part int64) {
 	p.used += part
-	if c.Stranger {
+	if c.Anonymous {
 		p.usedByAnonymous += part
 	}
 	if used := p.usedByKey[c.Key] + part; used == 0 {
@@ -203,7 +203,7 @@ func (p *Pool) grantWaiting() {
 	for len(p.waiting) > 0 {
 		q := p.waiting[0]
 		w := q.waiters[0]
-		if refused := p.refusal(q.caller, w.amount); refused == &p.full && !q.caller.Stranger {
+		if refused := p.refusal(q.caller, w.amount); refused == &p.full && !q.caller.Anonymous {
 			break
 		} else if refused != nil {
 			heap.Pop(&p.waiting)

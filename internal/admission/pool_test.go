@@ -12,9 +12,9 @@ import (
 
 func pool(size int) *Pool { return newPool(Declaration{Name: "test", Size: size}) }
 
-// most returns the maximum number of parts of size 1 that a caller gets.
-func most(p *Pool, c Caller) (n int) {
-	for p.Take(c, 1) == nil {
+// maxParts returns the maximum number of parts of size 1 that a caller gets.
+func maxParts(p *Pool, c Caller) (n int) {
+	for p.TryAcquire(c, 1) == nil {
 		n++
 	}
 	return n
@@ -25,16 +25,16 @@ func most(p *Pool, c Caller) (n int) {
 func TestShares(t *testing.T) {
 	p := pool(800)
 	a, b, c := Caller{Key: "a"}, Caller{Key: "b"}, Caller{Key: "c"}
-	if first, second, third := most(p, a), most(p, b), most(p, c); first != 700 || second != 88 || third != 11 {
+	if first, second, third := maxParts(p, a), maxParts(p, b), maxParts(p, c); first != 700 || second != 88 || third != 11 {
 		t.Errorf("the callers get %d, %d and %d, want 700, 88 and 11", first, second, third)
 	}
 	for range 5000 {
 		for _, caller := range []Caller{a, b, c} {
 			if p.UsedBy(caller) > 0 {
-				p.Give(caller, 1)
+				p.Release(caller, 1)
 			}
 			for _, again := range []Caller{c, b, a} {
-				_ = p.Take(again, 1) // the caller need not get more
+				_ = p.TryAcquire(again, 1) // the caller need not get more
 			}
 		}
 	}
@@ -51,52 +51,52 @@ func TestWeights(t *testing.T) {
 	for range 2000 {
 		for _, c := range []Caller{light, heavy} {
 			if p.UsedBy(c) > 0 {
-				p.Give(c, 1)
+				p.Release(c, 1)
 			}
 			for _, again := range []Caller{light, heavy} {
-				_ = p.Take(again, 1) // the caller need not get more
+				_ = p.TryAcquire(again, 1) // the caller need not get more
 			}
 		}
 	}
-	most(p, heavy)
+	maxParts(p, heavy)
 	if l, h := p.UsedBy(light), p.UsedBy(heavy); h < 3*l {
 		t.Errorf("a caller of weight 4 has %d, one of weight 1 %d", h, l)
 	}
 }
 
 // All anonymous callers together have half of a pool, and each of them has a share of that half.
-func TestStrangers(t *testing.T) {
+func TestAnonymousCallers(t *testing.T) {
 	p := pool(160)
-	if n := most(p, Caller{Key: "1.2.3.4", Stranger: true}); n != 70 {
+	if n := maxParts(p, Caller{Key: "1.2.3.4", Anonymous: true}); n != 70 {
 		t.Errorf("one anonymous caller gets %d, want seven eighths of 80", n)
 	}
 	for i := range 100 {
-		most(p, Caller{Key: fmt.Sprint("2.2.2.", i), Stranger: true})
+		maxParts(p, Caller{Key: fmt.Sprint("2.2.2.", i), Anonymous: true})
 	}
 	if p.Used() > 80 {
 		t.Errorf("strangers have %d of 160", p.Used())
 	}
-	if n := most(p, Caller{Key: "known"}); n < 70 {
+	if n := maxParts(p, Caller{Key: "known"}); n < 70 {
 		t.Errorf("beside strangers, a caller gets %d", n)
 	}
 }
 
 // A part that is larger than the pool fits into an unused pool. Small parts are not counted.
-func TestParts(t *testing.T) {
-	p := newPool(Declaration{Size: 100, Uncounted: 10})
+func TestPartSizes(t *testing.T) {
+	p := newPool(Declaration{Size: 100, UncountedUpTo: 10})
 	a, b := Caller{Key: "a"}, Caller{Key: "b"}
-	if p.Take(a, 1000) != nil || p.Take(b, 11) == nil || p.Take(b, 10) != nil || p.Used() != 100 {
+	if p.TryAcquire(a, 1000) != nil || p.TryAcquire(b, 11) == nil || p.TryAcquire(b, 10) != nil || p.Used() != 100 {
 		t.Errorf("%d are used, want 100", p.Used())
 	}
-	p.Give(b, 10)
-	p.Give(a, 1000)
+	p.Release(b, 10)
+	p.Release(a, 1000)
 	if p.Used() != 0 {
 		t.Errorf("%d are used in the end", p.Used())
 	}
-	if refused := p.Take(a, 20); refused != nil {
+	if refused := p.TryAcquire(a, 20); refused != nil {
 		t.Fatal(refused)
 	}
-	p.Move(a, b, 20)
+	p.Transfer(a, b, 20)
 	if p.UsedBy(a) != 0 || p.UsedBy(b) != 20 {
 		t.Errorf("a has %d, b %d", p.UsedBy(a), p.UsedBy(b))
 	}
@@ -108,20 +108,20 @@ func TestWaitingIsFair(t *testing.T) {
 	p := pool(2)
 	greedy, modest := Caller{Key: "greedy"}, Caller{Key: "modest"}
 	for range 2 {
-		if err := p.Await(t.Context(), greedy, 1); err != nil {
+		if err := p.Acquire(t.Context(), greedy, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
 	served := make(chan Caller, 100)
 	var waiting sync.WaitGroup
 	wait := func(c Caller) {
-		before := p.tickets()
+		before := p.waiterCount()
 		waiting.Go(func() {
-			if p.Await(t.Context(), c, 1) == nil {
+			if p.Acquire(t.Context(), c, 1) == nil {
 				served <- c
 			}
 		})
-		for p.tickets() == before {
+		for p.waiterCount() == before {
 			runtime.Gosched()
 		}
 	}
@@ -129,12 +129,12 @@ func TestWaitingIsFair(t *testing.T) {
 		wait(greedy)
 	}
 	wait(modest)
-	p.Give(greedy, 1)
+	p.Release(greedy, 1)
 	if got := <-served; got != modest {
 		t.Errorf("%s is served first", got.Key)
 	}
 	for range 20 {
-		p.Give(greedy, 1)
+		p.Release(greedy, 1)
 		if got := <-served; got != greedy {
 			t.Errorf("then %s is served", got.Key)
 		}
@@ -142,7 +142,7 @@ func TestWaitingIsFair(t *testing.T) {
 	waiting.Wait()
 }
 
-func (p *Pool) tickets() (n int) {
+func (p *Pool) waiterCount() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, q := range p.waiting {
@@ -154,15 +154,15 @@ func (p *Pool) tickets() (n int) {
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	p := pool(1)
 	a := Caller{Key: "a"}
-	if err := p.Await(t.Context(), a, 1); err != nil {
+	if err := p.Acquire(t.Context(), a, 1); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := p.Await(ctx, Caller{Key: "b"}, 1); err == nil {
+	if err := p.Acquire(ctx, Caller{Key: "b"}, 1); err == nil {
 		t.Error("a part that is taken was given twice")
 	}
-	p.Give(a, 1)
+	p.Release(a, 1)
 	if p.Used() != 0 || len(p.queues) != 0 || len(p.waiting) != 0 {
 		t.Errorf("%d are used, %d wait", p.Used(), len(p.waiting))
 	}
@@ -173,7 +173,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 func TestPoolsKeepTheirSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 100).Draw(t, "size")
-		p := newPool(Declaration{Size: size, Least: rapid.IntRange(0, 3).Draw(t, "least")})
+		p := newPool(Declaration{Size: size, Minimum: rapid.IntRange(0, 3).Draw(t, "least")})
 		type part struct {
 			c Caller
 			n int
@@ -181,23 +181,23 @@ func TestPoolsKeepTheirSize(t *testing.T) {
 		var taken []part
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			c := Caller{Key: rapid.SampledFrom([]string{"a", "b", "1.1.1.1", "2.2.2.2"}).Draw(t, "caller")}
-			c.Stranger = len(c.Key) > 1
+			c.Anonymous = len(c.Key) > 1
 			n := rapid.IntRange(1, 2*size).Draw(t, "n")
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:
-				if p.Take(c, n) == nil {
+				if p.TryAcquire(c, n) == nil {
 					taken = append(taken, part{c, n})
 				}
 			case 1:
 				ended, stop := context.WithCancel(context.Background())
 				stop()
-				if p.Await(ended, c, n) == nil {
+				if p.Acquire(ended, c, n) == nil {
 					taken = append(taken, part{c, n})
 				}
 			default:
 				if len(taken) > 0 {
 					i := rapid.IntRange(0, len(taken)-1).Draw(t, "which")
-					p.Give(taken[i].c, taken[i].n)
+					p.Release(taken[i].c, taken[i].n)
 					taken = append(taken[:i], taken[i+1:]...)
 				}
 			}
@@ -216,7 +216,7 @@ func TestPoolsKeepTheirSize(t *testing.T) {
 			}
 		}
 		for _, was := range taken {
-			p.Give(was.c, was.n)
+			p.Release(was.c, was.n)
 		}
 		if p.used != 0 || p.usedByAnonymous != 0 || len(p.usedByKey) != 0 || len(p.queues) != 0 {
 			t.Fatalf("%d are used in the end, %d by strangers", p.used, p.usedByAnonymous)
@@ -228,8 +228,8 @@ func BenchmarkTake(b *testing.B) {
 	p := pool(256)
 	c := Caller{Key: "customer/cust_01"}
 	for b.Loop() {
-		if p.Take(c, 1) == nil {
-			p.Give(c, 1)
+		if p.TryAcquire(c, 1) == nil {
+			p.Release(c, 1)
 		}
 	}
 }
@@ -239,8 +239,8 @@ func BenchmarkAwait(b *testing.B) {
 	c := Caller{Key: "customer/cust_01"}
 	ctx := b.Context()
 	for b.Loop() {
-		if p.Await(ctx, c, 1) == nil {
-			p.Give(c, 1)
+		if p.Acquire(ctx, c, 1) == nil {
+			p.Release(c, 1)
 		}
 	}
 }

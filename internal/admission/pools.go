@@ -35,20 +35,20 @@ const (
 type Declaration struct {
 	// Name is the pool's name in refusals and in the docs.
 	Name string
-	// Holds describes what the pool counts, such as "requests in progress".
-	Holds string
+	// Counts describes what the pool counts, such as "requests in progress".
+	Counts string
 	// Setting is the environment variable of the size, and Default its default. Both are empty if the
 	// size derives from another pool's size or from the machine. Derived then describes how.
-	Setting string
-	Default int
-	Derived string
+	Setting     string
+	Default     int
+	DerivedFrom string
 	// Meaning describes the setting; empty if Holds says it.
 	Meaning string
 	derive  func(Sizes) int
 	// Size is the capacity of all callers together.
 	Size int
 	// Parts up to Uncounted are not counted. Every other part counts as at least Least.
-	Uncounted, Least int
+	UncountedUpTo, Minimum int
 	// Waits reports whether a caller waits for capacity. If Waits is false, the pool refuses the
 	// request.
 	Waits bool
@@ -56,8 +56,8 @@ type Declaration struct {
 	// status of a refusal, or 0 if it has no status.
 	Code   string
 	Status int
-	// Otherwise describes what happens if Code is empty.
-	Otherwise string
+	// Consequence describes what happens if Code is empty.
+	Consequence string
 	// Advice tells a refused client what to do, after "try again in a moment".
 	Advice string
 }
@@ -70,55 +70,55 @@ const statusServiceUnavailable = 503
 // declarations declares all pools. The defaults suit a server with one or two cores.
 var declarations = [poolCount]Declaration{
 	Connections: {
-		Name: "connections", Holds: "open connections", Setting: "ORDERGRAPH_MAX_CONNECTIONS", Default: 4096,
-		Otherwise: "a connection is closed",
+		Name: "connections", Counts: "open connections", Setting: "ORDERGRAPH_MAX_CONNECTIONS", Default: 4096,
+		Consequence: "a connection is closed",
 	},
 	Sockets: {
-		Name: "sockets", Holds: "WebSockets and event streams", Derived: "three quarters of `connections`",
+		Name: "sockets", Counts: "WebSockets and event streams", DerivedFrom: "three quarters of `connections`",
 		derive: func(s Sizes) int { return s[Connections] * 3 / 4 },
 		Code:   errcode.Overloaded, Status: statusServiceUnavailable, Advice: "use one socket for several subscriptions",
 	},
 	Verifications: {
-		Name: "verifications", Holds: "token signatures being verified", Derived: "half of the processors",
-		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Otherwise: "the request waits",
+		Name: "verifications", Counts: "token signatures being verified", DerivedFrom: "half of the processors",
+		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Consequence: "the request waits",
 	},
 	Bodies: {
-		Name: "bodies", Holds: "bytes of arriving request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
-		Meaning:   "bytes of arriving request bodies over 16 KiB and, separately, of responses over 16 KiB that clients are reading",
-		Uncounted: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
+		Name: "bodies", Counts: "bytes of arriving request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
+		Meaning:       "bytes of arriving request bodies over 16 KiB and, separately, of responses over 16 KiB that clients are reading",
+		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	Requests: {
-		Name: "requests", Holds: "requests in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT", Default: 256,
+		Name: "requests", Counts: "requests in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT", Default: 256,
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer at the same time",
 	},
 	Preparations: {
-		Name: "preparations", Holds: "new documents being parsed, and bodies over 16 KiB being decoded", Derived: "all processors but one",
-		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Otherwise: "the request waits",
+		Name: "preparations", Counts: "new documents being parsed, and bodies over 16 KiB being decoded", DerivedFrom: "all processors but one",
+		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Consequence: "the request waits",
 	},
 	Cost: {
-		Name: "cost", Holds: "cost points of operations being executed", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
-		Uncounted: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
+		Name: "cost", Counts: "cost points of operations being executed", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
+		UncountedUpTo: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
 	},
 	Answers: {
-		Name: "answers", Holds: "bytes of responses over 16 KiB that clients are reading", Derived: "as `bodies`",
-		derive: func(s Sizes) int { return s[Bodies] }, Uncounted: 16 << 10,
+		Name: "answers", Counts: "bytes of responses over 16 KiB that clients are reading", DerivedFrom: "as `bodies`",
+		derive: func(s Sizes) int { return s[Bodies] }, UncountedUpTo: 16 << 10,
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
 	},
 	Subscriptions: {
-		Name: "subscriptions", Holds: "subscriptions and other WebSocket operations in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
+		Name: "subscriptions", Counts: "subscriptions and other WebSocket operations in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
 		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete others",
 	},
 	SubscriptionMemory: {
-		Name: "subscriptionMemory", Holds: "bytes of distinct documents, and of variables, of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
+		Name: "subscriptionMemory", Counts: "bytes of distinct documents, and of variables, of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
 		Code: errcode.TooManySubscriptions, Advice: "send the document that others send and the rest as variables",
 	},
 	CatchUps: {
-		Name: "catchUps", Holds: "subscriptions reading missed events", Setting: "ORDERGRAPH_MAX_CATCH_UPS", Default: 16,
-		Waits: true, Otherwise: "the subscription waits",
+		Name: "catchUps", Counts: "subscriptions reading missed events", Setting: "ORDERGRAPH_MAX_CATCH_UPS", Default: 16,
+		Waits: true, Consequence: "the subscription waits",
 	},
 	Events: {
-		Name: "events", Holds: "cost points of events being executed", Derived: "a quarter of `cost`",
-		derive: func(s Sizes) int { return s[Cost] / 4 }, Least: 2000, Waits: true, Otherwise: "the event waits",
+		Name: "events", Counts: "cost points of events being executed", DerivedFrom: "a quarter of `cost`",
+		derive: func(s Sizes) int { return s[Cost] / 4 }, Minimum: 2000, Waits: true, Consequence: "the event waits",
 	},
 }
 
@@ -126,7 +126,7 @@ var declarations = [poolCount]Declaration{
 func (s *Sizes) Settings() (rows []setting.Setting) {
 	for id, d := range &declarations {
 		if d.Setting != "" {
-			rows = append(rows, setting.Setting{Name: d.Setting, Value: setting.Number(&s[id], itoa(d.Default), 1, math.MaxInt32), Meaning: cmp.Or(d.Meaning, d.Holds), Exceeded: d.Exceeded()})
+			rows = append(rows, setting.Setting{Name: d.Setting, Value: setting.Number(&s[id], itoa(d.Default), 1, math.MaxInt32), Meaning: cmp.Or(d.Meaning, d.Counts), Exceeded: d.RefusalMarkdown()})
 		}
 	}
 	return rows
@@ -169,12 +169,12 @@ func (c *Controller) Sizes() (s Sizes) {
 	return s
 }
 
-// CatchingUp waits until the caller of a context may read missed events. The caller must call done
-// after the read. CatchingUp returns the context's error if the context ends first.
-func (c *Controller) CatchingUp(ctx context.Context) (done func(), err error) {
+// AcquireCatchUp waits until the caller of a context may read missed events. The caller must call
+// done after the read. AcquireCatchUp returns the context's error if the context ends first.
+func (c *Controller) AcquireCatchUp(ctx context.Context) (done func(), err error) {
 	caller, pool := CallerOf(ctx), c[CatchUps]
-	if err := pool.Await(ctx, caller, 1); err != nil {
+	if err := pool.Acquire(ctx, caller, 1); err != nil {
 		return nil, err
 	}
-	return func() { pool.Give(caller, 1) }, nil
+	return func() { pool.Release(caller, 1) }, nil
 }

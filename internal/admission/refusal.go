@@ -15,23 +15,24 @@ type Refusal struct {
 // Pool returns the declaration of the pool.
 func (r *Refusal) Pool() *Declaration { return &r.pool.Declaration }
 
-// OfCaller reports whether the caller has its share. If OfCaller is false, the pool is exhausted.
-func (r *Refusal) OfCaller() bool { return r.shareExceeded }
+// ShareExceeded reports whether the caller has its share. If ShareExceeded is false, the pool is
+// exhausted.
+func (r *Refusal) ShareExceeded() bool { return r.shareExceeded }
 
 // Error names the pool and the client's options.
 func (r *Refusal) Error() string {
 	d := r.Pool()
 	if r.shareExceeded {
-		return fmt.Sprintf("you have reached your share of the server's %s (pool %s): try again when some of yours have ended, or %s", d.Holds, d.Name, d.Advice)
+		return fmt.Sprintf("you have reached your share of the server's %s (pool %s): try again when some of yours have ended, or %s", d.Counts, d.Name, d.Advice)
 	}
-	return fmt.Sprintf("the server has reached its maximum of %s (pool %s): try again in a moment, or %s", d.Holds, d.Name, d.Advice)
+	return fmt.Sprintf("the server has reached its maximum of %s (pool %s): try again in a moment, or %s", d.Counts, d.Name, d.Advice)
 }
 
-// Exceeded describes in Markdown the response to a caller that cannot have a part.
-func (d *Declaration) Exceeded() string {
+// RefusalMarkdown describes in Markdown the response to a caller that cannot have a part.
+func (d *Declaration) RefusalMarkdown() string {
 	switch {
 	case d.Code == "":
-		return d.Otherwise
+		return d.Consequence
 	case d.Status == 0:
 		return "`" + d.Code + "`"
 	default:

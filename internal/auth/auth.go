@@ -31,11 +31,13 @@ import (
 // is for the log. They contain no part of the token.
 var ErrUnauthenticated = errors.New("the token is not valid")
 
-// ErrForged reports that no key verifies the signature of a token. It wraps ErrUnauthenticated.
-var ErrForged = refused("its signature does not match the key")
+// ErrInvalidSignature reports that no key verifies the signature of a token. It wraps
+// ErrUnauthenticated.
+var ErrInvalidSignature = newUnauthenticated("its signature does not match the key")
 
-// refused returns ErrUnauthenticated with a reason. The reason must not repeat any part of a token.
-func refused(reason string) error { return fmt.Errorf("%w: %s", ErrUnauthenticated, reason) }
+// newUnauthenticated returns ErrUnauthenticated with a reason. The reason must not repeat any part
+// of a token.
+func newUnauthenticated(reason string) error { return fmt.Errorf("%w: %s", ErrUnauthenticated, reason) }
 
 // Identity is the result of authenticating a token.
 type Identity struct {
@@ -54,8 +56,8 @@ type signature struct {
 	key       any
 }
 
-// isOf reports whether the signature was verified with the given key.
-func (s *signature) isOf(key any) bool {
+// matchesKey reports whether the signature was verified with the given key.
+func (s *signature) matchesKey(key any) bool {
 	switch own := s.key.(type) {
 	case []byte:
 		other, ok := key.([]byte)
@@ -69,9 +71,9 @@ func (s *signature) isOf(key any) bool {
 
 // Limits of Options.
 const (
-	// MinSecret is the minimum length of a secret in bytes
+	// MinSecretBytes is the minimum length of a secret in bytes
 	// (https://www.rfc-editor.org/rfc/rfc7518#section-3.2).
-	MinSecret = 32
+	MinSecretBytes = 32
 	// MaxLeeway is the maximum of Options.Leeway.
 	MaxLeeway = 5 * time.Minute
 )
@@ -80,8 +82,8 @@ const (
 type Options struct {
 	// JWKS is the URL or the file name of the JWKS. It is empty if Secret is set.
 	JWKS string
-	// Secret is the secret that issuer and server share. It has at least MinSecret bytes, or is empty
-	// if JWKS is set.
+	// Secret is the secret that issuer and server share. It has at least MinSecretBytes bytes, or is
+	// empty if JWKS is set.
 	Secret []byte
 	// Issuer must equal the iss claim of a token, and Audience must be in its aud claim.
 	Issuer, Audience string
@@ -100,9 +102,9 @@ type Options struct {
 	Verifications *admission.Pool
 	// Now is the clock. If it is nil, New uses time.Now.
 	Now func() time.Time
-	// After calls f in its own goroutine after d, unless stop is called before. If it is nil, New uses
-	// time.AfterFunc.
-	After func(d time.Duration, f func()) (stop func() bool)
+	// AfterFunc calls f in its own goroutine after d, unless stop is called before. If it is nil, New
+	// uses time.AfterFunc.
+	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
 // keyFinder finds the keys that can verify a token by the kid and alg of its header. A token
@@ -110,8 +112,8 @@ type Options struct {
 type keyFinder interface {
 	// find reads the JWKS again if it does not know the kid.
 	find(kid string, algorithm jose.SignatureAlgorithm) []any
-	// atHand finds keys only among those already in memory, so it never blocks.
-	atHand(kid string, algorithm jose.SignatureAlgorithm) []any
+	// cached finds keys only among those already in memory, so it never blocks.
+	cached(kid string, algorithm jose.SignatureAlgorithm) []any
 }
 
 // Authenticator verifies tokens. It is safe for concurrent use.
@@ -120,14 +122,14 @@ type Authenticator struct {
 	// algorithms are either all public-key algorithms or all HMAC algorithms, never both.
 	algorithms []jose.SignatureAlgorithm
 	keys       keyFinder
-	customers  *customers
-	// verified contains the signatures that were verified before, by the SHA-256 of the token. An
-	// entry is valid only while its key is.
-	verified *lru.Cache[[sha256.Size]byte, *signature]
+	customers  *customerCache
+	// verifiedTokens contains the signatures that were verified before, by the SHA-256 of the token.
+	// An entry is valid only while its key is.
+	verifiedTokens *lru.Cache[[sha256.Size]byte, *signature]
 }
 
-// maxVerified bounds the cache of verified tokens. The cache takes about two megabytes.
-const maxVerified = 10_000
+// maxVerifiedTokens bounds the cache of verified tokens. The cache takes about two megabytes.
+const maxVerifiedTokens = 10_000
 
 // New returns an Authenticator. If JWKS is set, New reads it, and refreshes it periodically until
 // ctx ends.
@@ -140,8 +142,8 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if opts.Verifications == nil {
 		opts.Verifications = admission.New(admission.Sizes{})[admission.Verifications]
 	}
-	if opts.After == nil {
-		opts.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	if opts.AfterFunc == nil {
+		opts.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	switch {
 	case opts.Issuer == "" || opts.Audience == "":
@@ -153,16 +155,16 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	case (opts.JWKS == "") == (len(opts.Secret) == 0):
 		return nil, errors.New("set either a JWKS or a secret")
 	}
-	verified, err := lru.New[[sha256.Size]byte, *signature](maxVerified)
+	verified, err := lru.New[[sha256.Size]byte, *signature](maxVerifiedTokens)
 	if err != nil {
 		return nil, err
 	}
 	a := &Authenticator{
-		opts: opts, customers: newCustomers(opts.CustomerExists, opts.Now), verified: verified,
+		opts: opts, customers: newCustomerCache(opts.CustomerExists, opts.Now), verifiedTokens: verified,
 	}
 	if opts.JWKS == "" {
-		if len(opts.Secret) < MinSecret {
-			return nil, fmt.Errorf("the secret has %d bytes: at least %d are required", len(opts.Secret), MinSecret)
+		if len(opts.Secret) < MinSecretBytes {
+			return nil, fmt.Errorf("the secret has %d bytes: at least %d are required", len(opts.Secret), MinSecretBytes)
 		}
 		a.algorithms, a.keys = secretAlgorithms(), secret(opts.Secret)
 		return a, nil
@@ -171,11 +173,11 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	if err != nil {
 		return nil, err
 	}
-	ring := &keyring{source: jwks, log: opts.Log, now: opts.Now, after: opts.After}
+	ring := &keyring{source: jwks, log: opts.Log, now: opts.Now, afterFunc: opts.AfterFunc}
 	if err := ring.refresh(ctx); err != nil {
 		return nil, err
 	}
-	ring.follow(ctx)
+	ring.refreshPeriodically(ctx)
 	a.algorithms, a.keys = publicAlgorithms(), ring
 	return a, nil
 }
@@ -189,7 +191,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Identit
 	if err != nil {
 		return Identity{}, err
 	}
-	identity, err := a.read(payload)
+	identity, err := a.parseClaims(payload)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -209,68 +211,68 @@ func (a *Authenticator) customerExists(ctx context.Context, identity Identity) e
 	if identity.Principal.Customer == "" {
 		return nil
 	}
-	switch exists, err := a.customers.exist(ctx, identity.Principal.Customer); {
+	switch exists, err := a.customers.exists(ctx, identity.Principal.Customer); {
 	case err != nil:
 		return fmt.Errorf("look up the customer of a token: %w", err)
 	case !exists:
-		return refused("its customer does not exist")
+		return newUnauthenticated("its customer does not exist")
 	default:
 		return nil
 	}
 }
 
-// maxToken is the maximum length of a token in bytes. Tokens of identity providers have one or two
-// thousand.
-const maxToken = 8 << 10
+// maxTokenBytes is the maximum length of a token in bytes. Tokens of identity providers have one or
+// two thousand.
+const maxTokenBytes = 8 << 10
 
 // verify verifies the signature of a token. It returns the payload and the signature.
 func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *signature, error) {
-	if len(token) > maxToken {
-		return nil, nil, refused(fmt.Sprintf("it exceeds %d bytes", maxToken))
+	if len(token) > maxTokenBytes {
+		return nil, nil, newUnauthenticated(fmt.Sprintf("it exceeds %d bytes", maxTokenBytes))
 	}
 	// The base64 decoder ignores line breaks, so one token would have several spellings.
 	if strings.ContainsFunc(token, func(r rune) bool { return r != '.' && !base64URL(r) }) {
-		return nil, nil, refused("it contains a character that no token has")
+		return nil, nil, newUnauthenticated("it contains a character that no token has")
 	}
 	signed, err := jose.ParseSignedCompact(token, a.algorithms)
 	if unexpected := (*jose.ErrUnexpectedSignatureAlgorithm)(nil); errors.As(err, &unexpected) {
-		return nil, nil, refused("its algorithm is not accepted")
+		return nil, nil, newUnauthenticated("its algorithm is not accepted")
 	}
 	if err != nil {
-		return nil, nil, refused("it is malformed") // err repeats parts of the token
+		return nil, nil, newUnauthenticated("it is malformed") // err repeats parts of the token
 	}
 	header := signed.Signatures[0].Header
 	for _, extension := range []jose.HeaderKey{"crit", "b64"} {
 		if _, ok := header.ExtraHeaders[extension]; ok {
-			return nil, nil, refused("its header has unsupported extensions")
+			return nil, nil, newUnauthenticated("its header has unsupported extensions")
 		}
 	}
 	algorithm := jose.SignatureAlgorithm(header.Algorithm)
 	keys := a.keys.find(header.KeyID, algorithm)
 	if len(keys) == 0 {
-		return nil, nil, refused("no key has its key ID and algorithm")
+		return nil, nil, newUnauthenticated("no key has its key ID and algorithm")
 	}
 	// A token that was verified before does not wait behind forged tokens. Its claims are checked
 	// every time.
 	id := sha256.Sum256([]byte(token))
-	if known, ok := a.verified.Get(id); ok && slices.ContainsFunc(keys, known.isOf) {
+	if known, ok := a.verifiedTokens.Get(id); ok && slices.ContainsFunc(keys, known.matchesKey) {
 		return signed.UnsafePayloadWithoutVerification(), known, nil
 	}
 	// Verifying a signature takes up to milliseconds, and anonymous callers can cause it. So the pool
 	// bounds how many run at once.
 	caller := admission.CallerOf(ctx)
-	if err := a.opts.Verifications.Await(ctx, caller, 1); err != nil {
+	if err := a.opts.Verifications.Acquire(ctx, caller, 1); err != nil {
 		return nil, nil, err
 	}
-	defer a.opts.Verifications.Give(caller, 1)
+	defer a.opts.Verifications.Release(caller, 1)
 	for _, key := range keys {
 		if payload, err := signed.Verify(key); err == nil {
 			verified := &signature{header.KeyID, algorithm, key}
-			a.verified.Add(id, verified)
+			a.verifiedTokens.Add(id, verified)
 			return payload, verified, nil
 		}
 	}
-	return nil, nil, ErrForged
+	return nil, nil, ErrInvalidSignature
 }
 
 // base64URL reports whether r is in the base64url alphabet

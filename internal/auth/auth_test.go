@@ -375,7 +375,7 @@ func TestNamesOfPrincipals(t *testing.T) {
 	} {
 		principal := checkAccepted(t, a, ed.Token(t, authtest.Claims(now, object{"sub": subject}), nil), subject).Principal
 		name := principal.Name
-		if (name == subject) != unchanged || name == "" || len(name) > commerce.MaxIDLength || strings.ContainsAny(name, "# \n\x00") || name == commerce.Everybody().Name {
+		if (name == subject) != unchanged || name == "" || len(name) > commerce.MaxIDLength || strings.ContainsAny(name, "# \n\x00") || name == commerce.AnonymousAdmin().Name {
 			t.Errorf("%q has the name %q, want it unchanged: %t", subject, name, unchanged)
 		}
 		for _, unique := range []string{name, principal.ID} {
@@ -400,7 +400,7 @@ func TestPrincipalIDs(t *testing.T) {
 			t.Helper()
 			others["iss"] = issuer
 			id := checkAccepted(t, a, ed.Token(t, authtest.Claims(now, others), nil), fmt.Sprint(others)).Principal.ID
-			if id == "" || len(id) > commerce.MaxIDLength || strings.Contains(id, "#") || id == commerce.Everybody().ID {
+			if id == "" || len(id) > commerce.MaxIDLength || strings.Contains(id, "#") || id == commerce.AnonymousAdmin().ID {
 				t.Errorf("%v has the ID %q", others, id)
 			}
 			return id
@@ -579,7 +579,7 @@ func TestMintedTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, err := auth.ReadMintingKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+		k, err := auth.ParseMintingKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -601,7 +601,7 @@ func TestMintedTokens(t *testing.T) {
 	}
 	opts := options()
 	opts.Secret = bytes.Repeat([]byte("k"), 32)
-	token, err := auth.SecretMintingKey(opts.Secret).Mint(opts, "me", commerce.RoleStaff, "", now, time.Minute)
+	token, err := auth.NewSecretMintingKey(opts.Secret).Mint(opts, "me", commerce.RoleStaff, "", now, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -616,7 +616,7 @@ func TestThumbprint(t *testing.T) {
 	}
 	// A PKCS #8 key of Ed25519 is this prefix and the seed (RFC 8410, section 10.3).
 	der := append([]byte{0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20}, seed...)
-	k, err := auth.ReadMintingKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	k, err := auth.ParseMintingKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,27 +12,27 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// read validates the claims of a token and returns the identity that they describe. The JSON is
-// decoded strictly: names are case-sensitive, and duplicates are rejected.
-func (a *Authenticator) read(payload []byte) (Identity, error) {
+// parseClaims validates the claims of a token and returns the identity that they describe. The JSON
+// is decoded strictly: names are case-sensitive, and duplicates are rejected.
+func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 	var standard jwt.Claims
 	var all map[string]json.RawMessage
 	if json.Unmarshal(payload, &standard) != nil || json.Unmarshal(payload, &all) != nil {
-		return Identity{}, refused("its claims are malformed")
+		return Identity{}, newUnauthenticated("its claims are malformed")
 	}
 	switch {
 	case standard.Expiry == nil:
-		return Identity{}, refused("it has no exp claim")
+		return Identity{}, newUnauthenticated("it has no exp claim")
 	case standard.Subject == "":
-		return Identity{}, refused("it has no sub claim")
+		return Identity{}, newUnauthenticated("it has no sub claim")
 	}
 	expected := jwt.Expected{Issuer: a.opts.Issuer, AnyAudience: jwt.Audience{a.opts.Audience}, Time: a.opts.Now()}
 	if err := standard.ValidateWithLeeway(expected, a.opts.Leeway); err != nil {
-		return Identity{}, refused(err.Error()) // err is a fixed sentence without any claim
+		return Identity{}, newUnauthenticated(err.Error()) // err is a fixed sentence without any claim
 	}
-	role, ok := roleOf(all[a.opts.RoleClaim])
+	role, ok := roleFromClaim(all[a.opts.RoleClaim])
 	if !ok {
-		return Identity{}, refused("its role claim has no role, or several")
+		return Identity{}, newUnauthenticated("its role claim has no role, or several")
 	}
 	identity := Identity{
 		Principal: commerce.Principal{Name: actorName(standard.Subject), Role: role},
@@ -41,11 +41,11 @@ func (a *Authenticator) read(payload []byte) (Identity, error) {
 	if role == commerce.RoleCustomer {
 		var id string
 		if json.Unmarshal(all[a.opts.CustomerClaim], &id) != nil {
-			return Identity{}, refused("its customer claim is missing, or is not a string")
+			return Identity{}, newUnauthenticated("its customer claim is missing, or is not a string")
 		}
 		customer, err := commerce.ParseID[commerce.CustomerID](id)
 		if err != nil {
-			return Identity{}, refused("its customer claim is not a valid ID")
+			return Identity{}, newUnauthenticated("its customer claim is not a valid ID")
 		}
 		identity.Principal.Customer = customer
 	}
@@ -53,10 +53,10 @@ func (a *Authenticator) read(payload []byte) (Identity, error) {
 	return identity, nil
 }
 
-// roleOf returns the role in a claim, which is a string or a list of strings. It ignores unknown
-// strings, because issuers put groups of all kinds into such a list. It returns false if the claim
-// has no role, or several.
-func roleOf(claim json.RawMessage) (commerce.Role, bool) {
+// roleFromClaim returns the role in a claim, which is a string or a list of strings. It ignores
+// unknown strings, because issuers put groups of all kinds into such a list. It returns false if
+// the claim has no role, or several.
+func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 	var names []string
 	if name := ""; json.Unmarshal(claim, &name) == nil {
 		names = []string{name}
@@ -87,8 +87,8 @@ func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// hashed is the prefix of actor names that are hashes of their subjects.
-const hashed = "sha256:"
+// hashedNamePrefix is the prefix of actor names that are hashes of their subjects.
+const hashedNamePrefix = "sha256:"
 
 // actorName returns the name that order events show for a subject. Issuers choose subjects of up to
 // 255 characters of any kind (https://openid.net/specs/openid-connect-core-1_0.html#IDToken). The
@@ -96,9 +96,9 @@ const hashed = "sha256:"
 // reserved name.
 func actorName(subject string) string {
 	invalid := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
-	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, invalid) && !strings.HasPrefix(subject, hashed) && subject != commerce.Everybody().Name {
+	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, invalid) && !strings.HasPrefix(subject, hashedNamePrefix) && subject != commerce.AnonymousAdmin().Name {
 		return subject
 	}
 	sum := sha256.Sum256([]byte(subject))
-	return hashed + base64.RawURLEncoding.EncodeToString(sum[:])
+	return hashedNamePrefix + base64.RawURLEncoding.EncodeToString(sum[:])
 }

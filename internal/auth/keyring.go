@@ -15,58 +15,60 @@ import (
 // keyring holds the keys of a JWKS in memory. It refreshes them periodically in the background, and
 // when a token names an unknown key. If a refresh fails, it keeps the previous keys.
 type keyring struct {
-	source source
-	log    *slog.Logger
-	now    func() time.Time
-	after  func(time.Duration, func()) (stop func() bool)
+	source    source
+	log       *slog.Logger
+	now       func() time.Time
+	afterFunc func(time.Duration, func()) (stop func() bool)
 
 	// keys are replaced only when they differ, so comparing pointers shows whether they changed.
 	keys atomic.Pointer[keyset]
-	// tried is the time of the last attempt to read the keys, in nanoseconds since 1970.
-	tried atomic.Int64
-	// reading merges concurrent refreshes.
-	reading singleflight.Group
+	// lastAttempt is the time of the last attempt to read the keys, in nanoseconds since 1970.
+	lastAttempt atomic.Int64
+	// refreshes merges concurrent refreshes.
+	refreshes singleflight.Group
 }
 
 // find returns the keys for a token. Any caller can send tokens with unknown key IDs. So
-// source.pause limits how often such tokens cause a refresh.
+// source.minInterval limits how often such tokens cause a refresh.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
-	if known || r.lately() {
+	if known || r.recentlyRead() {
 		return keys
 	}
 	// All waiting requests share the refresh, so none of them can cancel it. The source has a timeout.
-	_, _, _ = r.reading.Do("", func() (any, error) {
-		if !r.lately() {
-			r.reread(context.Background())
+	_, _, _ = r.refreshes.Do("", func() (any, error) {
+		if !r.recentlyRead() {
+			r.refreshAndLog(context.Background())
 		}
 		return nil, nil
 	})
-	return r.atHand(kid, algorithm)
+	return r.cached(kid, algorithm)
 }
 
-// atHand returns the keys for a token without a refresh.
-func (r *keyring) atHand(kid string, algorithm jose.SignatureAlgorithm) []any {
+// cached returns the keys for a token without a refresh.
+func (r *keyring) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, _ := r.keys.Load().find(kid, algorithm)
 	return keys
 }
 
-// lately reports whether the last attempt to read the keys was within source.pause.
-func (r *keyring) lately() bool { return r.now().Sub(time.Unix(0, r.tried.Load())) < r.source.pause }
+// recentlyRead reports whether the last attempt to read the keys was within source.minInterval.
+func (r *keyring) recentlyRead() bool {
+	return r.now().Sub(time.Unix(0, r.lastAttempt.Load())) < r.source.minInterval
+}
 
-// follow refreshes the keys every source.every until ctx ends.
-func (r *keyring) follow(ctx context.Context) {
-	r.after(r.source.every, func() {
+// refreshPeriodically refreshes the keys every source.refreshInterval until ctx ends.
+func (r *keyring) refreshPeriodically(ctx context.Context) {
+	r.afterFunc(r.source.refreshInterval, func() {
 		if ctx.Err() != nil {
 			return
 		}
-		_, _, _ = r.reading.Do("", func() (any, error) { r.reread(ctx); return nil, nil })
-		r.follow(ctx)
+		_, _, _ = r.refreshes.Do("", func() (any, error) { r.refreshAndLog(ctx); return nil, nil })
+		r.refreshPeriodically(ctx)
 	})
 }
 
-// reread refreshes the keys and logs changes and failures.
-func (r *keyring) reread(ctx context.Context) {
+// refreshAndLog refreshes the keys and logs changes and failures.
+func (r *keyring) refreshAndLog(ctx context.Context) {
 	before := r.keys.Load()
 	switch err := r.refresh(ctx); {
 	case ctx.Err() != nil:
@@ -84,7 +86,7 @@ func (r *keyring) refresh(ctx context.Context) (err error) {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)
 		}
-		r.tried.Store(r.now().UnixNano())
+		r.lastAttempt.Store(r.now().UnixNano())
 	}()
 	text, err := r.source.read(ctx)
 	if err != nil {

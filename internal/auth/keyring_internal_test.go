@@ -27,17 +27,17 @@ import (
 
 // publisher serves a JWKS and counts the requests.
 type publisher struct {
-	mu     sync.Mutex
-	answer http.HandlerFunc
-	asked  atomic.Int64
-	url    string
+	mu       sync.Mutex
+	answer   http.HandlerFunc
+	requests atomic.Int64
+	url      string
 }
 
 func newPublisher(t *testing.T) *publisher {
 	t.Helper()
 	p := &publisher{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.asked.Add(1)
+		p.requests.Add(1)
 		p.mu.Lock()
 		answer := p.answer
 		p.mu.Unlock()
@@ -49,41 +49,41 @@ func newPublisher(t *testing.T) *publisher {
 	return p
 }
 
-func (p *publisher) does(answer http.HandlerFunc) {
+func (p *publisher) respondWith(answer http.HandlerFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer = answer
 }
 
-func (p *publisher) publishes(jwks []byte) {
-	p.does(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(jwks) })
+func (p *publisher) publish(jwks []byte) {
+	p.respondWith(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(jwks) })
 }
 
 // clock is a manual clock.
 type clock struct{ ns atomic.Int64 }
 
-func (c *clock) now() time.Time         { return time.Unix(0, c.ns.Load()) }
-func (c *clock) passes(d time.Duration) { c.ns.Add(int64(d)) }
+func (c *clock) now() time.Time          { return time.Unix(0, c.ns.Load()) }
+func (c *clock) advance(d time.Duration) { c.ns.Add(int64(d)) }
 
-// ringAt returns a keyring for a location, with its clock and its log.
-func ringAt(t *testing.T, location string) (*keyring, *clock, *bytes.Buffer) {
+// newTestKeyring returns a keyring for a location, with its clock and its log.
+func newTestKeyring(t *testing.T, location string) (*keyring, *clock, *bytes.Buffer) {
 	t.Helper()
 	src, err := newSource(location)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, log := &clock{}, &bytes.Buffer{}
-	c.passes(1000 * time.Hour)
+	c.advance(1000 * time.Hour)
 	return &keyring{source: src, log: slog.New(slog.NewTextHandler(log, nil)), now: c.now}, c, log
 }
 
-func has(r *keyring, kid string) bool {
+func hasKey(r *keyring, kid string) bool {
 	return len(r.find(kid, jose.EdDSA)) == 1
 }
 
-func checkAsked(t *testing.T, p *publisher, want int64, when string) {
+func checkRequests(t *testing.T, p *publisher, want int64, when string) {
 	t.Helper()
-	if got := p.asked.Load(); got != want {
+	if got := p.requests.Load(); got != want {
 		t.Errorf("%s the keys were read %d times, want %d", when, got, want)
 	}
 }
@@ -93,44 +93,44 @@ func checkAsked(t *testing.T, p *publisher, want int64, when string) {
 func TestRotation(t *testing.T) {
 	p := newPublisher(t)
 	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
-	p.publishes(authtest.JWKS(t, first.JWK(t, nil)))
-	r, c, log := ringAt(t, p.url)
+	p.publish(authtest.JWKS(t, first.JWK(t, nil)))
+	r, c, log := newTestKeyring(t, p.url)
 	if err := r.refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.passes(31 * time.Second)
-	p.publishes(authtest.JWKS(t, second.JWK(t, nil), first.JWK(t, nil)))
-	if !has(r, "first") {
+	c.advance(31 * time.Second)
+	p.publish(authtest.JWKS(t, second.JWK(t, nil), first.JWK(t, nil)))
+	if !hasKey(r, "first") {
 		t.Error("the first key is not found")
 	}
-	checkAsked(t, p, 1, "by a known key")
-	if !has(r, "second") {
+	checkRequests(t, p, 1, "by a known key")
+	if !hasKey(r, "second") {
 		t.Error("the second key is not found")
 	}
-	checkAsked(t, p, 2, "by a new key")
+	checkRequests(t, p, 2, "by a new key")
 	for i := range 1000 {
-		if has(r, fmt.Sprintf("../%d", i)) {
+		if hasKey(r, fmt.Sprintf("../%d", i)) {
 			t.Fatal("an unknown key is found")
 		}
 	}
-	checkAsked(t, p, 2, "by unknown keys at once")
-	c.passes(9 * time.Second)
-	has(r, "unknown")
-	checkAsked(t, p, 2, "by unknown keys soon after")
-	c.passes(2 * time.Second)
+	checkRequests(t, p, 2, "by unknown keys at once")
+	c.advance(9 * time.Second)
+	hasKey(r, "unknown")
+	checkRequests(t, p, 2, "by unknown keys soon after")
+	c.advance(2 * time.Second)
 	for range 1000 {
-		has(r, "unknown")
+		hasKey(r, "unknown")
 	}
-	checkAsked(t, p, 3, "by unknown keys later")
+	checkRequests(t, p, 3, "by unknown keys later")
 
 	// A removed key is gone after the next read.
-	p.publishes(authtest.JWKS(t, second.JWK(t, nil)))
-	if !has(r, "first") {
+	p.publish(authtest.JWKS(t, second.JWK(t, nil)))
+	if !hasKey(r, "first") {
 		t.Error("the first key is gone before the keys were read")
 	}
-	r.reread(t.Context())
-	c.passes(31 * time.Second)
-	if has(r, "first") {
+	r.refreshAndLog(t.Context())
+	c.advance(31 * time.Second)
+	if hasKey(r, "first") {
 		t.Error("the first key is found after its removal")
 	}
 	if n := strings.Count(log.String(), "has changed"); n != 2 {
@@ -140,7 +140,7 @@ func TestRotation(t *testing.T) {
 
 // If a read fails or returns no keys, the previous keys remain.
 func TestFailedRefreshKeepsKeys(t *testing.T) {
-	huge := append([]byte(`{"keys":[],"x":"`), bytes.Repeat([]byte("x"), maxJWKS)...)
+	huge := append([]byte(`{"keys":[],"x":"`), bytes.Repeat([]byte("x"), maxJWKSBytes)...)
 	for name, answer := range map[string]http.HandlerFunc{
 		"down":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 		"gone":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -160,22 +160,22 @@ func TestFailedRefreshKeepsKeys(t *testing.T) {
 		},
 	} {
 		p := newPublisher(t)
-		p.publishes(authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil)))
-		r, c, log := ringAt(t, p.url)
+		p.publish(authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil)))
+		r, c, log := newTestKeyring(t, p.url)
 		if err := r.refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		p.does(answer)
-		r.reread(t.Context())
-		c.passes(time.Hour)
-		if has(r, "second") || !has(r, "first") {
+		p.respondWith(answer)
+		r.refreshAndLog(t.Context())
+		c.advance(time.Hour)
+		if hasKey(r, "second") || !hasKey(r, "first") {
 			t.Errorf("%s: the previous keys are gone", name)
 		}
-		checkAsked(t, p, 3, name)
+		checkRequests(t, p, 3, name)
 		for range 100 {
-			has(r, "second")
+			hasKey(r, "second")
 		}
-		checkAsked(t, p, 3, name)
+		checkRequests(t, p, 3, name)
 		if n := strings.Count(log.String(), "previous keys remain in use"); n != 2 || strings.Contains(log.String(), "jwks.json") {
 			t.Errorf("%s: the log is %s", name, log)
 		}
@@ -189,80 +189,80 @@ func TestFailedRefreshKeepsKeys(t *testing.T) {
 func TestConcurrentRefreshesShareOneRead(t *testing.T) {
 	p := newPublisher(t)
 	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
-	p.publishes(authtest.JWKS(t, first.JWK(t, nil)))
-	r, c, _ := ringAt(t, p.url)
+	p.publish(authtest.JWKS(t, first.JWK(t, nil)))
+	r, c, _ := newTestKeyring(t, p.url)
 	if err := r.refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.passes(time.Hour)
+	c.advance(time.Hour)
 	begun, resume := make(chan struct{}), make(chan struct{})
-	p.does(func(w http.ResponseWriter, _ *http.Request) {
+	p.respondWith(func(w http.ResponseWriter, _ *http.Request) {
 		close(begun)
 		<-resume
 		_, _ = w.Write(authtest.JWKS(t, second.JWK(t, nil)))
 	})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if !has(r, "second") {
+		if !hasKey(r, "second") {
 			t.Error("the first caller does not find the key")
 		}
 	})
 	<-begun
 	for range 20 {
 		wg.Go(func() {
-			if !has(r, "second") {
+			if !hasKey(r, "second") {
 				t.Error("a later caller does not find the key")
 			}
 		})
 	}
-	if !has(r, "first") {
+	if !hasKey(r, "first") {
 		t.Error("a known key is not found during the read")
 	}
 	close(resume)
 	wg.Wait()
-	checkAsked(t, p, 2, "by all")
+	checkRequests(t, p, 2, "by all")
 }
 
 // A fetch times out after five seconds.
 func TestFetchTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newClient()
-		client.Transport = never{}
+		client.Transport = hangingTransport{}
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
 		begun := time.Now()
-		_, err := fetch(ctx, client, "https://id.example/jwks.json?key=hidden")
+		_, err := fetchJWKS(ctx, client, "https://id.example/jwks.json?key=hidden")
 		if err == nil || strings.Contains(err.Error(), "hidden") || !strings.Contains(err.Error(), "id.example") || time.Since(begun) != fetchTimeout {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
 	})
 	from, err := newSource("https://id.example/jwks.json")
-	if err != nil || from.every != 30*time.Second || from.pause != 10*time.Second {
-		t.Errorf("the keys are read every %s, and not again within %s, %v", from.every, from.pause, err)
+	if err != nil || from.refreshInterval != 30*time.Second || from.minInterval != 10*time.Second {
+		t.Errorf("the keys are read every %s, and not again within %s, %v", from.refreshInterval, from.minInterval, err)
 	}
 }
 
-// never is a transport that never responds.
-type never struct{}
+// hangingTransport is a transport that never responds.
+type hangingTransport struct{}
 
-func (never) RoundTrip(r *http.Request) (*http.Response, error) {
+func (hangingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// endless is an endless reader that counts the bytes read.
-type endless struct{ read int }
+// endlessReader is an endless reader that counts the bytes read.
+type endlessReader struct{ read int }
 
-func (e *endless) Read(b []byte) (int, error) {
-	if e.read += len(b); e.read > 100*maxJWKS {
+func (e *endlessReader) Read(b []byte) (int, error) {
+	if e.read += len(b); e.read > 100*maxJWKSBytes {
 		return 0, errors.New("the limit is ignored")
 	}
 	return len(b), nil
 }
 
 func TestEndlessJWKS(t *testing.T) {
-	e := &endless{}
-	if _, err := bounded(e); err == nil || !strings.Contains(err.Error(), "exceeds") || e.read > 4*maxJWKS {
+	e := &endlessReader{}
+	if _, err := readJWKS(e); err == nil || !strings.Contains(err.Error(), "exceeds") || e.read > 4*maxJWKSBytes {
 		t.Errorf("%d bytes are read, %v", e.read, err)
 	}
 }
@@ -273,7 +273,7 @@ func TestPeriodicRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
 		after := func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
-		r := &keyring{log: slog.New(slog.DiscardHandler), now: time.Now, after: after, source: source{every: time.Minute, read: func(context.Context) ([]byte, error) {
+		r := &keyring{log: slog.New(slog.DiscardHandler), now: time.Now, afterFunc: after, source: source{refreshInterval: time.Minute, read: func(context.Context) ([]byte, error) {
 			if reads++; reads == 2 {
 				panic("a fault")
 			}
@@ -283,7 +283,7 @@ func TestPeriodicRefresh(t *testing.T) {
 		if err := r.refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
-		r.follow(ctx)
+		r.refreshPeriodically(ctx)
 		time.Sleep(10*time.Minute + time.Second) // by the fake clock of synctest
 		synctest.Wait()
 		if reads != 11 {
@@ -306,20 +306,20 @@ func TestChangedFile(t *testing.T) {
 		}
 	}
 	write("first")
-	r, c, _ := ringAt(t, name)
+	r, c, _ := newTestKeyring(t, name)
 	if err := r.refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	write("second")
-	if has(r, "second") {
+	if hasKey(r, "second") {
 		t.Error("the file is read twice in a second")
 	}
-	c.passes(time.Second)
-	if !has(r, "second") || has(r, "first") {
+	c.advance(time.Second)
+	if !hasKey(r, "second") || hasKey(r, "first") {
 		t.Error("the file is not read again")
 	}
-	if r.source.every != 10*time.Second {
-		t.Errorf("the file is read every %s", r.source.every)
+	if r.source.refreshInterval != 10*time.Second {
+		t.Errorf("the file is read every %s", r.source.refreshInterval)
 	}
 }
 
@@ -337,7 +337,7 @@ func TestNewFailsWithoutKeys(t *testing.T) {
 		"no keys":      {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }, "not a JWKS"},
 		"an empty set": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys": []}`) }, "the JWKS has no keys"},
 	} {
-		p.does(c.answer)
+		p.respondWith(c.answer)
 		_, err := New(t.Context(), Options{JWKS: p.url, Issuer: "i", Audience: "a", RoleClaim: "r", CustomerClaim: "c", Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v, want an error with %s", name, err, c.problem)
@@ -351,7 +351,7 @@ func TestCustomers(t *testing.T) {
 	var lookups []commerce.CustomerID
 	down := errors.New("down")
 	answers := map[commerce.CustomerID]error{"here": nil, "down": down}
-	cache := newCustomers(func(ctx context.Context, id commerce.CustomerID) (bool, error) {
+	cache := newCustomerCache(func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 		if _, bounded := ctx.Deadline(); !bounded || ctx.Err() != nil {
 			t.Errorf("the lookup of %s has no deadline, or has ended: %v", id, ctx.Err())
 		}
@@ -365,7 +365,7 @@ func TestCustomers(t *testing.T) {
 		t.Helper()
 		lookups = nil
 		for range 3 {
-			if exists, err := cache.exist(canceled, id); exists != want || !errors.Is(err, wantErr) {
+			if exists, err := cache.exists(canceled, id); exists != want || !errors.Is(err, wantErr) {
 				t.Errorf("%s: %t, %v, want %t, %v", id, exists, err, want, wantErr)
 			}
 		}
@@ -376,23 +376,23 @@ func TestCustomers(t *testing.T) {
 	check("here", true, nil, 1)
 	check("missing", false, nil, 1)
 	check("down", false, down, 3)
-	c.passes(5 * time.Second)
+	c.advance(5 * time.Second)
 	check("here", true, nil, 0)
 	check("missing", false, nil, 1)
 	answers["missing"], answers["down"] = nil, nil
-	c.passes(5 * time.Second)
+	c.advance(5 * time.Second)
 	check("missing", true, nil, 1)
 	check("down", true, nil, 1)
 	delete(answers, "here")
-	c.passes(19 * time.Second)
+	c.advance(19 * time.Second)
 	check("here", true, nil, 0)
-	c.passes(time.Second)
+	c.advance(time.Second)
 	check("here", false, nil, 1)
-	for i := range 2 * maxCustomers {
-		_, _ = cache.exist(canceled, commerce.CustomerID(fmt.Sprint(i)))
+	for i := range 2 * maxCachedCustomers {
+		_, _ = cache.exists(canceled, commerce.CustomerID(fmt.Sprint(i)))
 	}
-	if n := cache.seen.Len(); n != maxCustomers {
-		t.Errorf("%d customers are cached, want %d", n, maxCustomers)
+	if n := cache.cache.Len(); n != maxCachedCustomers {
+		t.Errorf("%d customers are cached, want %d", n, maxCachedCustomers)
 	}
 }
 
@@ -402,9 +402,9 @@ func TestCustomers(t *testing.T) {
 func TestVerificationsWaitForASlot(t *testing.T) {
 	first, second := authtest.NewKey(t, "first", "EdDSA"), authtest.NewKey(t, "second", "EdDSA")
 	p := newPublisher(t)
-	p.publishes(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
+	p.publish(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
 	c := &clock{}
-	c.passes(1000 * time.Hour)
+	c.advance(1000 * time.Hour)
 	a, err := New(t.Context(), Options{JWKS: p.url, Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id", Log: slog.New(slog.DiscardHandler), Now: c.now})
 	if err != nil {
 		t.Fatal(err)
@@ -426,7 +426,7 @@ func TestVerificationsWaitForASlot(t *testing.T) {
 	pool, others := a.opts.Verifications, admission.Caller{Key: "others"}
 	occupy := func() {
 		t.Helper()
-		if err := pool.Await(canceled, others, pool.Size); err != nil {
+		if err := pool.Acquire(canceled, others, pool.Size); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -435,22 +435,22 @@ func TestVerificationsWaitForASlot(t *testing.T) {
 	check("a new token without a free slot", unknown, context.Canceled)
 	check("a verified token with another signature", known[:len(known)-10]+"AAAAAAAAAA", context.Canceled)
 	ring := a.keys.(*keyring)
-	ring.reread(t.Context())
+	ring.refreshAndLog(t.Context())
 	check("a verified token when the keys were read again", known, nil)
-	p.publishes(authtest.JWKS(t, first.JWK(t, nil)))
-	ring.reread(t.Context())
+	p.publish(authtest.JWKS(t, first.JWK(t, nil)))
+	ring.refreshAndLog(t.Context())
 	check("a verified token when another key is gone", known, nil)
-	p.publishes(authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil)))
-	ring.reread(t.Context())
+	p.publish(authtest.JWKS(t, authtest.NewKey(t, "first", "EdDSA").JWK(t, nil)))
+	ring.refreshAndLog(t.Context())
 	check("a verified token when its key has another value", known, context.Canceled)
-	p.publishes(authtest.JWKS(t, second.JWK(t, nil)))
-	ring.reread(t.Context())
+	p.publish(authtest.JWKS(t, second.JWK(t, nil)))
+	ring.refreshAndLog(t.Context())
 	check("a verified token of a key that is gone", known, ErrUnauthenticated)
-	p.publishes(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
-	ring.reread(t.Context())
-	pool.Give(others, pool.Size)
+	p.publish(authtest.JWKS(t, first.JWK(t, nil), second.JWK(t, nil)))
+	ring.refreshAndLog(t.Context())
+	pool.Release(others, pool.Size)
 	check("when its key is back", known, nil)
 	occupy()
-	c.passes(2 * time.Hour)
+	c.advance(2 * time.Hour)
 	check("a verified token that has expired", known, ErrUnauthenticated)
 }

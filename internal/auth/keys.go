@@ -31,7 +31,7 @@ type secret []byte
 
 func (s secret) find(string, jose.SignatureAlgorithm) []any { return []any{[]byte(s)} }
 
-func (s secret) atHand(kid string, algorithm jose.SignatureAlgorithm) []any {
+func (s secret) cached(kid string, algorithm jose.SignatureAlgorithm) []any {
 	return s.find(kid, algorithm)
 }
 
@@ -67,9 +67,9 @@ func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (matching []
 // maxKeys is the maximum number of keys in a JWKS. Issuers publish two or three.
 const maxKeys = 100
 
-// minModulus is the minimum size of an RSA key in bits
+// minRSABits is the minimum size of an RSA key in bits
 // (https://www.rfc-editor.org/rfc/rfc7518#section-3.3). go-jose enforces a maximum.
-const minModulus = 2048
+const minRSABits = 2048
 
 // parseKeys parses a JWKS (https://www.rfc-editor.org/rfc/rfc7517#section-5). It skips keys that
 // are unusable or not for signatures, as the RFC requires: an issuer may publish keys for other
@@ -130,8 +130,8 @@ func parseKey(text []byte) (key, string) {
 	k := key{id: parsed.KeyID, public: parsed.Key}
 	switch public := parsed.Key.(type) {
 	case *rsa.PublicKey:
-		if public.N.BitLen() < minModulus {
-			return key{}, fmt.Sprintf("is too short: RSA keys need at least %d bits", minModulus)
+		if public.N.BitLen() < minRSABits {
+			return key{}, fmt.Sprintf("is too short: RSA keys need at least %d bits", minRSABits)
 		}
 		k.algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
 	case *ecdsa.PublicKey:

@@ -24,8 +24,9 @@ import (
 type MintingKey struct {
 	private   any
 	algorithm jose.SignatureAlgorithm
-	// id is the key's thumbprint (https://www.rfc-editor.org/rfc/rfc7638). It is empty for a secret.
-	id string
+	// keyID is the key's thumbprint (https://www.rfc-editor.org/rfc/rfc7638). It is empty for a
+	// secret.
+	keyID string
 }
 
 // NewMintingKey generates an Ed25519 key.
@@ -37,22 +38,22 @@ func NewMintingKey() (*MintingKey, error) {
 	return newMintingKey(private)
 }
 
-// SecretMintingKey returns a key for a secret that is shared with the server. The secret has at
-// least MinSecret bytes.
-func SecretMintingKey(secret []byte) *MintingKey {
+// NewSecretMintingKey returns a key for a secret that is shared with the server. The secret has at
+// least MinSecretBytes bytes.
+func NewSecretMintingKey(secret []byte) *MintingKey {
 	return &MintingKey{private: secret, algorithm: jose.HS256}
 }
 
-// blockType is the PEM type of PKCS #8 (https://www.rfc-editor.org/rfc/rfc7468#section-10).
-const blockType = "PRIVATE KEY"
+// pemType is the PEM type of PKCS #8 (https://www.rfc-editor.org/rfc/rfc7468#section-10).
+const pemType = "PRIVATE KEY"
 
-// ReadMintingKey parses a PEM block in PKCS #8 format with an Ed25519, elliptic-curve or RSA key.
+// ParseMintingKey parses a PEM block in PKCS #8 format with an Ed25519, elliptic-curve or RSA key.
 //
 // It returns an error that describes the problem and contains nothing of the key.
-func ReadMintingKey(text []byte) (*MintingKey, error) {
+func ParseMintingKey(text []byte) (*MintingKey, error) {
 	block, _ := pem.Decode(text)
-	if block == nil || block.Type != blockType {
-		return nil, fmt.Errorf("no PEM block %q found: create a key with `ordergraph token key`, or convert yours with `openssl pkcs8 -topk8 -nocrypt`", blockType)
+	if block == nil || block.Type != pemType {
+		return nil, fmt.Errorf("no PEM block %q found: create a key with `ordergraph token key`, or convert yours with `openssl pkcs8 -topk8 -nocrypt`", pemType)
 	}
 	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -69,30 +70,30 @@ func newMintingKey(private any) (*MintingKey, error) {
 	case *ecdsa.PrivateKey:
 		k.algorithm = map[string]jose.SignatureAlgorithm{"P-256": jose.ES256, "P-384": jose.ES384, "P-521": jose.ES512}[private.Params().Name]
 	case *rsa.PrivateKey:
-		if private.N.BitLen() >= minModulus {
+		if private.N.BitLen() >= minRSABits {
 			k.algorithm = jose.RS256
 		}
 	}
 	if k.algorithm == "" {
-		return nil, fmt.Errorf("unsupported key: use Ed25519, P-256, P-384, P-521, or RSA with at least %d bits", minModulus)
+		return nil, fmt.Errorf("unsupported key: use Ed25519, P-256, P-384, P-521, or RSA with at least %d bits", minRSABits)
 	}
-	thumbprint, err := k.public().Thumbprint(crypto.SHA256)
+	thumbprint, err := k.publicJWK().Thumbprint(crypto.SHA256)
 	if err != nil {
 		return nil, err
 	}
-	k.id = base64.RawURLEncoding.EncodeToString(thumbprint)
+	k.keyID = base64.RawURLEncoding.EncodeToString(thumbprint)
 	return k, nil
 }
 
-// public returns the public key. It must not be called for a secret.
-func (k *MintingKey) public() *jose.JSONWebKey {
-	p := (&jose.JSONWebKey{Key: k.private, KeyID: k.id, Algorithm: string(k.algorithm), Use: "sig"}).Public()
+// publicJWK returns the public key. It must not be called for a secret.
+func (k *MintingKey) publicJWK() *jose.JSONWebKey {
+	p := (&jose.JSONWebKey{Key: k.private, KeyID: k.keyID, Algorithm: string(k.algorithm), Use: "sig"}).Public()
 	return &p
 }
 
 // JWKS returns the JSON of the JWKS that verifies the key's tokens.
 func (k *MintingKey) JWKS() ([]byte, error) {
-	return json.MarshalIndent(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{*k.public()}}, "", "  ")
+	return json.MarshalIndent(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{*k.publicJWK()}}, "", "  ")
 }
 
 // PEM returns the private key in PEM.
@@ -101,13 +102,13 @@ func (k *MintingKey) PEM() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: blockType, Bytes: der}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
 // Mint returns a signed token that an Authenticator with the given options accepts from now until
 // now plus ttl.
 func (k *MintingKey) Mint(opts Options, subject string, role commerce.Role, customer commerce.CustomerID, now time.Time, ttl time.Duration) (string, error) {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.algorithm, Key: jose.JSONWebKey{Key: k.private, KeyID: k.id}}, (&jose.SignerOptions{}).WithType("JWT"))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.algorithm, Key: jose.JSONWebKey{Key: k.private, KeyID: k.keyID}}, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return "", fmt.Errorf("sign a token: %w", err)
 	}

@@ -16,46 +16,47 @@ import (
 // source reads a JWKS from a URL or a file.
 type source struct {
 	read func(context.Context) ([]byte, error)
-	// every is the interval of periodic reads.
-	every time.Duration
-	// pause is the minimum interval between reads that tokens with unknown keys cause.
-	pause time.Duration
+	// refreshInterval is the interval of periodic reads.
+	refreshInterval time.Duration
+	// minInterval is the minimum interval between reads that tokens with unknown keys cause.
+	minInterval time.Duration
 }
 
-// maxJWKS is the maximum length of a JWKS in bytes. A JWKS with certificates has about ten
+// maxJWKSBytes is the maximum length of a JWKS in bytes. A JWKS with certificates has about ten
 // thousand.
-const maxJWKS = 256 << 10
+const maxJWKSBytes = 256 << 10
 
 // fetchTimeout is the timeout for fetching a JWKS.
 const fetchTimeout = 5 * time.Second
 
-// newSource returns the source for a URL or a file name. It returns the errors of CheckJWKS.
+// newSource returns the source for a URL or a file name. It returns the errors of
+// CheckJWKSLocation.
 func newSource(location string) (source, error) {
-	if err := CheckJWKS(location); err != nil {
+	if err := CheckJWKSLocation(location); err != nil {
 		return source{}, err
 	}
 	if !isURL(location) {
-		return source{read: func(context.Context) ([]byte, error) { return readFile(location) }, every: 10 * time.Second, pause: time.Second}, nil
+		return source{read: func(context.Context) ([]byte, error) { return readJWKSFile(location) }, refreshInterval: 10 * time.Second, minInterval: time.Second}, nil
 	}
 	client := newClient()
-	return source{read: func(ctx context.Context) ([]byte, error) { return fetch(ctx, client, location) }, every: 30 * time.Second, pause: 10 * time.Second}, nil
+	return source{read: func(ctx context.Context) ([]byte, error) { return fetchJWKS(ctx, client, location) }, refreshInterval: 30 * time.Second, minInterval: 10 * time.Second}, nil
 }
 
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: fetchTimeout,
-		// A redirect could lead to other keys, and its target has not passed CheckJWKS.
+		// A redirect could lead to other keys, and its target has not passed CheckJWKSLocation.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
 func isURL(location string) bool { return strings.Contains(location, "://") }
 
-// CheckJWKS validates the location of a JWKS. A file name is always valid. A URL must use https, or
-// http on this machine, so that the keys cannot be replaced in transit.
+// CheckJWKSLocation validates the location of a JWKS. A file name is always valid. A URL must use
+// https, or http on this machine, so that the keys cannot be replaced in transit.
 //
 // It returns an error that describes what to change.
-func CheckJWKS(location string) error {
+func CheckJWKSLocation(location string) error {
 	if !isURL(location) {
 		return nil
 	}
@@ -65,29 +66,29 @@ func CheckJWKS(location string) error {
 		return errors.New("is not a valid URL: set it to a URL such as https://id.example.com/.well-known/jwks.json, or to a file name")
 	case u.User != nil:
 		return errors.New("has a user in its URL: remove the user, because public keys need no credentials")
-	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
 		return nil
 	}
 	return errors.New("is not an https URL, so an attacker could replace the keys: use https (http is allowed on this machine only), or a file")
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// readFile reads a JWKS from a file.
-func readFile(name string) ([]byte, error) {
+// readJWKSFile reads a JWKS from a file.
+func readJWKSFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return bounded(f)
+	return readJWKS(f)
 }
 
-// fetch reads a JWKS from a URL.
-func fetch(ctx context.Context, client *http.Client, location string) ([]byte, error) {
+// fetchJWKS reads a JWKS from a URL.
+func fetchJWKS(ctx context.Context, client *http.Client, location string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, location, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -108,18 +109,18 @@ func fetch(ctx context.Context, client *http.Client, location string) ([]byte, e
 		}
 		return nil, fmt.Errorf("fetch the JWKS from %s: the response is %s%s", r.URL.Host, response.Status, hint)
 	}
-	text, err := bounded(response.Body)
+	text, err := readJWKS(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("fetch the JWKS from %s: %w", r.URL.Host, err)
 	}
 	return text, nil
 }
 
-// bounded reads a JWKS of at most maxJWKS bytes.
-func bounded(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxJWKS+1))
-	if err == nil && len(text) > maxJWKS {
-		return nil, fmt.Errorf("the JWKS exceeds %d bytes", maxJWKS)
+// readJWKS reads a JWKS of at most maxJWKSBytes bytes.
+func readJWKS(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxJWKSBytes+1))
+	if err == nil && len(text) > maxJWKSBytes {
+		return nil, fmt.Errorf("the JWKS exceeds %d bytes", maxJWKSBytes)
 	}
 	return text, err
 }

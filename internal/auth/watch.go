@@ -10,71 +10,71 @@ import (
 	"time"
 )
 
-// watchEvery is the interval at which the token of an open connection is checked again. A check
-// waits at most for the customer's record. All connections of a customer share one read within
-// existFor.
-const watchEvery = 15 * time.Second
+// recheckInterval is the interval at which the token of an open connection is checked again. A
+// check waits at most for the customer's record. All connections of a customer share one read
+// within existsTTL.
+const recheckInterval = 15 * time.Second
 
 // Watch calls onInvalid once, in its own goroutine, when a new request with the identity's token
 // would be rejected. The token has expired, its key was removed, or its customer does not exist. If
 // the customer's lookup fails, the watch continues. The returned function stops the watch.
 func (a *Authenticator) Watch(identity Identity, onInvalid func(error)) (stop func()) {
-	w := &watch{tokens: a, identity: identity, ended: onInvalid}
-	w.next(0)
-	return w.end
+	w := &watch{authenticator: a, identity: identity, onInvalid: onInvalid}
+	w.schedule(0)
+	return w.cancel
 }
 
 // watch checks the token of one connection. Between checks it needs a timer and no goroutine.
 type watch struct {
-	tokens   *Authenticator
-	identity Identity
-	ended    func(error)
+	authenticator *Authenticator
+	identity      Identity
+	onInvalid     func(error)
 
-	mu   sync.Mutex
-	over bool
-	// stop cancels the timer of the next check.
-	stop func() bool
+	mu      sync.Mutex
+	stopped bool
+	// stopTimer cancels the timer of the next check.
+	stopTimer func() bool
 }
 
-// next schedules the next check.
-func (w *watch) next(after time.Duration) {
+// schedule schedules the next check.
+func (w *watch) schedule(after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.over {
-		w.stop = w.tokens.opts.After(after, w.check)
+	if !w.stopped {
+		w.stopTimer = w.authenticator.opts.AfterFunc(after, w.check)
 	}
 }
 
 // check ends the watch if the token is no longer valid. Otherwise it schedules the next check.
 func (w *watch) check() {
-	err := w.tokens.recheck(w.identity)
+	err := w.authenticator.recheck(w.identity)
 	if errors.Is(err, ErrUnauthenticated) {
-		if w.finish() {
-			go w.ended(err)
+		if w.markStopped() {
+			go w.onInvalid(err)
 		}
 		return
 	}
 	if err != nil {
 		// The same cause makes requests fail, and these are logged as errors. Thousands of connections
 		// would repeat the error, so it is logged for debugging only.
-		w.tokens.opts.Log.Debug("cannot recheck the token of an open connection", "error", err)
+		w.authenticator.opts.Log.Debug("cannot recheck the token of an open connection", "error", err)
 	}
-	w.next(min(watchEvery, w.identity.Expires.Sub(w.tokens.opts.Now())))
+	w.schedule(min(recheckInterval, w.identity.Expires.Sub(w.authenticator.opts.Now())))
 }
 
-// finish marks the watch as ended, and reports whether it was active.
-func (w *watch) finish() bool {
+// markStopped marks the watch as ended, and reports whether it was active.
+func (w *watch) markStopped() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	active := !w.over
-	w.over = true
+	active := !w.stopped
+	w.stopped = true
 	return active
 }
 
-// end stops the watch without calling onInvalid.
-func (w *watch) end() {
-	if w.finish() {
-		w.stop()
+// cancel stops the watch without calling onInvalid.
+func (w *watch) cancel() {
+	if w.markStopped() {
+		w.stopTimer()
 	}
 }
 
@@ -92,9 +92,9 @@ func (a *Authenticator) recheck(identity Identity) (err error) {
 	s := identity.signature
 	switch {
 	case !a.opts.Now().Before(identity.Expires):
-		return refused("it has expired")
-	case !slices.ContainsFunc(a.keys.atHand(s.keyID, s.algorithm), s.isOf):
-		return refused("its key is no longer in the JWKS")
+		return newUnauthenticated("it has expired")
+	case !slices.ContainsFunc(a.keys.cached(s.keyID, s.algorithm), s.matchesKey):
+		return newUnauthenticated("its key is no longer in the JWKS")
 	default:
 		return a.customerExists(context.Background(), identity)
 	}

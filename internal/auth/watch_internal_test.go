@@ -14,31 +14,31 @@ import (
 	"github.com/ordergraph/ordergraph/internal/authtest"
 )
 
-// watched is an Authenticator with its own clock, JWKS and log.
-type watched struct {
+// watchFixture is an Authenticator with its own clock, JWKS and log.
+type watchFixture struct {
 	*Authenticator
-	t     *testing.T
-	clock *authtest.Clock
-	p     *publisher
-	key   authtest.Key
-	// exists is the result of looking up a customer.
-	exists func() (bool, error)
+	t         *testing.T
+	clock     *authtest.Clock
+	publisher *publisher
+	key       authtest.Key
+	// lookup is the result of looking up a customer.
+	lookup func() (bool, error)
 	log    bytes.Buffer
 	ended  chan error
 }
 
-func newWatched(t *testing.T) *watched {
+func newWatchFixture(t *testing.T) *watchFixture {
 	t.Helper()
-	w := &watched{
-		t: t, clock: authtest.NewClock(time.Unix(1_000_000_000, 0)), p: newPublisher(t), key: authtest.NewKey(t, "first", "EdDSA"),
-		exists: func() (bool, error) { return true, nil }, ended: make(chan error, 10),
+	w := &watchFixture{
+		t: t, clock: authtest.NewClock(time.Unix(1_000_000_000, 0)), publisher: newPublisher(t), key: authtest.NewKey(t, "first", "EdDSA"),
+		lookup: func() (bool, error) { return true, nil }, ended: make(chan error, 10),
 	}
-	w.p.publishes(authtest.JWKS(t, w.key.JWK(t, nil)))
+	w.publisher.publish(authtest.JWKS(t, w.key.JWK(t, nil)))
 	var err error
 	w.Authenticator, err = New(t.Context(), Options{
-		JWKS: w.p.url, Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id",
-		CustomerExists: func(context.Context, commerce.CustomerID) (bool, error) { return w.exists() },
-		Log:            slog.New(slog.NewTextHandler(&w.log, nil)), Now: w.clock.Now, After: w.clock.After,
+		JWKS: w.publisher.url, Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id",
+		CustomerExists: func(context.Context, commerce.CustomerID) (bool, error) { return w.lookup() },
+		Log:            slog.New(slog.NewTextHandler(&w.log, nil)), Now: w.clock.Now, AfterFunc: w.clock.AfterFunc,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -46,13 +46,13 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
-func (w *watched) token(expires time.Duration) string {
+func (w *watchFixture) token(expires time.Duration) string {
 	w.t.Helper()
 	return w.key.Token(w.t, authtest.Claims(w.clock.Now(), authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01", "exp": w.clock.Now().Add(expires).Unix()}), nil)
 }
 
 // open watches a connection whose token expires after the given time.
-func (w *watched) open(expires time.Duration) (stop func()) {
+func (w *watchFixture) open(expires time.Duration) (stop func()) {
 	w.t.Helper()
 	identity, err := w.Authenticate(w.t.Context(), w.token(expires))
 	if err != nil {
@@ -61,51 +61,51 @@ func (w *watched) open(expires time.Duration) (stop func()) {
 	return w.Watch(identity, func(err error) { w.ended <- err })
 }
 
-// watching returns the number of active watches. One timer is for the refresh of the keys.
-func (w *watched) watching() int { return w.clock.Timers() - 1 }
+// active returns the number of active watches. One timer is for the refresh of the keys.
+func (w *watchFixture) active() int { return w.clock.PendingTimers() - 1 }
 
 // A watch ends once, within a minute after a key or a customer is removed.
 func TestWatchesEndWithinAMinute(t *testing.T) {
-	for name, revoke := range map[string]func(*watched){
-		"another key": func(w *watched) {
-			w.p.publishes(authtest.JWKS(w.t, authtest.NewKey(w.t, "second", "EdDSA").JWK(w.t, nil)))
+	for name, revoke := range map[string]func(*watchFixture){
+		"another key": func(w *watchFixture) {
+			w.publisher.publish(authtest.JWKS(w.t, authtest.NewKey(w.t, "second", "EdDSA").JWK(w.t, nil)))
 		},
-		"another key under its ID": func(w *watched) {
-			w.p.publishes(authtest.JWKS(w.t, authtest.NewKey(w.t, w.key.ID, "EdDSA").JWK(w.t, nil)))
+		"another key under its ID": func(w *watchFixture) {
+			w.publisher.publish(authtest.JWKS(w.t, authtest.NewKey(w.t, w.key.ID, "EdDSA").JWK(w.t, nil)))
 		},
-		"no customer": func(w *watched) { w.exists = func() (bool, error) { return false, nil } },
+		"no customer": func(w *watchFixture) { w.lookup = func() (bool, error) { return false, nil } },
 	} {
 		for second := range 46 { // the longest cycle is a lookup's 30 and a check's 15 seconds
 			after := time.Duration(second) * time.Second
-			for when, begin := range map[string]func(w *watched){
-				"after the connection was opened": func(w *watched) {
-					w.clock.Pass(time.Duration(second%7) * time.Second)
+			for when, begin := range map[string]func(w *watchFixture){
+				"after the connection was opened": func(w *watchFixture) {
+					w.clock.Advance(time.Duration(second%7) * time.Second)
 					w.open(time.Hour)
-					w.clock.Pass(after)
+					w.clock.Advance(after)
 					revoke(w)
-					w.clock.Pass(time.Minute)
+					w.clock.Advance(time.Minute)
 				},
-				"between a request and the connection": func(w *watched) {
+				"between a request and the connection": func(w *watchFixture) {
 					w.open(time.Hour)() // a request ends immediately
 					revoke(w)
-					w.clock.Pass(after)
+					w.clock.Advance(after)
 					if _, err := w.Authenticate(t.Context(), w.token(time.Hour)); err != nil {
 						w.ended <- err // the new connection is rejected
 						return
 					}
 					w.open(time.Hour)
-					w.clock.Pass(time.Minute - after)
+					w.clock.Advance(time.Minute - after)
 				},
 			} {
-				w := newWatched(t)
+				w := newWatchFixture(t)
 				begin(w)
-				if n := w.watching(); n != 0 {
+				if n := w.active(); n != 0 {
 					t.Fatalf("%s %s: the watch goes on a minute after second %d", name, when, second)
 				}
 				if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) {
 					t.Fatalf("%s %s: the watch ends with %v", name, when, err)
 				}
-				w.clock.Pass(20 * time.Second)
+				w.clock.Advance(20 * time.Second)
 				if len(w.ended) > 0 {
 					t.Fatalf("%s %s: the watch ends again, with %v", name, when, <-w.ended)
 				}
@@ -116,14 +116,14 @@ func TestWatchesEndWithinAMinute(t *testing.T) {
 
 // A watch ends when the token expires, without waiting for the next check.
 func TestWatchesEndWithTheToken(t *testing.T) {
-	w := newWatched(t)
+	w := newWatchFixture(t)
 	w.open(100 * time.Second)
-	w.clock.Pass(99 * time.Second)
-	if n := w.watching(); n != 1 {
+	w.clock.Advance(99 * time.Second)
+	if n := w.active(); n != 1 {
 		t.Fatalf("%d watches are active a second before the end", n)
 	}
-	w.clock.Pass(time.Second)
-	if n := w.watching(); n != 0 {
+	w.clock.Advance(time.Second)
+	if n := w.active(); n != 0 {
 		t.Fatalf("%d watches are active at the end", n)
 	}
 	if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || !strings.Contains(err.Error(), "expired") {
@@ -133,30 +133,30 @@ func TestWatchesEndWithTheToken(t *testing.T) {
 
 // A watch continues while customers or keys cannot be read, and after a panic.
 func TestWatchesContinueAfterErrors(t *testing.T) {
-	w := newWatched(t)
+	w := newWatchFixture(t)
 	stop := w.open(time.Hour)
 	second := w.open(time.Hour)
-	w.exists = func() (bool, error) { return false, errors.New("down") }
-	w.p.does(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway) })
-	w.clock.Pass(10 * time.Minute)
-	w.exists = func() (bool, error) { panic("a fault") }
-	w.clock.Pass(time.Minute)
-	if n := w.watching(); n != 2 || len(w.ended) > 0 {
+	w.lookup = func() (bool, error) { return false, errors.New("down") }
+	w.publisher.respondWith(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusBadGateway) })
+	w.clock.Advance(10 * time.Minute)
+	w.lookup = func() (bool, error) { panic("a fault") }
+	w.clock.Advance(time.Minute)
+	if n := w.active(); n != 2 || len(w.ended) > 0 {
 		t.Fatalf("%d watches are active, %d have ended", n, len(w.ended))
 	}
 	if log := w.log.String(); !strings.Contains(log, "a fault") || strings.Contains(log, `"down"`) {
 		t.Errorf("the log is %s", log)
 	}
-	w.exists = func() (bool, error) { return true, nil }
-	w.clock.Pass(time.Minute)
+	w.lookup = func() (bool, error) { return true, nil }
+	w.clock.Advance(time.Minute)
 	stop()
 	stop()
-	if n := w.watching(); n != 1 {
+	if n := w.active(); n != 1 {
 		t.Errorf("%d watches are active when one was stopped", n)
 	}
-	w.exists = func() (bool, error) { return false, nil }
-	w.clock.Pass(time.Minute)
-	if n := w.watching(); n != 0 {
+	w.lookup = func() (bool, error) { return false, nil }
+	w.clock.Advance(time.Minute)
+	if n := w.active(); n != 0 {
 		t.Fatalf("%d watches are active when the customer is gone", n)
 	}
 	if err := <-w.ended; !errors.Is(err, ErrUnauthenticated) || len(w.ended) > 0 {
@@ -167,19 +167,19 @@ func TestWatchesContinueAfterErrors(t *testing.T) {
 
 // All connections of a customer share one lookup in 30 seconds.
 func TestConnectionsShareLookups(t *testing.T) {
-	w := newWatched(t)
+	w := newWatchFixture(t)
 	lookups := 0
-	w.exists = func() (bool, error) { lookups++; return true, nil }
+	w.lookup = func() (bool, error) { lookups++; return true, nil }
 	for range 100 {
 		t.Cleanup(w.open(time.Hour))
-		w.clock.Pass(100 * time.Millisecond)
+		w.clock.Advance(100 * time.Millisecond)
 	}
 	lookups = 0
-	w.clock.Pass(10 * time.Minute)
+	w.clock.Advance(10 * time.Minute)
 	if lookups > 20 {
 		t.Errorf("in ten minutes 100 connections made %d lookups, want 20 at most", lookups)
 	}
-	if n := w.watching(); n != 100 {
+	if n := w.active(); n != 100 {
 		t.Errorf("%d watches are active, want 100", n)
 	}
 }

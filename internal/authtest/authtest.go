@@ -35,11 +35,11 @@ type Object = map[string]any
 // Claims returns the claims of a token that is valid for an hour from now. The members of others
 // replace the defaults; nil removes a claim.
 func Claims(now time.Time, others Object) Object {
-	return with(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
+	return override(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
 }
 
-// with sets the members of others in o. A nil value removes the member.
-func with(o, others Object) Object {
+// override sets the members of others in o. A nil value removes the member.
+func override(o, others Object) Object {
 	maps.Copy(o, others)
 	maps.DeleteFunc(o, func(_ string, v any) bool { return v == nil })
 	return o
@@ -88,7 +88,7 @@ func (k Key) JWK(t testing.TB, others Object) Object {
 	case ed25519.PublicKey:
 		jwk["kty"], jwk["crv"], jwk["x"] = "OKP", "Ed25519", base64URL(public)
 	}
-	return with(jwk, others)
+	return override(jwk, others)
 }
 
 // JWKS returns the JSON of a JWKS with the given keys.
@@ -105,7 +105,7 @@ func (k Key) Token(t testing.TB, claims any, header Object) string {
 	if !raw {
 		payload = encode(t, claims)
 	}
-	return Assemble(encode(t, with(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
+	return Assemble(encode(t, override(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
 }
 
 // Assemble returns a token of the given parts, which need not be valid.

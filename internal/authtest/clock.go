@@ -28,8 +28,8 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// After schedules f, which Pass calls when d has passed, unless stop is called before.
-func (c *Clock) After(d time.Duration, f func()) (stop func() bool) {
+// AfterFunc schedules f, which Pass calls when d has passed, unless stop is called before.
+func (c *Clock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := &timer{c.now.Add(d), f}
@@ -41,8 +41,8 @@ func (c *Clock) After(d time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// Timers returns the number of scheduled functions.
-func (c *Clock) Timers() int {
+// PendingTimers returns the number of scheduled functions.
+func (c *Clock) PendingTimers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.timers)
@@ -55,9 +55,9 @@ func (c *Clock) remove(t *timer) bool {
 	return len(c.timers) < before
 }
 
-// Pass advances the clock by d. It calls the scheduled functions one after another, each at its own
-// time.
-func (c *Clock) Pass(d time.Duration) {
+// Advance advances the clock by d. It calls the scheduled functions one after another, each at its
+// own time.
+func (c *Clock) Advance(d time.Duration) {
 	until := c.Now().Add(d)
 	for {
 		t := c.next(until)

@@ -14,15 +14,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// checkServing checks the settings that only the server needs. ORDERGRAPH_AUTH must be set, so that
-// no DynamoDB table is open by mistake. With tokens, the cursor key must be a secret.
+// checkServeConfig checks the settings that only the server needs. ORDERGRAPH_AUTH must be set, so
+// that no DynamoDB table is open by mistake. With tokens, the cursor key must be a secret.
 //
 // It returns an error that describes what to set.
-func checkServing(cfg config.Config) error {
+func checkServeConfig(cfg config.Config) error {
 	switch {
 	case cfg.Auth == "":
 		return fmt.Errorf("ORDERGRAPH_AUTH is not set: set it to %s to require a token with each request (docs/authentication.md), or to %s to let everyone who reaches the server read and change everything", config.AuthJWT, config.AuthNone)
-	case cfg.Auth == config.AuthNone && cfg.AuthAlias && cfg.Store == config.DynamoDB:
+	case cfg.Auth == config.AuthNone && cfg.AuthFromAlias && cfg.Store == config.DynamoDB:
 		return fmt.Errorf("AUTH=%[1]s does not open a DynamoDB table, because AUTH may be set for other software: set ORDERGRAPH_AUTH=%[1]s to let everyone who reaches the server read and change everything", config.AuthNone)
 	case len(cfg.CursorKey) == 0:
 		return fmt.Errorf("ORDERGRAPH_CURSOR_KEY is not set: with ORDERGRAPH_AUTH=%s, set it to a secret of at least 16 characters, such as the output of `openssl rand -hex 32`, the same for all servers of a table", config.AuthJWT)
@@ -30,9 +30,9 @@ func checkServing(cfg config.Config) error {
 	return nil
 }
 
-// authenticate configures the server to verify tokens, if ORDERGRAPH_AUTH is jwt. The JWKS is
+// configureAuth configures the server to verify tokens, if ORDERGRAPH_AUTH is jwt. The JWKS is
 // refreshed until ctx ends. It returns an error if the keys cannot be read.
-func authenticate(ctx context.Context, cfg config.Config, opts *server.Options) error {
+func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options) error {
 	if cfg.Auth != config.AuthJWT {
 		return nil
 	}

@@ -14,14 +14,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// exitUndone is the exit status of an incomplete check. The status 1 means that drifts are left.
-const exitUndone = 3
+// exitIncomplete is the exit status of an incomplete check. The status 1 means that drifts are
+// left.
+const exitIncomplete = 3
 
-// checkSegments is the number of parallel scan segments, and checkParallel the number of other
+// checkSegments is the number of parallel scan segments, and checkConcurrency the number of other
 // parallel requests. More would take capacity from the servers.
 const (
-	checkSegments = 4
-	checkParallel = 8
+	checkSegments    = 4
+	checkConcurrency = 8
 )
 
 // statusError ends a command with its own exit status. If err is nil, the command has already
@@ -42,7 +43,7 @@ func (e *statusError) Unwrap() error { return e.err }
 
 func checkCommand(ctx context.Context, args []string, env Environment) error {
 	repair, asJSON := false, false
-	err := flags("check", args, 0, func(set *flag.FlagSet) {
+	err := parseArgs("check", args, 0, func(set *flag.FlagSet) {
 		set.BoolVar(&repair, "repair", false, "repair the drifts that can be repaired")
 		set.BoolVar(&asJSON, "json", false, "write one JSON line per drift, and one for the summary")
 	}, nil)
@@ -52,63 +53,63 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 	summary, err := checkTable(ctx, repair, asJSON, env)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &statusError{exitUndone, errors.New("check: interrupted before the end")}
+		return &statusError{exitIncomplete, errors.New("check: interrupted before the end")}
 	case err != nil:
-		return &statusError{exitUndone, err}
+		return &statusError{exitIncomplete, err}
 	case summary.Left() > 0:
 		return &statusError{exitFailed, nil}
-	case summary.Unsettled > 0:
-		return &statusError{exitUndone, nil}
+	case summary.Unverified > 0:
+		return &statusError{exitIncomplete, nil}
 	}
 	return nil
 }
 
 // checkTable checks the table and writes the findings. It returns the summary.
 func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (check.Summary, error) {
-	store, cfg, err := open(ctx, "check", env)
+	store, cfg, err := openStore(ctx, "check", env)
 	if err != nil {
 		return check.Summary{}, err
 	}
 	if err := store.Check(ctx); err != nil {
-		return check.Summary{}, onTable(cfg, err)
+		return check.Summary{}, withTableName(cfg, err)
 	}
-	stdout := &firstError{w: env.Stdout}
+	stdout := &stickyErrorWriter{w: env.Stdout}
 	var out checkOutput = &checkText{w: stdout, repair: repair, table: cfg.Table.Table}
 	if asJSON {
 		out = &checkJSON{w: json.NewEncoder(stdout)}
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts := check.Options{Segments: checkSegments, Parallel: checkParallel, Repair: repair}
-	opts.Found = func(d check.Drift) {
+	opts := check.Options{Segments: checkSegments, Parallel: checkConcurrency, Repair: repair}
+	opts.OnDrift = func(d check.Drift) {
 		progress.clear()
 		out.drift(d)
 	}
-	opts.Unsettled = func(u check.Unsettled) {
+	opts.OnUnverified = func(u check.Unverified) {
 		progress.clear()
-		out.unsettled(u)
+		out.unverified(u)
 	}
-	opts.Progress = progress.showCheck
+	opts.OnProgress = progress.showCheck
 	summary, err := store.CheckRecords(ctx, opts)
 	progress.clear()
 	// A check can take an hour, so the summary is printed even if the check fails.
 	out.summary(summary, err == nil)
 	switch {
 	case err != nil:
-		return summary, onTable(cfg, err)
+		return summary, withTableName(cfg, err)
 	case stdout.err != nil:
 		return summary, fmt.Errorf("write the results: %w", stdout.err)
 	}
 	return summary, nil
 }
 
-// firstError is a writer that keeps its first error, so that callers can check for errors once at
-// the end.
-type firstError struct {
+// stickyErrorWriter is a writer that keeps its first error, so that callers can check for errors
+// once at the end.
+type stickyErrorWriter struct {
 	w   io.Writer
 	err error
 }
 
-func (f *firstError) Write(b []byte) (int, error) {
+func (f *stickyErrorWriter) Write(b []byte) (int, error) {
 	if f.err != nil {
 		return 0, f.err
 	}
@@ -120,7 +121,7 @@ func (f *firstError) Write(b []byte) (int, error) {
 // checkOutput writes the findings of a check, as text or as JSON.
 type checkOutput interface {
 	drift(check.Drift)
-	unsettled(check.Unsettled)
+	unverified(check.Unverified)
 	// summary writes the last lines. complete reports whether the check read the whole table.
 	summary(s check.Summary, complete bool)
 }
@@ -134,7 +135,7 @@ type checkText struct {
 
 func (t *checkText) drift(d check.Drift) {
 	note := ""
-	switch kind := driftClass(d.Class); {
+	switch kind := findKind(d.Kind); {
 	case d.Repaired && d.StandIn:
 		note = " (a stand-in was written)"
 	case d.Repaired:
@@ -146,20 +147,20 @@ func (t *checkText) drift(d check.Drift) {
 	case t.repair:
 		note = " (not repaired)"
 	}
-	fmt.Fprintf(t.w, "%s  %s %s: %s%s\n", d.Class, d.PK, d.SK, d.Detail, note)
+	fmt.Fprintf(t.w, "%s  %s %s: %s%s\n", d.Kind, d.PK, d.SK, d.Detail, note)
 }
 
-// driftClass returns the kind with the given name.
-func driftClass(name string) repair.DriftClass {
-	for _, c := range repair.DriftClasses() {
+// findKind returns the kind with the given name.
+func findKind(name string) repair.DriftKind {
+	for _, c := range repair.DriftKinds() {
 		if c.Name == name {
 			return c
 		}
 	}
-	return repair.DriftClass{}
+	return repair.DriftKind{}
 }
 
-func (t *checkText) unsettled(u check.Unsettled) {
+func (t *checkText) unverified(u check.Unverified) {
 	fmt.Fprintf(t.w, "unverified  %s %s: %s\n", u.PK, u.SK, u.Reason)
 }
 
@@ -167,29 +168,29 @@ func (t *checkText) summary(s check.Summary, complete bool) {
 	if len(s.Found) > 0 {
 		fmt.Fprintln(t.w)
 		tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
-		for _, c := range repair.DriftClasses() {
+		for _, c := range repair.DriftKinds() {
 			switch {
 			case s.Found[c.Name] == 0:
 			case t.repair:
-				fmt.Fprintf(tab, "%s\t%d found, %d repaired\t%s\n", c.Name, s.Found[c.Name], s.Repaired[c.Name], c.What)
+				fmt.Fprintf(tab, "%s\t%d found, %d repaired\t%s\n", c.Name, s.Found[c.Name], s.Repaired[c.Name], c.Problem)
 			default:
-				fmt.Fprintf(tab, "%s\t%d\t%s\n", c.Name, s.Found[c.Name], c.What)
+				fmt.Fprintf(tab, "%s\t%d\t%s\n", c.Name, s.Found[c.Name], c.Problem)
 			}
 		}
 		_ = tab.Flush()
 		fmt.Fprintln(t.w)
 	}
 	fmt.Fprintf(t.w, "Table %s: %d orders, %d customers, %d products, %d employees, %d warehouses; %d records", t.table, s.Orders, s.Customers, s.Products, s.Employees, s.Warehouses, s.Records)
-	if s.Foreign > 0 {
-		fmt.Fprintf(t.w, ", %d of them external", s.Foreign)
+	if s.External > 0 {
+		fmt.Fprintf(t.w, ", %d of them external", s.External)
 	}
 	fmt.Fprintf(t.w, "; %d requests", s.Requests)
 	if s.ReadUnits > 0 {
 		fmt.Fprintf(t.w, ", %.0f read units", s.ReadUnits)
 	}
 	fmt.Fprintln(t.w, ".")
-	if s.Unsettled > 0 {
-		fmt.Fprintf(t.w, "unverified: %d, listed above; check again\n", s.Unsettled)
+	if s.Unverified > 0 {
+		fmt.Fprintf(t.w, "unverified: %d, listed above; check again\n", s.Unverified)
 	}
 	fmt.Fprintln(t.w, t.outcome(s, complete))
 }
@@ -205,7 +206,7 @@ func (t *checkText) outcome(s check.Summary, complete bool) string {
 			repaired += n
 		}
 		return fmt.Sprintf("incomplete check; drifts found so far: %d, repaired: %d", left+repaired, repaired)
-	case left == 0 && s.Unsettled > 0:
+	case left == 0 && s.Unverified > 0:
 		return "unverified records are left: the table may not be clean"
 	case left == 0 && len(s.Found) == 0:
 		return "clean"
@@ -232,8 +233,8 @@ type checkJSON struct{ w *json.Encoder }
 
 func (j *checkJSON) drift(d check.Drift) { _ = j.w.Encode(d) }
 
-func (j *checkJSON) unsettled(u check.Unsettled) {
-	_ = j.w.Encode(map[string]check.Unsettled{"unverified": u})
+func (j *checkJSON) unverified(u check.Unverified) {
+	_ = j.w.Encode(map[string]check.Unverified{"unverified": u})
 }
 
 func (j *checkJSON) summary(s check.Summary, complete bool) {
@@ -256,7 +257,7 @@ func (j *checkJSON) summary(s check.Summary, complete bool) {
 		ReadUnits  float64        `json:"readUnits"`
 	}
 	_ = j.w.Encode(map[string]summary{"summary": {
-		complete && s.Left() == 0 && s.Unsettled == 0, complete, s.Records, s.Foreign, s.Orders, s.Customers, s.Products, s.Employees,
-		s.Warehouses, s.Found, s.Repaired, s.Left(), s.ByHand, s.Unsettled, s.Requests, s.ReadUnits,
+		complete && s.Left() == 0 && s.Unverified == 0, complete, s.Records, s.External, s.Orders, s.Customers, s.Products, s.Employees,
+		s.Warehouses, s.Found, s.Repaired, s.Left(), s.ByHand, s.Unverified, s.Requests, s.ReadUnits,
 	}})
 }

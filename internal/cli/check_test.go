@@ -31,8 +31,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// getenv returns a lookup function for variables of the form NAME=value.
-func getenv(variables []string) func(string) string {
+// lookupIn returns a lookup function for variables of the form NAME=value.
+func lookupIn(variables []string) func(string) string {
 	return func(name string) string {
 		for _, v := range variables {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -43,21 +43,21 @@ func getenv(variables []string) func(string) string {
 	}
 }
 
-// seeded creates a table with the sample data.
-func seeded(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
+// newSeededTable creates a table with the sample data.
+func newSeededTable(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
 	t.Helper()
-	db, table, variables = local(t)
-	run(t, "table create", variables...).checkDone(t)
-	run(t, "seed", variables...).checkDone(t)
+	db, table, variables = newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
+	run(t, "seed", variables...).checkSucceeded(t)
 	return db, table, variables
 }
 
 func TestCheckCleanTable(t *testing.T) {
-	_, table, variables := seeded(t)
-	dataset, n := storetest.SampleBook(t)
+	_, table, variables := newSeededTable(t)
+	dataset, n := storetest.SampleDataset(t)
 	c := run(t, "check", variables...)
-	c.checkDone(t, fmt.Sprintf("Table %s: %d orders, %d customers", table, len(dataset.Orders), len(dataset.Customers)), fmt.Sprint(n, " records"), "read units", "\nclean\n")
-	run(t, "check -repair", variables...).checkDone(t, "\nclean\n")
+	c.checkSucceeded(t, fmt.Sprintf("Table %s: %d orders, %d customers", table, len(dataset.Orders), len(dataset.Customers)), fmt.Sprint(n, " records"), "read units", "\nclean\n")
+	run(t, "check -repair", variables...).checkSucceeded(t, "\nclean\n")
 }
 
 // damageSample gives an order a wrong total, and adds a claim of an email address that no customer
@@ -65,7 +65,7 @@ func TestCheckCleanTable(t *testing.T) {
 func damageSample(t *testing.T, db *dynamodb.Client, table string) {
 	t.Helper()
 	ctx := context.Background()
-	all := contents(t, db, table)
+	all := tableRecords(t, db, table)
 	put := func(rec map[string]types.AttributeValue) {
 		if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: rec}); err != nil {
 			t.Fatal(err)
@@ -78,8 +78,8 @@ func damageSample(t *testing.T, db *dynamodb.Client, table string) {
 }
 
 func TestCheckFindsAndRepairs(t *testing.T) {
-	db, table, variables := seeded(t)
-	healthy := len(contents(t, db, table))
+	db, table, variables := newSeededTable(t)
+	healthy := len(tableRecords(t, db, table))
 	damageSample(t, db, table)
 	for range 2 {
 		c := run(t, "check", variables...)
@@ -95,17 +95,17 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 			}
 		}
 	}
-	run(t, "check -repair", variables...).checkDone(t, "(repaired)", "1 found, 1 repaired", "\nclean now\n")
-	run(t, "check", variables...).checkDone(t, "\nclean\n")
-	if n := len(contents(t, db, table)); n != healthy {
+	run(t, "check -repair", variables...).checkSucceeded(t, "(repaired)", "1 found, 1 repaired", "\nclean now\n")
+	run(t, "check", variables...).checkSucceeded(t, "\nclean\n")
+	if n := len(tableRecords(t, db, table)); n != healthy {
 		t.Errorf("the repaired table has %d records, want %d", n, healthy)
 	}
 }
 
 // A drift without an automatic repair remains, and the output describes the repair by hand.
 func TestCheckWithoutAutomaticRepair(t *testing.T) {
-	db, table, variables := seeded(t)
-	rec := contents(t, db, table)["WAREHOUSE#wh_pdx #METADATA"]
+	db, table, variables := newSeededTable(t)
+	rec := tableRecords(t, db, table)["WAREHOUSE#wh_pdx #METADATA"]
 	delete(rec, "name")
 	if _, err := db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: rec}); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestCheckWithoutAutomaticRepair(t *testing.T) {
 }
 
 func TestCheckJSON(t *testing.T) {
-	db, table, variables := seeded(t)
+	db, table, variables := newSeededTable(t)
 	damageSample(t, db, table)
 	type line struct {
 		Kind, PK, SK, Detail string
@@ -165,7 +165,7 @@ func TestCheckJSON(t *testing.T) {
 }
 
 func TestCheckFailsToStart(t *testing.T) {
-	_, _, variables := local(t)
+	_, _, variables := newLocalTable(t)
 	run(t, "check", variables...).checkFailed(t, 3, "does not exist")
 	run(t, "check").checkFailed(t, 3, "check requires DynamoDB", "ORDERGRAPH_STORE=dynamodb")
 	run(t, "check", "ORDERGRAPH_STORE=mysql").checkFailed(t, 3, "ORDERGRAPH_STORE")
@@ -176,18 +176,18 @@ func TestCheckFailsToStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close() // the port is now unused
-	atEndpoint(t, "http://"+l.Addr().String())
+	setEndpoint(t, "http://"+l.Addr().String())
 	run(t, "check -json", useDynamoDB).checkFailed(t, 3, "cannot be reached")
 }
 
 func TestCheckWithAnotherNumberOfShards(t *testing.T) {
-	_, _, variables := seeded(t)
+	_, _, variables := newSeededTable(t)
 	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkFailed(t, 3, "shards")
 }
 
-// behind puts a proxy between the commands and DynamoDB Local. It calls before with each request.
-// If before returns the name of an error, the proxy responds with that error.
-func behind(t *testing.T, before func(operation string, body []byte) (refusal string)) {
+// withProxy puts a proxy between the commands and DynamoDB Local. It calls before with each
+// request. If before returns the name of an error, the proxy responds with that error.
+func withProxy(t *testing.T, before func(operation string, body []byte) (refusal string)) {
 	t.Helper()
 	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
 	if err != nil {
@@ -220,10 +220,10 @@ func behind(t *testing.T, before func(operation string, body []byte) (refusal st
 
 // A check with unverified records does not report a clean table.
 func TestCheckWithUnverifiedRecords(t *testing.T) {
-	db, table, variables := seeded(t)
+	db, table, variables := newSeededTable(t)
 	const order = "01HVMK3P2Q0000000000000001"
 	version := 100
-	behind(t, func(operation string, _ []byte) string {
+	withProxy(t, func(operation string, _ []byte) string {
 		if operation != "BatchGetItem" {
 			return ""
 		}
@@ -259,13 +259,13 @@ func TestCheckWithUnverifiedRecords(t *testing.T) {
 
 // An interrupted check prints its findings and repairs so far.
 func TestInterruptedCheck(t *testing.T) {
-	_, n := storetest.SampleBook(t)
-	db, table, variables := seeded(t)
+	_, n := storetest.SampleDataset(t)
+	db, table, variables := newSeededTable(t)
 	for _, line := range []string{"check -repair", "check -repair -json"} {
 		damageSample(t, db, table)
 		ctx, stop := context.WithCancel(t.Context())
 		transactions := 0
-		behind(t, func(operation string, _ []byte) string {
+		withProxy(t, func(operation string, _ []byte) string {
 			if operation == "TransactWriteItems" {
 				if transactions++; transactions == 2 {
 					stop()
@@ -273,7 +273,7 @@ func TestInterruptedCheck(t *testing.T) {
 			}
 			return ""
 		})
-		c := begin(ctx, line, variables...)
+		c := start(ctx, line, variables...)
 		<-c.done
 		stop()
 		if c.status != 3 || !strings.Contains(c.stderr.String(), "interrupted before the end") {
@@ -292,9 +292,9 @@ func TestInterruptedCheck(t *testing.T) {
 }
 
 func TestFailedCheck(t *testing.T) {
-	db, table, variables := seeded(t)
+	db, table, variables := newSeededTable(t)
 	damageSample(t, db, table)
-	behind(t, func(operation string, _ []byte) string {
+	withProxy(t, func(operation string, _ []byte) string {
 		if operation == "TransactWriteItems" {
 			return "AccessDeniedException"
 		}
@@ -306,16 +306,16 @@ func TestFailedCheck(t *testing.T) {
 	}
 }
 
-// full is a writer that always fails.
-type full struct{}
+// failingWriter is a writer that always fails.
+type failingWriter struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestCheckWithFailingOutput(t *testing.T) {
-	_, _, variables := seeded(t)
+	_, _, variables := newSeededTable(t)
 	for _, args := range [][]string{{"check"}, {"check", "-json"}} {
 		var stderr output
-		if status := cli.Run(t.Context(), args, cli.Environment{Stdout: full{}, Stderr: &stderr, Getenv: getenv(variables)}); status != 3 || !strings.Contains(stderr.String(), "no space left") {
+		if status := cli.Run(t.Context(), args, cli.Environment{Stdout: failingWriter{}, Stderr: &stderr, Getenv: lookupIn(variables)}); status != 3 || !strings.Contains(stderr.String(), "no space left") {
 			t.Errorf("%q: exit %d, stderr %q", args, status, stderr.String())
 		}
 	}
@@ -323,7 +323,7 @@ func TestCheckWithFailingOutput(t *testing.T) {
 
 // The output suggests `check -repair` only if the command can repair a drift.
 func TestCheckByHand(t *testing.T) {
-	db, table, variables := seeded(t)
+	db, table, variables := newSeededTable(t)
 	ctx := context.Background()
 	remove := func(pk, attribute string) {
 		if _, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -355,7 +355,7 @@ func TestCheckByHand(t *testing.T) {
 
 	// The import restores the warehouse's name from the edited export.
 	file := filepath.Join(t.TempDir(), "all.jsonl")
-	run(t, "export "+file, variables...).checkDone(t)
+	run(t, "export "+file, variables...).checkSucceeded(t)
 	lines, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -368,23 +368,23 @@ func TestCheckByHand(t *testing.T) {
 			}
 		}
 	}
-	run(t, "import -overwrite "+file, variables...).checkDone(t)
-	if name := contents(t, db, table)["WAREHOUSE#wh_sea #METADATA"]["name"]; name.(*types.AttributeValueMemberS).Value != "Seattle" {
+	run(t, "import -overwrite "+file, variables...).checkSucceeded(t)
+	if name := tableRecords(t, db, table)["WAREHOUSE#wh_sea #METADATA"]["name"]; name.(*types.AttributeValueMemberS).Value != "Seattle" {
 		t.Errorf("the warehouse is called %v", name)
 	}
 }
 
-// terminal is an output that looks like a terminal.
-type terminal struct{ output }
+// fakeTerminal is an output that looks like a terminal.
+type fakeTerminal struct{ output }
 
-func (*terminal) Stat() (fs.FileInfo, error) { return os.Stat("/dev/null") }
+func (*fakeTerminal) Stat() (fs.FileInfo, error) { return os.Stat("/dev/null") }
 
 func TestCheckShowsProgressOnATerminalOnly(t *testing.T) {
-	db, table, variables := seeded(t)
+	db, table, variables := newSeededTable(t)
 	damageSample(t, db, table)
 	var stdout output
-	var stderr terminal
-	status := cli.Run(context.Background(), []string{"check"}, cli.Environment{Stdout: &stdout, Stderr: &stderr, Getenv: getenv(variables)})
+	var stderr fakeTerminal
+	status := cli.Run(context.Background(), []string{"check"}, cli.Environment{Stdout: &stdout, Stderr: &stderr, Getenv: lookupIn(variables)})
 	if shown := stderr.String(); status != 1 || !strings.Contains(shown, "records read") || !strings.HasSuffix(shown, "\r\x1b[K") {
 		t.Errorf("exit %d, stderr %q", status, shown)
 	}

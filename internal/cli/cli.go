@@ -27,7 +27,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/embedded"
-	"github.com/ordergraph/ordergraph/internal/pacing"
+	"github.com/ordergraph/ordergraph/internal/gctuning"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
 )
@@ -38,7 +38,7 @@ type Environment struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	// Listening, if set, is called with the address when a server listens.
-	Listening func(net.Addr)
+	OnListening func(net.Addr)
 }
 
 // Exit statuses.
@@ -60,12 +60,12 @@ func Run(ctx context.Context, args []string, env Environment) int {
 	err := run(ctx, args, env)
 	var usage usageError
 	var status *statusError
-	var help *helpWanted
+	var help *helpRequest
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &help):
-		printCommandHelp(env.Stdout, help.set)
+		printCommandHelp(env.Stdout, help.flags)
 		return exitOK
 	case errors.Is(err, flag.ErrHelp):
 		printUsage(env.Stdout)
@@ -78,25 +78,25 @@ func Run(ctx context.Context, args []string, env Environment) int {
 		return exitUsage
 	case errors.As(err, &status):
 		if status.err != nil {
-			fmt.Fprintf(env.Stderr, "ordergraph: %s\n", explainFailure(status.err, env.Getenv))
+			fmt.Fprintf(env.Stderr, "ordergraph: %s\n", describeError(status.err, env.Getenv))
 		}
 		return status.status
 	default:
-		fmt.Fprintf(env.Stderr, "ordergraph: %s\n", explainFailure(err, env.Getenv))
+		fmt.Fprintf(env.Stderr, "ordergraph: %s\n", describeError(err, env.Getenv))
 		return exitFailed
 	}
 }
 
 func run(ctx context.Context, args []string, env Environment) error {
 	command := "serve"
-	if len(args) > 0 && isHelp(args[0]) {
+	if len(args) > 0 && isHelpFlag(args[0]) {
 		return flag.ErrHelp
 	}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		command, args = args[0], args[1:]
 	}
 	if command == "help" {
-		if len(args) == 0 || args[0] == "help" || isHelp(args[0]) {
+		if len(args) == 0 || args[0] == "help" || isHelpFlag(args[0]) {
 			return flag.ErrHelp
 		}
 		command, args = args[0], []string{"-h"}
@@ -109,11 +109,11 @@ func run(ctx context.Context, args []string, env Environment) error {
 	return usageError{fmt.Sprintf("unknown command %q", command)}
 }
 
-func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
+func isHelpFlag(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// flags parses a command's flags, and stores up to most further arguments in words. The flags come
-// first.
-func flags(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
+// parseArgs parses a command's flags, and stores up to most further arguments in words. The flags
+// come first.
+func parseArgs(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	if define != nil {
 		define(set)
@@ -133,8 +133,9 @@ func flags(command string, args []string, most int, define func(*flag.FlagSet), 
 	return nil
 }
 
-// flagsAnywhere is like parseArgs, but accepts flags before, between and after the other arguments.
-func flagsAnywhere(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
+// parseMixedArgs is like parseArgs, but accepts flags before, between and after the other
+// arguments.
+func parseMixedArgs(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	define(set)
 	for {
@@ -157,7 +158,7 @@ func parseFlags(set *flag.FlagSet, args []string) error {
 	set.SetOutput(io.Discard)
 	err := set.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		return &helpWanted{set}
+		return &helpRequest{set}
 	}
 	if err != nil {
 		return usageError{fmt.Sprintf("%s: %v", set.Name(), err)}
@@ -177,17 +178,17 @@ func (e *tableError) Error() string { return e.err.Error() }
 
 func (e *tableError) Unwrap() error { return e.err }
 
-// onTable wraps a non-nil error in a tableError.
-func onTable(cfg config.Config, err error) error {
+// withTableName wraps a non-nil error in a tableError.
+func withTableName(cfg config.Config, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &tableError{table: cfg.Table.Table, err: err}
 }
 
-// explainFailure returns the message for an error. For a known cause, the message is one sentence
+// describeError returns the message for an error. For a known cause, the message is one sentence
 // that describes what to change.
-func explainFailure(err error, getenv func(string) string) string {
+func describeError(err error, getenv func(string) string) string {
 	name := ""
 	if e := (*tableError)(nil); errors.As(err, &e) {
 		name = e.table
@@ -195,15 +196,15 @@ func explainFailure(err error, getenv func(string) string) string {
 	shards, clock := (*table.ShardsError)(nil), (*table.ClockError)(nil)
 	switch {
 	case errors.As(err, &shards):
-		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that the table was written with", name, shards.Shards, shards.Under())
+		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (it has records under %s): set ORDERGRAPH_SHARDS to the number that the table was written with", name, shards.Shards, shards.KeyList())
 	case errors.Is(err, table.ErrNoTable):
 		return fmt.Sprintf("table %s does not exist: create it with `ordergraph table create`, or set ORDERGRAPH_TABLE to another table", name)
 	case errors.Is(err, table.ErrTableMismatch):
 		return fmt.Sprintf("table %s: %v; set ORDERGRAPH_TABLE to another name, and create that table with `ordergraph table create`", name, err)
-	case errors.Is(err, table.ErrOtherStream):
+	case errors.Is(err, table.ErrStreamViewType):
 		return fmt.Sprintf("table %s: %v: turn the stream off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false), run `ordergraph table create` again, and point other readers of the stream to the new one", name, err, name)
 	case errors.Is(err, table.ErrAccessDenied):
-		return fmt.Sprintf("DynamoDB rejects the credentials or denies access: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", reason(err))
+		return fmt.Sprintf("DynamoDB rejects the credentials or denies access: check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and its policy (%s)", rootMessage(err))
 	case errors.As(err, &clock):
 		return fmt.Sprintf("the clock of this machine is %s DynamoDB's, and records would have the wrong time: set the clock and run the command again", clock.Difference())
 	case errors.Is(err, table.ErrUnavailable):
@@ -211,14 +212,14 @@ func explainFailure(err error, getenv func(string) string) string {
 		if endpoint := getenv("AWS_ENDPOINT_URL_DYNAMODB"); endpoint != "" {
 			location = " at " + endpoint
 		}
-		return fmt.Sprintf("DynamoDB cannot be reached%s: check AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB (%s)", location, reason(err))
+		return fmt.Sprintf("DynamoDB cannot be reached%s: check AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB (%s)", location, rootMessage(err))
 	default:
 		return err.Error()
 	}
 }
 
-// reason returns the innermost message of an error: the network's or DynamoDB's.
-func reason(err error) string {
+// rootMessage returns the innermost message of an error: the network's or DynamoDB's.
+func rootMessage(err error) string {
 	if errors.Is(err, table.ErrNotDynamoDB) {
 		return "the endpoint is not DynamoDB"
 	}
@@ -231,15 +232,16 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// open opens the DynamoDB store. It fails for the embedded store, whose data does not outlive a
-// command.
-func open(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
-	store, _, cfg, err := openWithStream(ctx, command, env, nil)
+// openStore opens the DynamoDB store. It fails for the embedded store, whose data does not outlive
+// a command.
+func openStore(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
+	store, _, cfg, err := openStoreAndStream(ctx, command, env, nil)
 	return store, cfg, err
 }
 
-// openWithStream is like openStore, and also returns the table's stream. The store writes to log.
-func openWithStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, config.Config, error) {
+// openStoreAndStream is like openStore, and also returns the table's stream. The store writes to
+// log.
+func openStoreAndStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, config.Config, error) {
 	cfg, err := config.Read(env.Getenv)
 	if err != nil {
 		return nil, nil, cfg, err
@@ -254,7 +256,7 @@ func openWithStream(ctx context.Context, command string, env Environment, log *s
 	opts := cfg.Table
 	opts.Log = log
 	store, err := dynamo.New(db, opts)
-	return store, feed.Streamed(streams, feed.StreamOptions{}), cfg, err
+	return store, feed.StreamSource(streams, feed.StreamOptions{}), cfg, err
 }
 
 // startTimeout is the timeout of the checks before the server starts.
@@ -262,7 +264,7 @@ const startTimeout = 30 * time.Second
 
 func serve(ctx context.Context, args []string, env Environment) error {
 	addr := ""
-	err := flags("serve", args, 0, func(set *flag.FlagSet) {
+	err := parseArgs("serve", args, 0, func(set *flag.FlagSet) {
 		set.StringVar(&addr, "addr", "", "address to listen on, such as :8080 for all addresses of the machine; by default, PORT sets the port")
 	}, nil)
 	if err != nil {
@@ -278,31 +280,31 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if _, _, err := net.SplitHostPort(cfg.Addr); err != nil {
 		return usageError{fmt.Sprintf("-addr %q is not a valid address: use HOST:PORT, such as :8080", cfg.Addr)}
 	}
-	if err := checkServing(cfg); err != nil {
+	if err := checkServeConfig(cfg); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
-	if cfg.AuthAlias {
+	if cfg.AuthFromAlias {
 		log.Warn("AUTH is deprecated: set ORDERGRAPH_AUTH instead")
 	}
-	cfg.Pacing.Memory = pacing.ContainerMemory()
-	defer pacing.Start(cfg.Pacing)()
+	cfg.GCTuning.Memory = gctuning.ContainerMemory()
+	defer gctuning.Start(cfg.GCTuning)()
 	store, source, err := openForServing(ctx, cfg, env, log)
 	if err != nil {
 		return err
 	}
 	opts := graph.Options{Store: store, Cursors: paging.NewCursors(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection}
-	pools := admission.New(cfg.Pools)
-	opts.Feed = store.OpenFeed(source, feed.Options{Log: log, Reading: pools.CatchingUp})
+	pools := admission.New(cfg.PoolSizes)
+	opts.Feed = store.OpenFeed(source, feed.Options{Log: log, AcquireRead: pools.AcquireCatchUp})
 	defer opts.Feed.Close()
-	trusted, err := trust(cfg, &opts, log)
+	trusted, err := loadTrustedDocuments(cfg, &opts, log)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops refreshing the JWKS
-	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.Serving, Admission: pools, Weights: cfg.Weights, Log: log}
-	if err := authenticate(ctx, cfg, &serving); err != nil {
+	serving := server.Options{Graph: opts, Origins: cfg.Origins, Hosts: cfg.Hosts, Limits: cfg.ServerLimits, Admission: pools, Weights: cfg.ShareWeights, Log: log}
+	if err := configureAuth(ctx, cfg, &serving); err != nil {
 		return err
 	}
 	handler, err := server.New(serving)
@@ -319,9 +321,9 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
 	}
-	welcome(env.Stdout, cfg, listener.Addr())
-	if env.Listening != nil {
-		env.Listening(listener.Addr())
+	printWelcome(env.Stdout, cfg, listener.Addr())
+	if env.OnListening != nil {
+		env.OnListening(listener.Addr())
 	}
 	return server.Serve(ctx, listener, handler, serving)
 }
@@ -332,14 +334,14 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if cfg.Store == config.DynamoDB {
-		store, source, _, err := openWithStream(ctx, "serve", env, log)
+		store, source, _, err := openStoreAndStream(ctx, "serve", env, log)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := store.Check(ctx); err != nil {
-			return nil, nil, onTable(cfg, err)
+			return nil, nil, withTableName(cfg, err)
 		}
-		if err := store.BeginCounts(ctx); err != nil {
+		if err := store.StartOrderCounts(ctx); err != nil {
 			log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
 		}
 		// Everything except subscriptions works without a stream. When the stream is turned on,
@@ -347,7 +349,7 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 		if err := store.CheckStream(ctx); err != nil {
 			log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
 		}
-		if reason := store.LongWay(); reason != "" {
+		if reason := store.FastPathDisabledBy(); reason != "" {
 			log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", reason)
 		}
 		return store, source, nil
@@ -365,12 +367,12 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 		return nil, nil, err
 	}
 	_, err = store.Load(ctx, dataset)
-	return store, feed.Observed(engine), err
+	return store, feed.EngineSource(engine), err
 }
 
-// welcome prints the server's addresses, its store, who has access, and a command to try.
-func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
-	base := "http://" + reachable(addr)
+// printWelcome prints the server's addresses, its store, who has access, and a command to try.
+func printWelcome(w io.Writer, cfg config.Config, addr net.Addr) {
+	base := "http://" + browsableAddr(addr)
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
 	if cfg.Store == config.Embedded {
 		fmt.Fprint(w, "  Store     in memory, with sample data; it is gone when the server stops\n")
@@ -385,7 +387,7 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 			fmt.Fprint(w, "            without a token, products only\n")
 		}
 	} else {
-		fmt.Fprintf(w, "  Access    %s\n", openTo(addr))
+		fmt.Fprintf(w, "  Access    %s\n", describeAccess(addr))
 	}
 	if cfg.TrustedOnly {
 		fmt.Fprintf(w, "  Documents only trusted documents from %s are executed\n", cfg.Documents)
@@ -404,16 +406,16 @@ func welcome(w io.Writer, cfg config.Config, addr net.Addr) {
 `, base, server.PathGraphQL, bearer, server.ExplainHeader)
 }
 
-// openTo describes who can use a server without authentication.
-func openTo(addr net.Addr) string {
+// describeAccess describes who can use a server without authentication.
+func describeAccess(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return fmt.Sprintf("open to this machine only: every program on it can read and change everything; -addr :%d opens it to others", tcp.Port)
 	}
 	return "open: everyone who reaches the server can read and change everything"
 }
 
-// reachable returns an address that a browser on this machine can use.
-func reachable(addr net.Addr) string {
+// browsableAddr returns an address that a browser on this machine can use.
+func browsableAddr(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
 		return addr.String()
@@ -423,18 +425,18 @@ func reachable(addr net.Addr) string {
 
 func tableCommand(ctx context.Context, args []string, env Environment) error {
 	var words []string
-	if err := flags("table", args, 1, nil, &words); err != nil {
+	if err := parseArgs("table", args, 1, nil, &words); err != nil {
 		return err
 	}
 	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {
 		return usageError{"table: expected create or describe"}
 	}
-	store, cfg, err := open(ctx, "table "+words[0], env)
+	store, cfg, err := openStore(ctx, "table "+words[0], env)
 	if err != nil {
 		return err
 	}
 	if words[0] == "create" {
-		err := create(ctx, store, cfg, env)
+		err := createTable(ctx, store, cfg, env)
 		if err != nil && ctx.Err() != nil {
 			return errors.New("table create: interrupted; run it again")
 		}
@@ -442,7 +444,7 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	}
 	d, err := store.DescribeTable(ctx)
 	if err != nil {
-		return onTable(cfg, err)
+		return withTableName(cfg, err)
 	}
 	fmt.Fprintf(env.Stdout, "table    %s\nstatus   %s\nrecords  %d (DynamoDB's estimate)\nbytes    %d (DynamoDB's estimate)\n", d.Name, d.Status, d.Records, d.Bytes)
 	if d.Expires {
@@ -450,10 +452,10 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	} else {
 		fmt.Fprint(env.Stdout, "expiry   off: expired idempotency records remain; `ordergraph table create` turns it on\n")
 	}
-	if d.Followable == nil {
+	if d.StreamErr == nil {
 		fmt.Fprint(env.Stdout, "stream   on: subscriptions receive changes\n")
 	} else {
-		fmt.Fprintf(env.Stdout, "stream   off: no subscriptions (%v)\n", d.Followable)
+		fmt.Fprintf(env.Stdout, "stream   off: no subscriptions (%v)\n", d.StreamErr)
 	}
 	err = d.Mismatch()
 	if err == nil {
@@ -461,12 +463,12 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 		return nil
 	}
 	fmt.Fprint(env.Stdout, "fits     no\n")
-	return onTable(cfg, err)
+	return withTableName(cfg, err)
 }
 
-// create creates the table. If the table exists and matches the model, create enables what is
+// createTable creates the table. If the table exists and matches the model, create enables what is
 // missing and prints it. So creating twice has the same result as creating once.
-func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
+func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, table.ErrTableExists) {
 		before, err := store.DescribeTable(ctx)
@@ -474,33 +476,33 @@ func create(ctx context.Context, store *dynamo.Store, cfg config.Config, env Env
 			err = before.Mismatch()
 		}
 		if err != nil {
-			return onTable(cfg, err)
+			return withTableName(cfg, err)
 		}
 		if err := store.EnableExpiry(ctx); err != nil {
-			return onTable(cfg, err)
+			return withTableName(cfg, err)
 		}
 		if err := store.EnableStream(ctx); err != nil {
-			return onTable(cfg, err)
+			return withTableName(cfg, err)
 		}
 		fmt.Fprintf(env.Stdout, "Table %s already exists, and matches the model.\n", cfg.Table.Table)
 		if !before.Expires {
 			fmt.Fprint(env.Stdout, "Expiry is on now: DynamoDB deletes expired idempotency records.\n")
 		}
-		if before.Followable != nil {
+		if before.StreamErr != nil {
 			fmt.Fprint(env.Stdout, "The stream is on now: subscriptions receive changes.\n")
 		}
 		return nil
 	}
 	if err != nil {
-		return onTable(cfg, err)
+		return withTableName(cfg, err)
 	}
 	fmt.Fprintf(env.Stdout, "Table %s is ready. Load the sample data with `ordergraph seed`.\n", cfg.Table.Table)
 	return nil
 }
 
-func patterns(_ context.Context, args []string, env Environment) error {
+func patternsCommand(_ context.Context, args []string, env Environment) error {
 	asMarkdown := false
-	err := flags("patterns", args, 0, func(set *flag.FlagSet) {
+	err := parseArgs("patterns", args, 0, func(set *flag.FlagSet) {
 		set.BoolVar(&asMarkdown, "markdown", false, "print the Markdown table of docs/data-model.md")
 	}, nil)
 	if err != nil {
@@ -512,7 +514,7 @@ func patterns(_ context.Context, args []string, env Environment) error {
 	}
 	tab := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 	for _, p := range model.AccessPatterns() {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.What, markdown.Request(p), markdown.ReadKeys(p))
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.ID, p.Description, markdown.Request(p), markdown.ReadKeys(p))
 	}
 	for _, p := range model.WritePatterns() {
 		fmt.Fprintf(tab, "%s\t%s\tTransactWriteItems\t%s\n", p.ID, p.Mutation, markdown.Records(p))

@@ -46,10 +46,10 @@ type command struct {
 	status int
 }
 
-// begin starts a command line, such as "table create". The variables have the form NAME=value.
-func begin(ctx context.Context, line string, variables ...string) *command {
+// start starts a command line, such as "table create". The variables have the form NAME=value.
+func start(ctx context.Context, line string, variables ...string) *command {
 	c := &command{listening: make(chan net.Addr, 1), done: make(chan struct{})}
-	environment := cli.Environment{Stdout: &c.stdout, Stderr: &c.stderr, Listening: func(addr net.Addr) { c.listening <- addr }, Getenv: func(name string) string {
+	environment := cli.Environment{Stdout: &c.stdout, Stderr: &c.stderr, OnListening: func(addr net.Addr) { c.listening <- addr }, Getenv: func(name string) string {
 		for _, v := range variables {
 			if value, ok := strings.CutPrefix(v, name+"="); ok {
 				return value
@@ -69,7 +69,7 @@ func run(t *testing.T, line string, variables ...string) *command {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	c := begin(ctx, line, variables...)
+	c := start(ctx, line, variables...)
 	select {
 	case addr := <-c.listening:
 		t.Errorf("%q listens on %v", line, addr)
@@ -98,9 +98,9 @@ func (c *command) checkFailed(t *testing.T, status int, parts ...string) {
 	}
 }
 
-// checkDone checks that the command succeeded with an empty stderr, and that stdout contains all
-// parts.
-func (c *command) checkDone(t *testing.T, parts ...string) {
+// checkSucceeded checks that the command succeeded with an empty stderr, and that stdout contains
+// all parts.
+func (c *command) checkSucceeded(t *testing.T, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()
 	if c.status != 0 || stderr != "" {
@@ -116,35 +116,35 @@ func (c *command) checkDone(t *testing.T, parts ...string) {
 func TestPatterns(t *testing.T) {
 	for line, format := range map[string]string{"patterns": "%s ", "patterns -markdown": "| %s |", "patterns --markdown=true": "| %s |"} {
 		c := run(t, line)
-		c.checkDone(t)
+		c.checkSucceeded(t)
 		for _, p := range model.AccessPatterns() {
 			if n := strings.Count("\n"+c.stdout.String(), "\n"+fmt.Sprintf(format, p.ID)); n != 1 {
 				t.Errorf("%s: %s is on %d lines, want 1", line, p.ID, n)
 			}
 		}
 		if line == "patterns" {
-			c.checkDone(t, "Query GSI1 per shard", "WP4 ", "placeOrder", "TransactWriteItems", "orderItem for each line", "perhaps idempotency")
+			c.checkSucceeded(t, "Query GSI1 per shard", "WP4 ", "placeOrder", "TransactWriteItems", "orderItem for each line", "perhaps idempotency")
 			for _, p := range model.WritePatterns() {
-				c.checkDone(t, p.ID+" ", p.Mutation)
+				c.checkSucceeded(t, p.ID+" ", p.Mutation)
 			}
 		}
-		c.checkDone(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "with AP10")
+		c.checkSucceeded(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "with AP10")
 	}
 }
 
 // The patterns command needs no configuration.
 func TestPatternsNeedNoConfiguration(t *testing.T) {
-	run(t, "patterns", "ORDERGRAPH_STORE=nonsense").checkDone(t, "AP31")
+	run(t, "patterns", "ORDERGRAPH_STORE=nonsense").checkSucceeded(t, "AP31")
 }
 
 func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkDone(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
+			c.checkSucceeded(t, "[serve] [-addr HOST:PORT]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "AWS_REGION")
 			for _, section := range config.Sections() {
 				for _, s := range section.Settings {
-					c.checkDone(t, s.Name)
+					c.checkSucceeded(t, s.Name)
 				}
 			}
 		})
@@ -161,7 +161,7 @@ func TestCommandHelp(t *testing.T) {
 		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {
 			t.Run(line, func(t *testing.T) {
 				c := run(t, line)
-				c.checkDone(t, command)
+				c.checkSucceeded(t, command)
 				var described []string
 				for line := range strings.Lines(c.stdout.String()) {
 					if words := strings.Fields(line); len(words) > 0 && strings.HasPrefix(line, "  -") {
@@ -183,7 +183,7 @@ func TestCommandHelp(t *testing.T) {
 // Help works with an invalid environment.
 func TestHelpNeedsNoConfiguration(t *testing.T) {
 	for _, line := range []string{"help", "-h", "serve -h"} {
-		run(t, line, "PORT=nonsense").checkDone(t, "PORT")
+		run(t, line, "PORT=nonsense").checkSucceeded(t, "PORT")
 	}
 }
 

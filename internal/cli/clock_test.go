@@ -15,9 +15,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 )
 
-// lateBy simulates a clock that is late by d: it moves the Date of DynamoDB Local's responses
+// skewClock simulates a clock that is late by d: it moves the Date of DynamoDB Local's responses
 // ahead.
-func lateBy(t *testing.T, d time.Duration) {
+func skewClock(t *testing.T, d time.Duration) {
 	t.Helper()
 	local, err := url.Parse(dynamolocal.Shared(t).Endpoint())
 	if err != nil {
@@ -35,11 +35,11 @@ func lateBy(t *testing.T, d time.Duration) {
 
 // Commands that write fail if the machine's clock is wrong. Other commands work.
 func TestWrongClock(t *testing.T) {
-	db, table, variables := seeded(t)
+	db, table, variables := newSeededTable(t)
 	damageSample(t, db, table)
-	before, out := contents(t, db, table), file(t, `{"Item":{"pk":{"S":"NOTE#1"},"sk":{"S":"NOTE"}}}`+"\n")
-	lateBy(t, time.Hour)
-	run(t, "export "+filepath.Join(t.TempDir(), "out.jsonl"), variables...).checkDone(t, "Exported")
+	before, out := tableRecords(t, db, table), writeTempFile(t, `{"Item":{"pk":{"S":"NOTE#1"},"sk":{"S":"NOTE"}}}`+"\n")
+	skewClock(t, time.Hour)
+	run(t, "export "+filepath.Join(t.TempDir(), "out.jsonl"), variables...).checkSucceeded(t, "Exported")
 	if c := run(t, "check", variables...); c.status != 1 || c.stderr.String() != "" {
 		t.Errorf("check: exit %d, stderr %q", c.status, c.stderr.String())
 	}
@@ -49,12 +49,12 @@ func TestWrongClock(t *testing.T) {
 			t.Errorf("%s: exit %d, stderr %q", line, c.status, message)
 		}
 	}
-	if !reflect.DeepEqual(before, contents(t, db, table)) {
+	if !reflect.DeepEqual(before, tableRecords(t, db, table)) {
 		t.Error("something was written")
 	}
 
 	ctx, stop := context.WithCancel(context.Background())
-	c := begin(ctx, "-addr 127.0.0.1:0", variables...)
+	c := start(ctx, "-addr 127.0.0.1:0", variables...)
 	addr := <-c.listening
 	if status, body := get(t, "http://"+addr.String()+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "behind DynamoDB's") {
 		t.Errorf("readyz: status %d, body %s", status, body)

@@ -39,9 +39,10 @@ func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	return documents, nil
 }
 
-// trust reads the configured manifest of trusted documents into opts. Call the returned function
-// after the server is created: it returns an error if no document can be executed.
-func trust(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
+// loadTrustedDocuments reads the configured manifest of trusted documents into opts. Call the
+// returned function after the server is created: it returns an error if no document can be
+// executed.
+func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
 	if cfg.Documents == "" {
 		return func() error { return nil }, nil
 	}
@@ -52,9 +53,9 @@ func trust(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() err
 	invalid := 0
 	var first error
 	opts.Documents, opts.TrustedOnly = documents, cfg.TrustedOnly
-	opts.Unfit = func(d document.Trusted, err document.Error) {
+	opts.OnInvalidDocument = func(d document.Trusted, err document.Error) {
 		if invalid++; invalid == 1 {
-			first = fmt.Errorf("%s: %w", documentName(d.ID, d.Name), err)
+			first = fmt.Errorf("%s: %w", formatDocument(d.ID, d.Name), err)
 		}
 		log.Error("a trusted document cannot be executed", "file", cfg.Documents, "name", d.Name, "id", d.ID, "error", err.Error())
 	}
@@ -62,19 +63,19 @@ func trust(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() err
 		if invalid < len(documents) {
 			return nil
 		}
-		return fmt.Errorf("ORDERGRAPH_DOCUMENTS: %s: none of the %s matches this server's schema and limits; the first error is %w", cfg.Documents, counted(len(documents), "document"), first)
+		return fmt.Errorf("ORDERGRAPH_DOCUMENTS: %s: none of the %s matches this server's schema and limits; the first error is %w", cfg.Documents, pluralize(len(documents), "document"), first)
 	}, nil
 }
 
-// documentName returns the name and the ID of a document for messages.
-func documentName(id, name string) string {
+// formatDocument returns the name and the ID of a document for messages.
+func formatDocument(id, name string) string {
 	if name == "" {
 		return id
 	}
 	return name + " (" + id + ")"
 }
 
-func counted(n int, noun string) string {
+func pluralize(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -87,27 +88,27 @@ type budget struct {
 	units    float64
 }
 
-// exceeded describes by how much a bound exceeds the budget. It returns nil if the bound is within
-// the budget.
-func (b budget) exceeded(actual bound.Bound) []string {
+// violations describes by how much a bound exceeds the budget. It returns nil if the bound is
+// within the budget.
+func (b budget) violations(actual bound.Bound) []string {
 	var problems []string
 	if actual.Requests > b.requests {
-		problems = append(problems, fmt.Sprintf("%s, %d more than %d", counted(actual.Requests, "request"), actual.Requests-b.requests, b.requests))
+		problems = append(problems, fmt.Sprintf("%s, %d more than %d", pluralize(actual.Requests, "request"), actual.Requests-b.requests, b.requests))
 	}
 	if actual.ReadUnits > b.units {
-		problems = append(problems, fmt.Sprintf("%s read units, %s more than %s", units(actual.ReadUnits), units(actual.ReadUnits-b.units), units(b.units)))
+		problems = append(problems, fmt.Sprintf("%s read units, %s more than %s", formatUnits(actual.ReadUnits), formatUnits(actual.ReadUnits-b.units), formatUnits(b.units)))
 	}
 	return problems
 }
 
-// units formats read units, which are multiples of a half.
-func units(n float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") }
+// formatUnits formats read units, which are multiples of a half.
+func formatUnits(n float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0") }
 
-func documents(_ context.Context, args []string, env Environment) error {
+func documentsCommand(_ context.Context, args []string, env Environment) error {
 	asJSON, shards := false, 0
 	allowed := budget{}
 	var words []string
-	err := flagsAnywhere("documents", args, 2, func(set *flag.FlagSet) {
+	err := parseMixedArgs("documents", args, 2, func(set *flag.FlagSet) {
 		set.IntVar(&allowed.requests, "max-requests", math.MaxInt, "maximum DynamoDB requests per operation (default: no limit)")
 		set.Float64Var(&allowed.units, "max-units", math.Inf(1), "maximum read units per operation (default: no limit)")
 		set.Func("shards", "number of partition keys per busy list (default: ORDERGRAPH_SHARDS)", func(text string) (err error) {
@@ -138,7 +139,7 @@ func documents(_ context.Context, args []string, env Environment) error {
 	}
 	operations := graph.CheckDocuments(graph.Options{Documents: manifest, Limits: cfg.Limits, NoIntrospection: !cfg.Introspection}, cmp.Or(shards, cfg.Table.Shards))
 	sortByBound(operations)
-	stdout := &firstError{w: env.Stdout}
+	stdout := &stickyErrorWriter{w: env.Stdout}
 	write := writeDocuments
 	if asJSON {
 		write = writeDocumentsAsJSON
@@ -174,7 +175,7 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 	invalid, overBudget := 0, 0
 	for _, o := range operations {
 		for _, err := range o.Errors {
-			fmt.Fprintf(w, "invalid  %s: %s\n", documentName(o.ID, o.Name), err.Error())
+			fmt.Fprintf(w, "invalid  %s: %s\n", formatDocument(o.ID, o.Name), err.Error())
 		}
 		invalid += min(len(o.Errors), 1)
 	}
@@ -190,30 +191,30 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 		if o.Type == subscriptionType {
 			each, hasSubscription = ", for each event", true
 		}
-		fmt.Fprintf(w, "%8d  %11d  %10s  %s %s%s\n", o.Bound.Requests, o.Bound.RoundTrips, units(o.Bound.ReadUnits), o.Type, documentName(o.ID, o.Name), each)
+		fmt.Fprintf(w, "%8d  %11d  %10s  %s %s%s\n", o.Bound.Requests, o.Bound.RoundTrips, formatUnits(o.Bound.ReadUnits), o.Type, formatDocument(o.ID, o.Name), each)
 	}
 	if hasSubscription {
 		fmt.Fprint(w, "\nA subscription also reads when it starts: with the argument after, it reads all later events.\n")
 	}
 	for _, o := range operations[invalid:] {
-		exceeded := allowed.exceeded(o.Bound)
+		exceeded := allowed.violations(o.Bound)
 		if len(exceeded) == 0 {
 			continue
 		}
 		if overBudget++; overBudget == 1 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "over the budget  %s: %s\n", documentName(o.ID, o.Name), strings.Join(exceeded, "; "))
+		fmt.Fprintf(w, "over the budget  %s: %s\n", formatDocument(o.ID, o.Name), strings.Join(exceeded, "; "))
 		for _, p := range o.Bound.Patterns {
-			fmt.Fprintf(w, "    %s  %s, %s read units\n", p.AccessPattern, counted(p.Requests, "request"), units(p.ReadUnits))
+			fmt.Fprintf(w, "    %s  %s, %s read units\n", p.AccessPattern, pluralize(p.Requests, "request"), formatUnits(p.ReadUnits))
 		}
 	}
-	fmt.Fprintf(w, "\n%s: %s\n", counted(len(operations), "operation"), outcome(invalid, overBudget))
+	fmt.Fprintf(w, "\n%s: %s\n", pluralize(len(operations), "operation"), summarizeDocuments(invalid, overBudget))
 	return invalid+overBudget == 0
 }
 
-// outcome returns the last line: the problems and what to do.
-func outcome(invalid, overBudget int) string {
+// summarizeDocuments returns the last line: the problems and what to do.
+func summarizeDocuments(invalid, overBudget int) string {
 	var problems []string
 	if invalid > 0 {
 		problems = append(problems, fmt.Sprintf("%d invalid, which the server would reject", invalid))
@@ -260,7 +261,7 @@ func writeDocumentsAsJSON(w io.Writer, operations []graph.CheckedOperation, allo
 			if o.Type == subscriptionType {
 				line.Bound.Per = "event"
 			}
-			line.Over = allowed.exceeded(o.Bound)
+			line.Over = allowed.violations(o.Bound)
 		}
 		sum.Invalid += min(len(line.Errors), 1)
 		sum.OverBudget += min(len(line.Over), 1)

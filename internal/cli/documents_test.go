@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// file writes a temporary file and returns its name.
-func file(t *testing.T, text string) string {
+// writeTempFile writes a temporary file and returns its name.
+func writeTempFile(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "manifest.json")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -35,17 +35,17 @@ const (
 )
 
 func TestDocumentsCheck(t *testing.T) {
-	name := file(t, fineManifest)
+	name := writeTempFile(t, fineManifest)
 	for _, line := range []string{"documents check " + name, "documents check " + name + " --shards 4 -max-requests 100000", "documents -max-units=1e9 check --max-requests 100000 " + name} {
-		run(t, line).checkDone(t, "requests  round trips  read units  operation\n", "query Orders (orders)\n", "query Alice (alice)\n", "\n2 operations: fine\n")
+		run(t, line).checkSucceeded(t, "requests  round trips  read units  operation\n", "query Orders (orders)\n", "query Alice (alice)\n", "\n2 operations: fine\n")
 	}
 	// The command needs no table.
-	run(t, "documents check "+name, "ORDERGRAPH_STORE=dynamodb", "AWS_REGION=").checkDone(t, "fine")
+	run(t, "documents check "+name, "ORDERGRAPH_STORE=dynamodb", "AWS_REGION=").checkSucceeded(t, "fine")
 	run(t, "documents check "+name, "ORDERGRAPH_SHARDS=0").checkFailed(t, 1, "ORDERGRAPH_SHARDS")
 }
 
 func TestDocumentsCheckInvalidDocuments(t *testing.T) {
-	c := run(t, "documents check "+file(t, halfManifest))
+	c := run(t, "documents check "+writeTempFile(t, halfManifest))
 	if c.status != 1 || c.stderr.String() != "" {
 		t.Errorf("exit %d, stderr %q", c.status, c.stderr.String())
 	}
@@ -54,11 +54,11 @@ func TestDocumentsCheckInvalidDocuments(t *testing.T) {
 			t.Errorf("stdout does not contain %q:\n%s", part, c.stdout.String())
 		}
 	}
-	if c := run(t, "documents check "+file(t, noneManifest)); c.status != 1 || strings.Contains(c.stdout.String(), "round trips") || !strings.Contains(c.stdout.String(), "invalid  c3: 1:2: ") {
+	if c := run(t, "documents check "+writeTempFile(t, noneManifest)); c.status != 1 || strings.Contains(c.stdout.String(), "round trips") || !strings.Contains(c.stdout.String(), "invalid  c3: 1:2: ") {
 		t.Errorf("exit %d:\n%s", c.status, c.stdout.String())
 	}
 	// The server's limits apply.
-	c = run(t, "documents check "+file(t, fineManifest), "ORDERGRAPH_MAX_TOKENS=5")
+	c = run(t, "documents check "+writeTempFile(t, fineManifest), "ORDERGRAPH_MAX_TOKENS=5")
 	if c.status != 1 || strings.Count(c.stdout.String(), "invalid  ") != 2 {
 		t.Errorf("exit %d:\n%s", c.status, c.stdout.String())
 	}
@@ -77,7 +77,7 @@ func TestDocumentsCheckStandardInput(t *testing.T) {
 
 func TestDocumentsCheckInvalidManifest(t *testing.T) {
 	run(t, "documents check /nowhere/manifest.json").checkFailed(t, 1, "/nowhere/manifest.json", "no such file")
-	name := file(t, `{"a": 1}`)
+	name := writeTempFile(t, `{"a": 1}`)
 	run(t, "documents check "+name).checkFailed(t, 1, name, "not a manifest", "@apollo/generate-persisted-query-manifest")
 }
 
@@ -104,7 +104,7 @@ type checkedLine struct {
 	}
 }
 
-func (c *command) checked(t *testing.T) []checkedLine {
+func (c *command) checkedLines(t *testing.T) []checkedLine {
 	t.Helper()
 	var lines []checkedLine
 	for text := range strings.Lines(c.stdout.String()) {
@@ -118,8 +118,8 @@ func (c *command) checked(t *testing.T) []checkedLine {
 }
 
 func TestDocumentsCheckJSON(t *testing.T) {
-	c := run(t, "documents check -json "+file(t, halfManifest))
-	lines := c.checked(t)
+	c := run(t, "documents check -json "+writeTempFile(t, halfManifest))
+	lines := c.checkedLines(t)
 	if c.status != 1 || len(lines) != 3 {
 		t.Fatalf("exit %d:\n%s", c.status, c.stdout.String())
 	}
@@ -137,10 +137,10 @@ func TestDocumentsCheckJSON(t *testing.T) {
 
 // An operation may use exactly the budget.
 func TestDocumentsCheckBudget(t *testing.T) {
-	name := file(t, fineManifest)
-	worst := run(t, "documents check -json "+name).checked(t)[0]
+	name := writeTempFile(t, fineManifest)
+	worst := run(t, "documents check -json "+name).checkedLines(t)[0]
 	exact := fmt.Sprintf("documents check %s -max-requests %d -max-units %g", name, worst.Bound.Requests, worst.Bound.ReadUnits)
-	run(t, exact).checkDone(t, "2 operations: fine\n")
+	run(t, exact).checkSucceeded(t, "2 operations: fine\n")
 	if worst.Bound.Requests == 0 {
 		return
 	}
@@ -151,7 +151,7 @@ func TestDocumentsCheckBudget(t *testing.T) {
 }
 
 func TestServeTrustedDocuments(t *testing.T) {
-	name := file(t, fineManifest)
+	name := writeTempFile(t, fineManifest)
 	const alice = `{"data":{"customer":{"name":"Alice Chen"}}}`
 	body := func(documentName string) string {
 		return `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + documentName + `"}}}`
@@ -178,11 +178,11 @@ func TestServeTrustedDocuments(t *testing.T) {
 
 // An invalid document is logged, and the server starts with the others.
 func TestServeLogsInvalidTrustedDocuments(t *testing.T) {
-	name := file(t, halfManifest)
+	name := writeTempFile(t, halfManifest)
 	ctx, stop := context.WithCancel(t.Context())
-	c := begin(ctx, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS="+name)
+	c := start(ctx, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS="+name)
 	addr := <-c.listening
-	_, answer := read(t)(http.Post("http://"+addr.String()+server.PathGraphQL, "application/json", strings.NewReader(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"b2"}}}`)))
+	_, answer := readResponse(t)(http.Post("http://"+addr.String()+server.PathGraphQL, "application/json", strings.NewReader(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"b2"}}}`)))
 	if !strings.Contains(answer, "Cannot query field") {
 		t.Errorf("the response is %s", answer)
 	}
@@ -197,10 +197,10 @@ func TestServeLogsInvalidTrustedDocuments(t *testing.T) {
 // The server does not start if its manifest is unreadable or has no valid document.
 func TestServeWithoutTrustedDocuments(t *testing.T) {
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS=/nowhere/manifest.json").checkFailed(t, 1, "ORDERGRAPH_DOCUMENTS", "/nowhere/manifest.json", "no such file")
-	name := file(t, "{}")
+	name := writeTempFile(t, "{}")
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS="+name).checkFailed(t, 1, "ORDERGRAPH_DOCUMENTS", name, "has no documents")
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_TRUSTED_ONLY=on").checkFailed(t, 1, "ORDERGRAPH_TRUSTED_ONLY", "ORDERGRAPH_DOCUMENTS")
-	name = file(t, noneManifest)
+	name = writeTempFile(t, noneManifest)
 	c := run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_DOCUMENTS="+name)
 	lines := strings.Split(strings.TrimSpace(c.stderr.String()), "\n")
 	if last := lines[len(lines)-1]; c.status != 1 || c.stdout.String() != "" || len(lines) != 3 || !strings.Contains(last, "none of the 2 documents matches") || !strings.Contains(last, "Wrong (b2): 2:3: Cannot query") {

@@ -24,11 +24,11 @@ import (
 
 const (
 	useDynamoDB = "ORDERGRAPH_STORE=dynamodb"
-	openToAll   = "ORDERGRAPH_AUTH=none"
+	noAuth      = "ORDERGRAPH_AUTH=none"
 )
 
-// awsEnvironment sets the given AWS variables, NAME=value, and clears the other AWS variables.
-func awsEnvironment(t *testing.T, settings ...string) {
+// setAWSEnvironment sets the given AWS variables, NAME=value, and clears the other AWS variables.
+func setAWSEnvironment(t *testing.T, settings ...string) {
 	t.Helper()
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	for _, s := range append([]string{
@@ -42,21 +42,21 @@ func awsEnvironment(t *testing.T, settings ...string) {
 	}
 }
 
-// atEndpoint sets AWS credentials and the endpoint of DynamoDB.
-func atEndpoint(t *testing.T, url string) {
+// setEndpoint sets AWS credentials and the endpoint of DynamoDB.
+func setEndpoint(t *testing.T, url string) {
 	t.Helper()
-	awsEnvironment(t, append(dynamolocal.Environment(), "AWS_ENDPOINT_URL_DYNAMODB="+url)...)
+	setAWSEnvironment(t, append(dynamolocal.Environment(), "AWS_ENDPOINT_URL_DYNAMODB="+url)...)
 }
 
-// local returns a client of DynamoDB Local, a table name for this test, and the variables of
-// commands on that table.
-func local(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
+// newLocalTable returns a client of DynamoDB Local, a table name for this test, and the variables
+// of commands on that table.
+func newLocalTable(t *testing.T) (db *dynamodb.Client, table string, variables []string) {
 	t.Helper()
 	instance := dynamolocal.Shared(t)
-	atEndpoint(t, instance.Endpoint())
+	setEndpoint(t, instance.Endpoint())
 	db, table = instance.Client(), strings.ReplaceAll(t.Name(), "/", ".")
 	t.Cleanup(func() { deleteTable(t, db, table) })
-	return db, table, []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table}
+	return db, table, []string{useDynamoDB, noAuth, "ORDERGRAPH_TABLE=" + table}
 }
 
 // deleteTable deletes a table, if the test has created it.
@@ -65,8 +65,8 @@ func deleteTable(t *testing.T, db *dynamodb.Client, table string) {
 	_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})
 }
 
-// contents returns all records of a table by their keys.
-func contents(t *testing.T, db *dynamodb.Client, table string) map[string]map[string]types.AttributeValue {
+// tableRecords returns all records of a table by their keys.
+func tableRecords(t *testing.T, db *dynamodb.Client, table string) map[string]map[string]types.AttributeValue {
 	t.Helper()
 	records := map[string]map[string]types.AttributeValue{}
 	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table})
@@ -84,22 +84,22 @@ func contents(t *testing.T, db *dynamodb.Client, table string) map[string]map[st
 
 // The steps of a new user, from the first error to the first query.
 func TestFirstSteps(t *testing.T) {
-	db, table, variables := local(t)
+	db, table, variables := newLocalTable(t)
 	for _, line := range []string{"-addr 127.0.0.1:0", "table describe", "seed"} {
 		run(t, line, variables...).checkFailed(t, 1, "table", "does not exist", "ordergraph table create", "ORDERGRAPH_TABLE")
 	}
-	run(t, "table create", variables...).checkDone(t, table, "ordergraph seed")
-	run(t, "table describe", variables...).checkDone(t, table, "ACTIVE", "fits     yes")
+	run(t, "table create", variables...).checkSucceeded(t, table, "ordergraph seed")
+	run(t, "table describe", variables...).checkSucceeded(t, table, "ACTIVE", "fits     yes")
 
-	dataset, n := storetest.SampleBook(t)
-	run(t, "seed", variables...).checkDone(t, fmt.Sprintf("%d orders, %d customers", len(dataset.Orders), len(dataset.Customers)), table, fmt.Sprint(n, " records"))
-	once := contents(t, db, table)
+	dataset, n := storetest.SampleDataset(t)
+	run(t, "seed", variables...).checkSucceeded(t, fmt.Sprintf("%d orders, %d customers", len(dataset.Orders), len(dataset.Customers)), table, fmt.Sprint(n, " records"))
+	once := tableRecords(t, db, table)
 	if len(once) != n {
 		t.Errorf("the table has %d records, want %d", len(once), n)
 	}
 	// Counters that stay the same are not written again.
-	run(t, "seed", variables...).checkDone(t, fmt.Sprintf("%d orders, %d customers", len(dataset.Orders), len(dataset.Customers)))
-	if twice := contents(t, db, table); !reflect.DeepEqual(once, twice) {
+	run(t, "seed", variables...).checkSucceeded(t, fmt.Sprintf("%d orders, %d customers", len(dataset.Orders), len(dataset.Customers)))
+	if twice := tableRecords(t, db, table); !reflect.DeepEqual(once, twice) {
 		t.Error("seeding twice gives another table than seeding once")
 	}
 
@@ -114,8 +114,8 @@ func TestFirstSteps(t *testing.T) {
 }
 
 func TestNewTableCountsOrders(t *testing.T) {
-	_, _, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
+	_, _, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if _, answer := post(t, url, `{"query":"{ orderCounts { count } }"}`); answer != `{"data":{"orderCounts":[{"count":0},{"count":0},{"count":0},{"count":0},{"count":0}]}}` {
 		t.Errorf("orderCounts is %s", answer)
@@ -123,17 +123,17 @@ func TestNewTableCountsOrders(t *testing.T) {
 }
 
 func TestCreateTableTwice(t *testing.T) {
-	_, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t, table, "ready")
-	run(t, "table create", variables...).checkDone(t, table, "already exists", "matches")
+	_, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t, table, "ready")
+	run(t, "table create", variables...).checkSucceeded(t, table, "already exists", "matches")
 }
 
 // A table without a stream is served, the log reports the missing stream, and `table create`
 // enables it.
 func TestTableWithoutStream(t *testing.T) {
-	db, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t, "ready")
-	run(t, "table describe", variables...).checkDone(t, "stream   on")
+	db, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t, "ready")
+	run(t, "table describe", variables...).checkSucceeded(t, "stream   on")
 	set := func(on bool, view types.StreamViewType) {
 		t.Helper()
 		_, err := db.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: &table, StreamSpecification: &types.StreamSpecification{StreamEnabled: &on, StreamViewType: view}})
@@ -142,9 +142,9 @@ func TestTableWithoutStream(t *testing.T) {
 		}
 	}
 	set(false, "")
-	run(t, "table describe", variables...).checkDone(t, "stream   off", "ordergraph table create")
+	run(t, "table describe", variables...).checkSucceeded(t, "stream   off", "ordergraph table create")
 	ctx, stop := context.WithCancel(context.Background())
-	c := begin(ctx, "-addr 127.0.0.1:0", variables...)
+	c := start(ctx, "-addr 127.0.0.1:0", variables...)
 	addr := <-c.listening
 	if status, body := get(t, "http://"+addr.String()+"/readyz"); status != http.StatusOK {
 		t.Errorf("readyz: status %d, body %s", status, body)
@@ -155,16 +155,16 @@ func TestTableWithoutStream(t *testing.T) {
 		t.Errorf("the log does not name the command: %s", log)
 	}
 	set(true, types.StreamViewTypeKeysOnly)
-	run(t, "table describe", variables...).checkDone(t, "stream   off", "KEYS_ONLY")
+	run(t, "table describe", variables...).checkSucceeded(t, "stream   off", "KEYS_ONLY")
 	run(t, "table create", variables...).checkFailed(t, 1, "KEYS_ONLY", "StreamEnabled=false", table)
 	set(false, "")
-	run(t, "table create", variables...).checkDone(t, "already exists", "stream is on now")
-	run(t, "table describe", variables...).checkDone(t, "stream   on")
+	run(t, "table create", variables...).checkSucceeded(t, "already exists", "stream is on now")
+	run(t, "table describe", variables...).checkSucceeded(t, "stream   on")
 }
 
 // Streams are read from the endpoint of the tables, unless they have their own.
 func TestInvalidStreamEndpoint(t *testing.T) {
-	atEndpoint(t, "http://127.0.0.1:1")
+	setEndpoint(t, "http://127.0.0.1:1")
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "nowhere")
 	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "nowhere", "http://")
 }
@@ -194,7 +194,7 @@ func TestMismatchedTables(t *testing.T) {
 		{"number.for.a.key", key("pk", "sk"), matching, "sk gsi1pk", []string{"type of sk", "type of gsi1pk", "expected S", "has N"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			db, table, variables := local(t)
+			db, table, variables := newLocalTable(t)
 			names := map[string]bool{}
 			in := &dynamodb.CreateTableInput{TableName: &table, KeySchema: c.key, GlobalSecondaryIndexes: c.gsi, BillingMode: types.BillingModePayPerRequest}
 			schemas := c.key
@@ -234,7 +234,7 @@ func TestMismatchedTables(t *testing.T) {
 	}
 }
 
-const smallBook = `{
+const smallDataset = `{
  "products": [{"sku": "mug", "name": "Mug", "category": "Kitchen", "unitPrice": "4.50", "currency": "EUR", "inventory": {}}],
  "customers": [{"id": "c9", "name": "Carl", "email": "carl@example.com", "createdAt": "2024-04-01T09:00:00Z"}],
  "orders": [{"id": "01HVMK3P2Q0000000000000001", "customerId": "c9", "status": "delivered", "currency": "EUR", "placedAt": "2024-04-16T23:15:41.783Z",
@@ -245,11 +245,11 @@ const smallBook = `{
 func TestWrongNumberOfShards(t *testing.T) {
 	for _, c := range []struct{ written, read string }{{"4", "1"}, {"1", "4"}, {"4", "2"}} {
 		t.Run(c.written+"_read_as_"+c.read, func(t *testing.T) {
-			_, table, variables := local(t)
+			_, table, variables := newLocalTable(t)
 			right := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.written)
 			wrong := append(slices.Clone(variables), "ORDERGRAPH_SHARDS="+c.read)
-			run(t, "table create", right...).checkDone(t)
-			run(t, "seed", right...).checkDone(t)
+			run(t, "table create", right...).checkSucceeded(t)
+			run(t, "seed", right...).checkSucceeded(t)
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create", "import /nowhere/shop.jsonl"} {
 				begin := "table " + table + " was written with another number of shards than ORDERGRAPH_SHARDS=" + c.read + " (it has records under CUSTOMER"
 				run(t, line, wrong...).checkFailed(t, 1, begin, ": set ORDERGRAPH_SHARDS to the number that the table was written with")
@@ -257,32 +257,32 @@ func TestWrongNumberOfShards(t *testing.T) {
 			if d := run(t, "table describe", wrong...); d.status != 1 || !strings.Contains(d.stdout.String(), "fits     no") || !strings.Contains(d.stderr.String(), "ORDERGRAPH_SHARDS="+c.read+" (") {
 				t.Errorf("exit %d, %s%s", d.status, d.stdout.String(), d.stderr.String())
 			}
-			run(t, "table describe", right...).checkDone(t, "fits     yes")
+			run(t, "table describe", right...).checkSucceeded(t, "fits     yes")
 		})
 	}
 }
 
 func TestSeedFile(t *testing.T) {
-	db, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
+	db, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
 	dataset := filepath.Join(t.TempDir(), "book.json")
 	for name, text := range map[string]string{
-		"products[0].sku":                  strings.Replace(smallBook, `"sku": "mug"`, `"sku": "m#g"`, 1),
-		"order 01HVMK3P2Q0000000000000001": strings.Replace(smallBook, `"customerId": "c9"`, `"customerId": "c8"`, 1),
-		"EOF":                              smallBook[:100],
+		"products[0].sku":                  strings.Replace(smallDataset, `"sku": "mug"`, `"sku": "m#g"`, 1),
+		"order 01HVMK3P2Q0000000000000001": strings.Replace(smallDataset, `"customerId": "c9"`, `"customerId": "c8"`, 1),
+		"EOF":                              smallDataset[:100],
 	} {
 		if err := os.WriteFile(dataset, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		run(t, "seed "+dataset, variables...).checkFailed(t, 1, name)
-		if records := contents(t, db, table); len(records) > 0 {
+		if records := tableRecords(t, db, table); len(records) > 0 {
 			t.Errorf("a broken file wrote %d records", len(records))
 		}
 	}
-	if err := os.WriteFile(dataset, []byte(smallBook), 0o600); err != nil {
+	if err := os.WriteFile(dataset, []byte(smallDataset), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "seed "+dataset, variables...).checkDone(t, "1 orders, 1 customers", table)
+	run(t, "seed "+dataset, variables...).checkSucceeded(t, "1 orders, 1 customers", table)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	const query = "?query={order(id:%2201HVMK3P2Q0000000000000001%22){customer{name}total{amount,currencyCode}}}"
 	if _, body := get(t, url+"/graphql"+query); body != `{"data":{"order":{"customer":{"name":"Carl"},"total":{"amount":"8.00","currencyCode":"EUR"}}}}` {
@@ -294,21 +294,21 @@ func TestSeedFile(t *testing.T) {
 var allCommands = []string{"-addr 127.0.0.1:0", "table create", "table describe", "seed", "seed -generate", "export /nowhere/shop.jsonl", "import /nowhere/shop.jsonl"}
 
 func TestNoRegion(t *testing.T) {
-	awsEnvironment(t)
+	setAWSEnvironment(t)
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "AWS_REGION", "us-east-1")
+		run(t, line, useDynamoDB, noAuth).checkFailed(t, 1, "AWS_REGION", "us-east-1")
 	}
 }
 
 func TestNoCredentials(t *testing.T) {
-	awsEnvironment(t, "AWS_REGION=us-east-1")
+	setAWSEnvironment(t, "AWS_REGION=us-east-1")
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "credentials", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+		run(t, line, useDynamoDB, noAuth).checkFailed(t, 1, "credentials", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 	}
 }
 
 func TestUnknownProfile(t *testing.T) {
-	awsEnvironment(t, "AWS_REGION=us-east-1", "AWS_PROFILE=nobodys")
+	setAWSEnvironment(t, "AWS_REGION=us-east-1", "AWS_PROFILE=nobodys")
 	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "nobodys")
 }
 
@@ -318,14 +318,15 @@ func TestUnreachableEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close() // the port is now unused
-	atEndpoint(t, "http://"+l.Addr().String())
+	setEndpoint(t, "http://"+l.Addr().String())
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "cannot be reached", "AWS_ENDPOINT_URL_DYNAMODB", l.Addr().String())
+		run(t, line, useDynamoDB, noAuth).checkFailed(t, 1, "cannot be reached", "AWS_ENDPOINT_URL_DYNAMODB", l.Addr().String())
 	}
 }
 
-// refusing starts an endpoint that rejects all credentials, and stores the last request's.
-func refusing(t *testing.T) (url string, credentials *atomic.Value) {
+// newRejectingEndpoint starts an endpoint that rejects all credentials, and stores the last
+// request's.
+func newRejectingEndpoint(t *testing.T) (url string, credentials *atomic.Value) {
 	t.Helper()
 	credentials = &atomic.Value{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -339,21 +340,21 @@ func refusing(t *testing.T) (url string, credentials *atomic.Value) {
 }
 
 func TestRefusedCredentials(t *testing.T) {
-	url, _ := refusing(t)
-	atEndpoint(t, url)
+	url, _ := newRejectingEndpoint(t)
+	setEndpoint(t, url)
 	for _, line := range allCommands {
-		run(t, line, useDynamoDB, openToAll).checkFailed(t, 1, "rejects the credentials", "AWS_ACCESS_KEY_ID", "security token")
+		run(t, line, useDynamoDB, noAuth).checkFailed(t, 1, "rejects the credentials", "AWS_ACCESS_KEY_ID", "security token")
 	}
 }
 
 // The shared AWS configuration is read, as in other AWS software.
 func TestProfile(t *testing.T) {
-	url, credentials := refusing(t)
+	url, credentials := newRejectingEndpoint(t)
 	file := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(file, []byte("[profile shop]\nregion = eu-north-1\naws_access_key_id = mine\naws_secret_access_key = b\nendpoint_url = "+url+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	awsEnvironment(t, "AWS_PROFILE=shop", "AWS_CONFIG_FILE="+file)
+	setAWSEnvironment(t, "AWS_PROFILE=shop", "AWS_CONFIG_FILE="+file)
 	run(t, "table describe", useDynamoDB).checkFailed(t, 1, "rejects the credentials")
 	if used, _ := credentials.Load().(string); !strings.Contains(used, "Credential=mine/") || !strings.Contains(used, "/eu-north-1/dynamodb/") {
 		t.Errorf("the request was signed by %q, want the profile's key and region", used)
@@ -362,7 +363,7 @@ func TestProfile(t *testing.T) {
 
 // The SDK writes nothing to standard error besides the command's message.
 func TestSDKWritesNothing(t *testing.T) {
-	_, _, variables := local(t)
+	_, _, variables := newLocalTable(t)
 	capture, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,10 +15,10 @@ import (
 type command struct {
 	name string
 	run  func(context.Context, []string, Environment) error
-	// words are the arguments in the help.
-	words string
-	// does is the description, of one or more lines.
-	does string
+	// usage are the arguments in the help.
+	usage string
+	// description is the description, of one or more lines.
+	description string
 }
 
 // commands returns all commands in the order of the help. A command has several entries if the help
@@ -33,18 +33,18 @@ func commands() []command {
 		{"export", exportTable, "export [-segments N] [-overwrite] FILE", "write all records to FILE (-: standard output), one JSON line each"},
 		{"import", importTable, "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "write the records of FILE (-: standard input) to the table"},
 		{"check", checkCommand, "check [-repair] [-json]", "find records that contradict each other, and repair them; exits with\n0 if the table is clean, 1 if drifts are left, 3 if the check is incomplete"},
-		{"documents", documents, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (-: standard input), and print\nthe maximum DynamoDB requests and read units of each operation; exits\nwith 0 if all are fine, 1 if one is invalid or over the budget"},
-		{"token", token, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development, with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as the server"},
-		{"token", token, "token key FILE", "create a private key for such tokens, and FILE" + jwksSuffix + " for the server"},
-		{"patterns", patterns, "patterns [-markdown]", "print the access and write patterns, with their keys and records"},
+		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (-: standard input), and print\nthe maximum DynamoDB requests and read units of each operation; exits\nwith 0 if all are fine, 1 if one is invalid or over the budget"},
+		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development, with the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as the server"},
+		{"token", tokenCommand, "token key FILE", "create a private key for such tokens, and FILE" + jwksSuffix + " for the server"},
+		{"patterns", patternsCommand, "patterns [-markdown]", "print the access and write patterns, with their keys and records"},
 		{"help", nil, "help [COMMAND]", "print this help, or a command's flags, as COMMAND -h does"},
 	}
 }
 
-// helpWanted is the error of a command that was called with -h.
-type helpWanted struct{ set *flag.FlagSet }
+// helpRequest is the error of a command that was called with -h.
+type helpRequest struct{ flags *flag.FlagSet }
 
-func (h *helpWanted) Error() string { return "help requested" }
+func (h *helpRequest) Error() string { return "help requested" }
 
 // printUsage prints all commands and environment variables.
 func printUsage(w io.Writer) {
@@ -63,17 +63,17 @@ func printUsage(w io.Writer) {
 	fmt.Fprint(w, "  AWS_REGION, AWS_ENDPOINT_URL_DYNAMODB, AWS_PROFILE and the other variables of the AWS SDK\n")
 }
 
-// usageColumn is the column where the descriptions begin.
-const usageColumn = 41
+// descriptionColumn is the column where the descriptions begin.
+const descriptionColumn = 41
 
 func printCommand(w io.Writer, c command) {
-	words := "  ordergraph " + c.words
-	if len(words) < usageColumn-1 {
-		fmt.Fprint(w, words, strings.Repeat(" ", usageColumn-len(words)))
+	words := "  ordergraph " + c.usage
+	if len(words) < descriptionColumn-1 {
+		fmt.Fprint(w, words, strings.Repeat(" ", descriptionColumn-len(words)))
 	} else {
-		fmt.Fprint(w, words, "\n", strings.Repeat(" ", usageColumn))
+		fmt.Fprint(w, words, "\n", strings.Repeat(" ", descriptionColumn))
 	}
-	fmt.Fprintln(w, strings.ReplaceAll(c.does, "\n", "\n"+strings.Repeat(" ", usageColumn)))
+	fmt.Fprintln(w, strings.ReplaceAll(c.description, "\n", "\n"+strings.Repeat(" ", descriptionColumn)))
 }
 
 // printCommandHelp prints the description of a command and one line per flag.

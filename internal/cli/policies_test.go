@@ -24,8 +24,8 @@ type permission struct {
 	inTransactions   bool
 }
 
-// policy returns the permissions of a policy in deploy.
-func policy(t *testing.T, file string) map[permission]bool {
+// readPolicy returns the permissions of a policy in deploy.
+func readPolicy(t *testing.T, file string) map[permission]bool {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/" + file)
 	if err != nil {
@@ -56,8 +56,8 @@ func policy(t *testing.T, file string) map[permission]bool {
 	return allowed
 }
 
-// needed returns the permissions that a request needs.
-func needed(operation string, body []byte) (all []permission, err error) {
+// requiredPermissions returns the permissions that a request needs.
+func requiredPermissions(operation string, body []byte) (all []permission, err error) {
 	var request struct {
 		IndexName     string
 		TransactItems []map[string]any
@@ -81,13 +81,13 @@ func needed(operation string, body []byte) (all []permission, err error) {
 	return []permission{{operation, "table", false}}, nil
 }
 
-// under runs commands behind a proxy that enforces a policy, as DynamoDB does. It fails the test if
-// a permission is missing or unused.
-func under(t *testing.T, file string, commands func()) {
+// checkPolicy runs commands behind a proxy that enforces a policy, as DynamoDB does. It fails the
+// test if a permission is missing or unused.
+func checkPolicy(t *testing.T, file string, commands func()) {
 	t.Helper()
-	allowed, used := policy(t, file), map[permission]bool{}
-	behind(t, func(operation string, body []byte) string {
-		all, err := needed(operation, body)
+	allowed, used := readPolicy(t, file), map[permission]bool{}
+	withProxy(t, func(operation string, body []byte) string {
+		all, err := requiredPermissions(operation, body)
 		if err != nil {
 			t.Error(err)
 		}
@@ -110,43 +110,43 @@ func under(t *testing.T, file string, commands func()) {
 
 // Each policy allows exactly what its commands need.
 func TestPolicies(t *testing.T) {
-	db, table, variables := local(t)
+	db, table, variables := newLocalTable(t)
 	dir := t.TempDir()
-	under(t, "iam-policy-setup.json", func() {
-		run(t, "table create", variables...).checkDone(t)
+	checkPolicy(t, "iam-policy-setup.json", func() {
+		run(t, "table create", variables...).checkSucceeded(t)
 		off := false
 		if _, err := db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: &table, StreamSpecification: &types.StreamSpecification{StreamEnabled: &off}}); err != nil {
 			t.Fatal(err)
 		}
-		run(t, "table create", variables...).checkDone(t, "stream is on now")
-		run(t, "seed", variables...).checkDone(t)
+		run(t, "table create", variables...).checkSucceeded(t, "stream is on now")
+		run(t, "seed", variables...).checkSucceeded(t)
 		// A category ends when its last product moves to another.
 		for _, category := range []string{"Cups", "Mugs"} {
 			dataset := filepath.Join(dir, category)
 			if err := os.WriteFile(dataset, []byte(`{"products": [{"sku": "cup", "name": "Cup", "category": "`+category+`", "unitPrice": "5", "currency": "EUR", "inventory": {}}]}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			run(t, "seed "+dataset, variables...).checkDone(t)
+			run(t, "seed "+dataset, variables...).checkSucceeded(t)
 		}
 	})
-	under(t, "iam-policy-transfer.json", func() {
+	checkPolicy(t, "iam-policy-transfer.json", func() {
 		file := filepath.Join(dir, "shop.jsonl")
-		run(t, "export "+file, variables...).checkDone(t)
-		run(t, "import -dry-run "+file, variables...).checkDone(t)
+		run(t, "export "+file, variables...).checkSucceeded(t)
+		run(t, "import -dry-run "+file, variables...).checkSucceeded(t)
 		// A line item that is imported takes the number of orders off its product.
 		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("ORDER#01KE70EHG00000000000000003", "ITEM#prod_100")}); err != nil {
 			t.Fatal(err)
 		}
-		run(t, "import "+file, variables...).checkDone(t)
+		run(t, "import "+file, variables...).checkSucceeded(t)
 	})
-	under(t, "iam-policy-check.json", func() {
+	checkPolicy(t, "iam-policy-check.json", func() {
 		damageSample(t, db, table)
 		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("EMAIL#alice@example.com", "#METADATA")}); err != nil {
 			t.Fatal(err)
 		}
-		run(t, "check -repair", variables...).checkDone(t)
+		run(t, "check -repair", variables...).checkSucceeded(t)
 	})
-	under(t, "iam-policy.json", func() {
+	checkPolicy(t, "iam-policy.json", func() {
 		_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 		askFirstQuery(t, url)
 		const placing = `mutation { placeOrder(input: {customerId: \"cust_01\", items: [{sku: \"prod_100\", quantity: 1}, {sku: \"prod_101\", quantity: 1}]}) { order { id } userErrors { message } } }`

@@ -10,29 +10,29 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/check"
 )
 
-// progressPause is the minimum interval between updates of the progress line.
-const progressPause = 250 * time.Millisecond
+// progressInterval is the minimum interval between updates of the progress line.
+const progressInterval = 250 * time.Millisecond
 
 // progressLine shows the progress of a command on one terminal line, which it overwrites.
 type progressLine struct {
 	w     io.Writer
 	clock func() time.Time
 
-	mu    sync.Mutex
-	last  time.Time
-	shown bool
-	// log, if set, receives a new line every logPause instead.
+	mu        sync.Mutex
+	lastShown time.Time
+	shown     bool
+	// log, if set, receives a new line every logInterval instead.
 	log io.Writer
 }
 
-// logPause is the minimum interval between lines in the log.
-const logPause = 30 * time.Second
+// logInterval is the minimum interval between lines in the log.
+const logInterval = 30 * time.Second
 
-// alsoInLogs writes progress lines to w if w is not a terminal. It is for long commands: after a
+// enableLog writes progress lines to w if w is not a terminal. It is for long commands: after a
 // crash, the log shows where to continue.
-func (p *progressLine) alsoInLogs(w io.Writer) {
+func (p *progressLine) enableLog(w io.Writer) {
 	if !isTerminal(w) {
-		p.log, p.last = w, p.clock()
+		p.log, p.lastShown = w, p.clock()
 	}
 }
 
@@ -47,21 +47,21 @@ func (p *progressLine) show(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock()
-	switch since := now.Sub(p.last); {
-	case p.log != nil && since >= logPause:
-		p.last = now
+	switch since := now.Sub(p.lastShown); {
+	case p.log != nil && since >= logInterval:
+		p.lastShown = now
 		fmt.Fprintf(p.log, format+"\n", args...)
-	case p.log == nil && since >= progressPause:
-		p.last, p.shown = now, true
+	case p.log == nil && since >= progressInterval:
+		p.lastShown, p.shown = now, true
 		// The escape sequence clears the rest of a longer previous line.
 		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)
 	}
 }
 
-func (p *progressLine) showCheck(progress check.CheckProgress) {
+func (p *progressLine) showCheck(progress check.Progress) {
 	settling := ""
-	if progress.Settling > 0 {
-		settling = fmt.Sprintf(", %d to verify", progress.Settling)
+	if progress.ToVerify > 0 {
+		settling = fmt.Sprintf(", %d to verify", progress.ToVerify)
 	}
 	p.show("%d records read, %d drifts%s", progress.Records, progress.Found, settling)
 }

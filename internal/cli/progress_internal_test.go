@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-type screen struct{ bytes.Buffer }
+type fakeTerminal struct{ bytes.Buffer }
 
-func (*screen) Stat() (fs.FileInfo, error) { return os.Stat("/dev/null") }
+func (*fakeTerminal) Stat() (fs.FileInfo, error) { return os.Stat("/dev/null") }
 
 func TestProgressLine(t *testing.T) {
 	now := time.Unix(0, 0)
 	clock := func() time.Time { return now }
-	var s screen
+	var s fakeTerminal
 	p := newProgressLine(&s, clock)
 	p.clear()
 	p.show("%d of %d", 1, 3)
 	p.show("%d of %d", 2, 3)
-	now = now.Add(progressPause)
+	now = now.Add(progressInterval)
 	p.show("%d of %d", 3, 3)
 	p.clear()
 	p.clear()
@@ -36,13 +36,13 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// A log receives one complete line per interval, and only if the command calls alsoInLogs.
+// A log receives one complete line per interval, and only if the command calls enableLog.
 func TestProgressInALog(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	p := newProgressLine(&log, func() time.Time { return now })
 	p.show("%d of 9", 1)
-	p.alsoInLogs(&log)
+	p.enableLog(&log)
 	for n := range 9 {
 		now = now.Add(10 * time.Second)
 		p.show("%d of 9", n+1)

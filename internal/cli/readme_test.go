@@ -15,11 +15,11 @@ import (
 
 func post(t *testing.T, url, body string) (int, string) {
 	t.Helper()
-	return read(t)(http.Post(url+server.PathGraphQL, "application/json", strings.NewReader(body)))
+	return readResponse(t)(http.Post(url+server.PathGraphQL, "application/json", strings.NewReader(body)))
 }
 
-// found returns the first group of a pattern in a file of the repository.
-func found(t *testing.T, file, pattern string) string {
+// findInFile returns the first group of a pattern in a file of the repository.
+func findInFile(t *testing.T, file, pattern string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + file)
 	if err != nil {
@@ -36,13 +36,13 @@ func found(t *testing.T, file, pattern string) string {
 // same order.
 func TestReadmeAndGraphiQLPlaceTheSameOrder(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0")
-	query := found(t, "internal/graphiql/ui/src/examples.ts", "(mutation PlaceOrder [^`]*)`")
+	query := findInFile(t, "internal/graphiql/ui/src/examples.ts", "(mutation PlaceOrder [^`]*)`")
 	example, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ids []string
-	for _, body := range []string{found(t, "README.md", `-d '(\{"query":"mutation [^']*)'`), string(example)} {
+	for _, body := range []string{findInFile(t, "README.md", `-d '(\{"query":"mutation [^']*)'`), string(example)} {
 		status, answer := post(t, url, body)
 		var got struct {
 			Data struct {
@@ -132,7 +132,7 @@ func TestDocumentedStatuses(t *testing.T) {
 			}
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Accept", accept)
-			if status, answer := read(t)(http.DefaultClient.Do(r)); status != want || !json.Valid([]byte(answer)) {
+			if status, answer := readResponse(t)(http.DefaultClient.Do(r)); status != want || !json.Valid([]byte(answer)) {
 				t.Errorf("%s as %s: status %d, %s, want %d", body, accept, status, answer, want)
 			}
 		}
@@ -142,7 +142,7 @@ func TestDocumentedStatuses(t *testing.T) {
 // The README's commands create a key, start a server that requires tokens, and send a request with
 // a token.
 func TestReadmeTokenCommands(t *testing.T) {
-	block := found(t, "README.md", "(?s)```sh\n(export ORDERGRAPH_AUTH=jwt .*?)```")
+	block := findInFile(t, "README.md", "(?s)```sh\n(export ORDERGRAPH_AUTH=jwt .*?)```")
 	key := filepath.Join(t.TempDir(), "dev-key")
 	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(block, "\\\n", ""), "dev-key", key), "\n")
 	settings, ok := strings.CutPrefix(lines[0], "export ")
@@ -154,13 +154,13 @@ func TestReadmeTokenCommands(t *testing.T) {
 	if !ok {
 		t.Fatalf("the command is %q", lines[1])
 	}
-	run(t, makeKey, variables...).checkDone(t)
+	run(t, makeKey, variables...).checkSucceeded(t)
 	makeToken := regexp.MustCompile(`^TOKEN=\$\(go run \. (.*)\)$`).FindStringSubmatch(lines[2])
 	if makeToken == nil || lines[3] != "go run . &" {
 		t.Fatalf("the commands are %q, %q", lines[2], lines[3])
 	}
 	token := run(t, makeToken[1], variables...)
-	token.checkDone(t)
+	token.checkSucceeded(t)
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	// The command retries until the server has started.
 	parts := regexp.MustCompile(`--retry-connrefused .*"Authorization: Bearer \$TOKEN".* -d '(.*)'`).FindStringSubmatch(lines[4])
@@ -186,5 +186,5 @@ func postAs(t *testing.T, url, token, body string) (int, string) {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return read(t)(http.DefaultClient.Do(r))
+	return readResponse(t)(http.DefaultClient.Do(r))
 }

@@ -36,7 +36,7 @@ func (o *generateOptions) define(set *flag.FlagSet) {
 	set.IntVar(&o.shape.Orders, "orders", o.shape.Orders, fmt.Sprintf("number of orders (default %d)", o.shape.Orders))
 	set.Uint64Var(&o.shape.Seed, "seed", o.shape.Seed, fmt.Sprintf("number that selects another dataset of the same size (default %d)", o.shape.Seed))
 	set.IntVar(&o.from, "from", 0, "number of orders already loaded, as an interrupted run reports")
-	items := fmt.Sprintf("line items per order, such as 3 or 1-5, up to %d (default %d-%d)", commerce.MaxLines, o.shape.FewestItems, o.shape.MostItems)
+	items := fmt.Sprintf("line items per order, such as 3 or 1-5, up to %d (default %d-%d)", commerce.MaxLines, o.shape.MinItems, o.shape.MaxItems)
 	set.Func("items", items, func(text string) error {
 		low, high, isRange := strings.Cut(text, "-")
 		if !isRange {
@@ -47,11 +47,11 @@ func (o *generateOptions) define(set *flag.FlagSet) {
 		if errors.Join(lowErr, highErr) != nil {
 			return fmt.Errorf("use a number or a range, such as 3 or 1-5")
 		}
-		o.shape.FewestItems, o.shape.MostItems = fewest, most
+		o.shape.MinItems, o.shape.MaxItems = fewest, most
 		return nil
 	})
 	set.Func("statuses", fmt.Sprintf("relative frequency of each status (default %s)", o.shape.Statuses), func(text string) (err error) {
-		o.shape.Statuses, err = sampledata.ParseWeights(text)
+		o.shape.Statuses, err = sampledata.ParseStatusWeights(text)
 		return err
 	})
 }
@@ -60,7 +60,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	var files []string
 	var opts generateOptions
 	var parsed *flag.FlagSet
-	err := flags("seed", args, 1, func(set *flag.FlagSet) {
+	err := parseArgs("seed", args, 1, func(set *flag.FlagSet) {
 		parsed = set
 		opts.define(set)
 	}, &files)
@@ -68,7 +68,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	if opts.generate {
-		return generate(ctx, opts, files, env)
+		return generateAndLoad(ctx, opts, files, env)
 	}
 	parsed.Visit(func(f *flag.Flag) {
 		if f.Name != "generate" && err == nil {
@@ -80,13 +80,13 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	}
 	read := sampledata.Sample
 	if len(files) == 1 {
-		read = func() (commerce.Book, error) { return readBook(files[0]) }
+		read = func() (commerce.Dataset, error) { return readDataset(files[0]) }
 	}
 	dataset, err := read()
 	if err != nil {
 		return err
 	}
-	store, cfg, err := openForSeeding(ctx, env)
+	store, cfg, err := openCheckedStore(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -95,15 +95,15 @@ func seed(ctx context.Context, args []string, env Environment) error {
 		return errors.New("seed: interrupted: some records are loaded; run the same command again")
 	}
 	if err != nil {
-		return onTable(cfg, err)
+		return withTableName(cfg, err)
 	}
 	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\n", cfg.Table.Table, len(dataset.Orders), len(dataset.Customers), len(dataset.Products), n)
 	return nil
 }
 
-// openForSeeding opens the store and checks that the table exists and matches the model.
-func openForSeeding(ctx context.Context, env Environment) (*dynamo.Store, config.Config, error) {
-	store, cfg, err := open(ctx, "seed", env)
+// openCheckedStore opens the store and checks that the table exists and matches the model.
+func openCheckedStore(ctx context.Context, env Environment) (*dynamo.Store, config.Config, error) {
+	store, cfg, err := openStore(ctx, "seed", env)
 	if err != nil {
 		return nil, cfg, err
 	}
@@ -111,22 +111,22 @@ func openForSeeding(ctx context.Context, env Environment) (*dynamo.Store, config
 	if err != nil && ctx.Err() != nil {
 		return nil, cfg, errors.New("seed: interrupted before anything was loaded")
 	}
-	return store, cfg, onTable(cfg, err)
+	return store, cfg, withTableName(cfg, err)
 }
 
-// generate generates a dataset and loads it in parts.
-func generate(ctx context.Context, opts generateOptions, files []string, env Environment) error {
+// generateAndLoad generates a dataset and loads it in parts.
+func generateAndLoad(ctx context.Context, opts generateOptions, files []string, env Environment) error {
 	if len(files) > 0 {
 		return usageError{fmt.Sprintf("seed -generate accepts no FILE such as %q, because it generates the dataset", files[0])}
 	}
 	// The shape is checked first, because the maximum of -from depends on it.
-	if err := opts.shape.Check(); err != nil {
+	if err := opts.shape.Validate(); err != nil {
 		return usageError{"seed: -" + err.Error()}
 	}
 	if opts.from < 0 || opts.from > opts.shape.Orders {
 		return usageError{fmt.Sprintf("seed: -from is %d: use the number of loaded orders, at most %d", opts.from, opts.shape.Orders)}
 	}
-	store, cfg, err := openForSeeding(ctx, env)
+	store, cfg, err := openCheckedStore(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -138,10 +138,10 @@ func generate(ctx context.Context, opts generateOptions, files []string, env Env
 		return err
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	progress.alsoInLogs(env.Stderr)
+	progress.enableLog(env.Stderr)
 	stock := bulk.Loaded{}
 	if opts.from == 0 {
-		stock, err = store.LoadAll(ctx, generator.Stock(), func(l bulk.Loaded) { progress.show("%d records, no orders yet", l.Records) })
+		stock, err = store.LoadAll(ctx, generator.MasterData(), func(l bulk.Loaded) { progress.show("%d records, no orders yet", l.Records) })
 	}
 	orders := bulk.Loaded{}
 	if err == nil {
@@ -160,7 +160,7 @@ func generate(ctx context.Context, opts generateOptions, files []string, env Env
 		return fmt.Errorf("seed: interrupted: some records are loaded; %s", next)
 	}
 	if err != nil {
-		return fmt.Errorf("%s; some records are loaded: after fixing the problem, %s", explainFailure(onTable(cfg, err), env.Getenv), next)
+		return fmt.Errorf("%s; some records are loaded: after fixing the problem, %s", describeError(withTableName(cfg, err), env.Getenv), next)
 	}
 	fmt.Fprintf(env.Stdout, "Loaded into table %s: %d orders, %d customers, %d products; %d records.\nThe first customer is %s", cfg.Table.Table,
 		opts.shape.Orders, opts.shape.Customers, opts.shape.Products, stock.Records+orders.Records, generator.Customer(0))
@@ -171,17 +171,17 @@ func generate(ctx context.Context, opts generateOptions, files []string, env Env
 	return nil
 }
 
-func readBook(name string) (commerce.Book, error) {
+func readDataset(name string) (commerce.Dataset, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return commerce.Book{}, err
+		return commerce.Dataset{}, err
 	}
 	defer f.Close()
 	// The kind of the file is needed only for the error, but the bytes are lost after reading.
 	in := bufio.NewReader(f)
 	start, _ := in.Peek(512)
 	dataset, err := sampledata.Read(in)
-	switch kind := transfer.KindOf(start); {
+	switch kind := transfer.DetectKind(start); {
 	case err == nil:
 		return dataset, nil
 	case len(start) == 0 && errors.Is(err, io.EOF):

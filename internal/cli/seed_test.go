@@ -15,24 +15,24 @@ import (
 // A generated dataset is consistent, reproducible, and can be loaded beside other datasets and the
 // sample data.
 func TestSeedGenerate(t *testing.T) {
-	db, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
+	db, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
 	const generate = "seed -generate -customers 12 -orders 60 -products 10 -items 1-4"
 	c := run(t, generate, variables...)
-	c.checkDone(t, table, "60 orders, 12 customers, 10 products", "The first customer is customer-")
-	once := contents(t, db, table)
-	run(t, generate, variables...).checkDone(t)
-	if twice := contents(t, db, table); !reflect.DeepEqual(once, twice) {
+	c.checkSucceeded(t, table, "60 orders, 12 customers, 10 products", "The first customer is customer-")
+	once := tableRecords(t, db, table)
+	run(t, generate, variables...).checkSucceeded(t)
+	if twice := tableRecords(t, db, table); !reflect.DeepEqual(once, twice) {
 		t.Error("generating twice gives another table than generating once")
 	}
-	run(t, generate+" -seed 2 -statuses pending=1,shipped=1", variables...).checkDone(t)
-	storetest.Clean(t, db, table, 1)
-	run(t, "seed", variables...).checkDone(t)
-	dataset, n := storetest.SampleBook(t)
-	if both := contents(t, db, table); len(both) < len(once)+n+60*4 {
+	run(t, generate+" -seed 2 -statuses pending=1,shipped=1", variables...).checkSucceeded(t)
+	storetest.AssertConsistent(t, db, table, 1)
+	run(t, "seed", variables...).checkSucceeded(t)
+	dataset, n := storetest.SampleDataset(t)
+	if both := tableRecords(t, db, table); len(both) < len(once)+n+60*4 {
 		t.Errorf("%d records became %d", len(once), len(both))
 	}
-	run(t, "check", variables...).checkDone(t, fmt.Sprintf("%d orders", 60+60+len(dataset.Orders)), "clean")
+	run(t, "check", variables...).checkSucceeded(t, fmt.Sprintf("%d orders", 60+60+len(dataset.Orders)), "clean")
 
 	// The printed IDs can be queried.
 	ids := regexp.MustCompile(`The first customer is (\S+), the first order (\S+)\.\n`).FindStringSubmatch(c.stdout.String())
@@ -48,16 +48,16 @@ func TestSeedGenerate(t *testing.T) {
 
 // An interrupted command prints how to continue. Continuing gives the complete dataset.
 func TestInterruptedSeedGenerate(t *testing.T) {
-	db, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
+	db, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
 	orders := longtest.Size(200, 1000)
 	generate := fmt.Sprintf("seed -generate -customers 5 -orders %d -products 10 -items 1 -statuses pending=1", orders)
-	interrupted := interruptible(t, variables)
+	interrupted := newInterrupter(t, variables)
 	interrupted(generate, ".BatchWriteItem", 1).checkFailed(t, 1, "seed: interrupted: some records are loaded; run the same command again")
 	c := interrupted(generate, ".BatchWriteItem", int64(orders*15/100))
 	c.checkFailed(t, 1, "seed: interrupted: some records are loaded; ")
 	ctx, stop := context.WithCancel(t.Context())
-	server := begin(ctx, "-addr 127.0.0.1:0", variables...)
+	server := start(ctx, "-addr 127.0.0.1:0", variables...)
 	if _, answer := post(t, "http://"+(<-server.listening).String(), `{"query":"{ orderCounts { count } }"}`); !strings.Contains(answer, `"orderCounts":null`) || !strings.Contains(answer, "check -repair") {
 		t.Errorf("after a part of the orders, orderCounts is %s", answer)
 	}
@@ -68,15 +68,15 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 	if from := regexp.MustCompile(`continue with the same flags and( -from \d+)\n`).FindStringSubmatch(c.stderr.String()); from != nil {
 		line += from[1]
 	}
-	run(t, line, variables...).checkDone(t, fmt.Sprint(orders, " orders"))
-	if got := len(storetest.Clean(t, db, table, 1).Orders); got != orders {
+	run(t, line, variables...).checkSucceeded(t, fmt.Sprint(orders, " orders"))
+	if got := len(storetest.AssertConsistent(t, db, table, 1).Orders); got != orders {
 		t.Errorf("the table has %d orders, want %d", got, orders)
 	}
 }
 
 // A failed command prints one sentence with the reason.
 func TestSeedGenerateWithoutTable(t *testing.T) {
-	_, table, variables := local(t)
+	_, table, variables := newLocalTable(t)
 	run(t, "seed -generate", variables...).checkFailed(t, 1, table, "does not exist", "ordergraph table create")
 }
 

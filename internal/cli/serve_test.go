@@ -19,7 +19,7 @@ import (
 func serve(t *testing.T, line string, variables ...string) (c *command, url string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	c = begin(ctx, line, variables...)
+	c = start(ctx, line, variables...)
 	t.Cleanup(func() {
 		stop()
 		<-c.done
@@ -39,10 +39,10 @@ func serve(t *testing.T, line string, variables ...string) (c *command, url stri
 // get returns the status and the body of a page.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
-	return read(t)(http.Get(url))
+	return readResponse(t)(http.Get(url))
 }
 
-func read(t *testing.T) func(*http.Response, error) (int, string) {
+func readResponse(t *testing.T) func(*http.Response, error) (int, string) {
 	t.Helper()
 	return func(res *http.Response, err error) (int, string) {
 		t.Helper()
@@ -106,7 +106,7 @@ func askFirstQuery(t *testing.T, url string) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(server.ExplainHeader, "true")
-	status, answer := read(t)(http.DefaultClient.Do(r))
+	status, answer := readResponse(t)(http.DefaultClient.Do(r))
 	checkFirstAnswer(t, status, answer)
 }
 
@@ -153,7 +153,7 @@ func TestAllowedHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Host = host
-		if status, body := read(t)(http.DefaultClient.Do(r)); status != want {
+		if status, body := readResponse(t)(http.DefaultClient.Do(r)); status != want {
 			t.Errorf("%s: status %d, %s, want %d", host, status, body, want)
 		}
 	}
@@ -184,13 +184,13 @@ func TestServePrintsCommandToTry(t *testing.T) {
 	for _, header := range regexp.MustCompile(`-H '([^:']*): ([^']*)'`).FindAllStringSubmatch(curl, -1) {
 		r.Header.Set(header[1], header[2])
 	}
-	status, answer := read(t)(http.DefaultClient.Do(r))
+	status, answer := readResponse(t)(http.DefaultClient.Do(r))
 	checkFirstAnswer(t, status, answer)
 }
 
 func TestServeStopsWithContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	c := begin(ctx, "-addr 127.0.0.1:0")
+	c := start(ctx, "-addr 127.0.0.1:0")
 	addr := <-c.listening
 	stop()
 	<-c.done
@@ -222,7 +222,7 @@ func TestInvalidAddress(t *testing.T) {
 // Logs are JSON on stderr, so stdout stays readable.
 func TestDebugLog(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	c := begin(ctx, "-addr 127.0.0.1:0", "ORDERGRAPH_LOG=debug")
+	c := start(ctx, "-addr 127.0.0.1:0", "ORDERGRAPH_LOG=debug")
 	get(t, "http://"+(<-c.listening).String()+server.PathHealth)
 	stop()
 	<-c.done

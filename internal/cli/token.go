@@ -25,11 +25,11 @@ type tokenRequest struct {
 	ttl                          time.Duration
 }
 
-// token implements the commands token and token key.
-func token(_ context.Context, args []string, env Environment) error {
+// tokenCommand implements the commands token and token key.
+func tokenCommand(_ context.Context, args []string, env Environment) error {
 	var r tokenRequest
 	var words []string
-	err := flagsAnywhere("token", args, 2, func(set *flag.FlagSet) {
+	err := parseMixedArgs("token", args, 2, func(set *flag.FlagSet) {
 		set.StringVar(&r.role, "role", "", "role: CUSTOMER, STAFF, ADMIN or SERVICE")
 		set.StringVar(&r.customer, "customer", "", "customer ID, required with -role CUSTOMER")
 		set.StringVar(&r.subject, "subject", "", "subject of the token; by default the customer ID, or a name derived from the role")
@@ -40,7 +40,7 @@ func token(_ context.Context, args []string, env Environment) error {
 	case err != nil:
 		return err
 	case len(words) == 0:
-		return mint(r, env)
+		return printToken(r, env)
 	case words[0] != "key":
 		return usageError{fmt.Sprintf("token: unexpected argument %q; `token key FILE` creates a key", words[0])}
 	case len(words) == 1:
@@ -48,11 +48,11 @@ func token(_ context.Context, args []string, env Environment) error {
 	case r != tokenRequest{ttl: 15 * time.Minute}:
 		return usageError{"token key accepts no flags"}
 	}
-	return newKey(words[1], env.Stdout)
+	return createKeyFiles(words[1], env.Stdout)
 }
 
-// mint signs and prints a token.
-func mint(r tokenRequest, env Environment) error {
+// printToken signs and prints a token.
+func printToken(r tokenRequest, env Environment) error {
 	role, ok := commerce.ParseRole(strings.ToUpper(r.role))
 	switch {
 	case r.role == "" || !ok:
@@ -99,13 +99,13 @@ func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 		if err != nil {
 			return nil, err
 		}
-		key, err := auth.ReadMintingKey(text)
+		key, err := auth.ParseMintingKey(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		return key, nil
 	case cfg.JWT.Secret != nil:
-		return auth.SecretMintingKey(cfg.JWT.Secret), nil
+		return auth.NewSecretMintingKey(cfg.JWT.Secret), nil
 	}
 	return nil, errors.New("no signing key is set: name a private key with -key FILE (`ordergraph token key FILE` creates one)")
 }
@@ -113,9 +113,9 @@ func mintingKey(file string, cfg config.Config) (*auth.MintingKey, error) {
 // jwksSuffix is appended to the name of a private key's file to name the file of its JWKS.
 const jwksSuffix = ".jwks.json"
 
-// newKey generates a key. It writes the private key to a file that only its owner can read, and the
-// JWKS to a second file.
-func newKey(file string, stdout io.Writer) error {
+// createKeyFiles generates a key. It writes the private key to a file that only its owner can read,
+// and the JWKS to a second file.
+func createKeyFiles(file string, stdout io.Writer) error {
 	key, err := auth.NewMintingKey()
 	if err != nil {
 		return err
@@ -128,10 +128,10 @@ func newKey(file string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := writeNew(file, private, 0o600); err != nil {
+	if err := createFile(file, private, 0o600); err != nil {
 		return err
 	}
-	if err := writeNew(file+jwksSuffix, append(public, '\n'), 0o644); err != nil {
+	if err := createFile(file+jwksSuffix, append(public, '\n'), 0o644); err != nil {
 		os.Remove(file)
 		return err
 	}
@@ -143,8 +143,8 @@ func newKey(file string, stdout io.Writer) error {
 	return nil
 }
 
-// writeNew creates a file. It never overwrites one, because the overwritten key would be lost.
-func writeNew(name string, text []byte, mode os.FileMode) error {
+// createFile creates a file. It never overwrites one, because the overwritten key would be lost.
+func createFile(name string, text []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s already exists and may be in use: name another file, or remove it first", name)

@@ -17,18 +17,19 @@ import (
 
 const tokenSecret = "a secret of thirty-two letters!!"
 
-// withTokens returns the variables of a server that requires tokens. The others take precedence.
-func withTokens(others ...string) []string {
+// tokenVariables returns the variables of a server that requires tokens. The others take
+// precedence.
+func tokenVariables(others ...string) []string {
 	return append(others, "ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_ISSUER=development", "ORDERGRAPH_JWT_AUDIENCE=ordergraph", "ORDERGRAPH_CURSOR_KEY=a secret of cursors")
 }
 
 const aliceQuery = `{"query":"{ customer(id: \"cust_01\") { name } }"}`
 
-// minted runs the token command with the given arguments and returns the token.
-func minted(t *testing.T, args string, variables []string) string {
+// mintToken runs the token command with the given arguments and returns the token.
+func mintToken(t *testing.T, args string, variables []string) string {
 	t.Helper()
 	c := run(t, "token "+args, variables...)
-	c.checkDone(t)
+	c.checkSucceeded(t)
 	token := strings.TrimSuffix(c.stdout.String(), "\n")
 	if strings.Count(token, ".") != 2 || strings.ContainsAny(token, " \n") {
 		t.Fatalf("the token is %q", token)
@@ -39,23 +40,23 @@ func minted(t *testing.T, args string, variables []string) string {
 // A token signed with the server's secret is accepted. A token signed with another secret is
 // rejected.
 func TestTokensSignedWithSecret(t *testing.T) {
-	variables := withTokens("ORDERGRAPH_JWT_SECRET=" + tokenSecret)
+	variables := tokenVariables("ORDERGRAPH_JWT_SECRET=" + tokenSecret)
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if stdout := c.stdout.String(); !strings.Contains(stdout, "requires a token from development") || !strings.Contains(stdout, "token -role ADMIN)") || !strings.Contains(stdout, "Authorization: Bearer $TOKEN") || strings.Contains(stdout, tokenSecret) {
 		t.Errorf("the server prints %s", stdout)
 	}
 	for _, args := range []string{"-role CUSTOMER -customer cust_01", "-role staff", "-role ADMIN -ttl 24h", "-role SERVICE -subject gateway -ttl 1s"} {
-		if status, answer := postAs(t, url, minted(t, args, variables), aliceQuery); status != http.StatusOK {
+		if status, answer := postAs(t, url, mintToken(t, args, variables), aliceQuery); status != http.StatusOK {
 			t.Errorf("%s: status %d, %s", args, status, answer)
 		}
 	}
 	for name, token := range map[string]string{
-		"another secret":         minted(t, "-role ADMIN", withTokens("ORDERGRAPH_JWT_SECRET="+strings.ToUpper(tokenSecret))),
-		"another issuer":         minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_ISSUER=other"}, variables...)),
-		"another audience":       minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_AUDIENCE=other"}, variables...)),
-		"a missing customer":     minted(t, "-role CUSTOMER -customer nobody", variables),
-		"another role claim":     minted(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_ROLE_CLAIM=roles"}, variables...)),
-		"another customer claim": minted(t, "-role CUSTOMER -customer cust_01", append([]string{"ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid"}, variables...)),
+		"another secret":         mintToken(t, "-role ADMIN", tokenVariables("ORDERGRAPH_JWT_SECRET="+strings.ToUpper(tokenSecret))),
+		"another issuer":         mintToken(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_ISSUER=other"}, variables...)),
+		"another audience":       mintToken(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_AUDIENCE=other"}, variables...)),
+		"a missing customer":     mintToken(t, "-role CUSTOMER -customer nobody", variables),
+		"another role claim":     mintToken(t, "-role ADMIN", append([]string{"ORDERGRAPH_JWT_ROLE_CLAIM=roles"}, variables...)),
+		"another customer claim": mintToken(t, "-role CUSTOMER -customer cust_01", append([]string{"ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid"}, variables...)),
 	} {
 		if status, answer := postAs(t, url, token, aliceQuery); status != http.StatusUnauthorized || !strings.Contains(answer, `"UNAUTHENTICATED"`) {
 			t.Errorf("%s: status %d, %s", name, status, answer)
@@ -67,7 +68,7 @@ func TestTokensSignedWithSecret(t *testing.T) {
 func TestTokensSignedWithKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	made := run(t, "token key "+file)
-	made.checkDone(t, "ORDERGRAPH_JWT_JWKS="+file+".jwks.json", "token -key "+file)
+	made.checkSucceeded(t, "ORDERGRAPH_JWT_JWKS="+file+".jwks.json", "token -key "+file)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key's file is %v, %v", info.Mode(), err)
@@ -80,21 +81,21 @@ func TestTokensSignedWithKey(t *testing.T) {
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, private) {
 		t.Error("the key is overwritten")
 	}
-	variables := withTokens("ORDERGRAPH_JWT_JWKS=" + file + ".jwks.json")
+	variables := tokenVariables("ORDERGRAPH_JWT_JWKS=" + file + ".jwks.json")
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if stdout := c.stdout.String(); !strings.Contains(stdout, "token -role ADMIN -key FILE)") {
 		t.Errorf("the server prints %s", stdout)
 	}
-	if status, answer := postAs(t, url, minted(t, "-role ADMIN -key "+file, variables), aliceQuery); status != http.StatusOK {
+	if status, answer := postAs(t, url, mintToken(t, "-role ADMIN -key "+file, variables), aliceQuery); status != http.StatusOK {
 		t.Errorf("status %d, %s", status, answer)
 	}
 	other := filepath.Join(t.TempDir(), "other")
-	run(t, "token key "+other).checkDone(t)
-	if status, _ := postAs(t, url, minted(t, "-role ADMIN -key "+other, variables), aliceQuery); status != http.StatusUnauthorized {
+	run(t, "token key "+other).checkSucceeded(t)
+	if status, _ := postAs(t, url, mintToken(t, "-role ADMIN -key "+other, variables), aliceQuery); status != http.StatusUnauthorized {
 		t.Errorf("of another key: status %d", status)
 	}
 	run(t, "token -role ADMIN", variables...).checkFailed(t, 1, "-key FILE", "token key FILE")
-	run(t, "token -role ADMIN -key "+file, withTokens("ORDERGRAPH_JWT_SECRET="+tokenSecret)...).checkFailed(t, 1, "-key", "ORDERGRAPH_JWT_SECRET")
+	run(t, "token -role ADMIN -key "+file, tokenVariables("ORDERGRAPH_JWT_SECRET="+tokenSecret)...).checkFailed(t, 1, "-key", "ORDERGRAPH_JWT_SECRET")
 	run(t, "token -role ADMIN -key "+file).checkFailed(t, 1, "ORDERGRAPH_AUTH=jwt")
 	run(t, "token -role ADMIN -key /nowhere/key", variables...).checkFailed(t, 1, "/nowhere/key", "no such file")
 }
@@ -132,7 +133,7 @@ func TestUnusableKeys(t *testing.T) {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := run(t, "token -role ADMIN -key "+file, withTokens("ORDERGRAPH_JWT_JWKS=x.json")...)
+		c := run(t, "token -role ADMIN -key "+file, tokenVariables("ORDERGRAPH_JWT_JWKS=x.json")...)
 		c.checkFailed(t, 1, file, problem)
 		if strings.Contains(c.stderr.String(), "hidden") {
 			t.Errorf("the key is shown: %s", c.stderr.String())
@@ -143,7 +144,7 @@ func TestUnusableKeys(t *testing.T) {
 // The server does not start on DynamoDB without a choice of authentication, nor with an unreadable
 // JWKS. Other commands need neither.
 func TestServeRequiresAuthenticationChoice(t *testing.T) {
-	awsEnvironment(t) // so that no DynamoDB is reachable
+	setAWSEnvironment(t) // so that no DynamoDB is reachable
 	run(t, "-addr 127.0.0.1:0", useDynamoDB).checkFailed(t, 1, "ORDERGRAPH_AUTH", "jwt", "none", "docs/authentication.md")
 	run(t, "-addr 127.0.0.1:0", useDynamoDB, "ORDERGRAPH_AUTH=none").checkFailed(t, 1, "AWS_REGION")
 	run(t, "-addr 127.0.0.1:0", useDynamoDB, "ORDERGRAPH_AUTH=none", "AUTH=none").checkFailed(t, 1, "AWS_REGION")
@@ -153,21 +154,21 @@ func TestServeRequiresAuthenticationChoice(t *testing.T) {
 		run(t, line, useDynamoDB).checkFailed(t, 1, "AWS_REGION")
 		run(t, line, useDynamoDB, "AUTH=none").checkFailed(t, 1, "AWS_REGION")
 	}
-	run(t, "-addr 127.0.0.1:0", withTokens("ORDERGRAPH_JWT_JWKS=/nowhere/jwks.json")...).checkFailed(t, 1, "ORDERGRAPH_JWT_JWKS", "/nowhere/jwks.json", "no such file")
+	run(t, "-addr 127.0.0.1:0", tokenVariables("ORDERGRAPH_JWT_JWKS=/nowhere/jwks.json")...).checkFailed(t, 1, "ORDERGRAPH_JWT_JWKS", "/nowhere/jwks.json", "no such file")
 	run(t, "-addr 127.0.0.1:0", "ORDERGRAPH_AUTH=jwt").checkFailed(t, 1, "ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET")
 }
 
 // TestServeRequiresCursorKey checks that a server with tokens requires a cursor key with every
 // store, and that other commands do not.
 func TestServeRequiresCursorKey(t *testing.T) {
-	awsEnvironment(t) // so that no DynamoDB is reachable
+	setAWSEnvironment(t) // so that no DynamoDB is reachable
 	for _, store := range []string{"ORDERGRAPH_STORE=embedded", useDynamoDB} {
-		variables := append([]string{"ORDERGRAPH_CURSOR_KEY=", store}, withTokens("ORDERGRAPH_JWT_SECRET="+tokenSecret)...)
+		variables := append([]string{"ORDERGRAPH_CURSOR_KEY=", store}, tokenVariables("ORDERGRAPH_JWT_SECRET="+tokenSecret)...)
 		run(t, "-addr 127.0.0.1:0", variables...).checkFailed(t, 1, "ORDERGRAPH_CURSOR_KEY is not set", "openssl rand -hex 32")
-		minted(t, "-role ADMIN", variables)
+		mintToken(t, "-role ADMIN", variables)
 	}
 	for _, line := range allCommands[1:] {
-		run(t, line, append([]string{useDynamoDB, "ORDERGRAPH_CURSOR_KEY="}, withTokens("ORDERGRAPH_JWT_SECRET="+tokenSecret)...)...).checkFailed(t, 1, "AWS_REGION")
+		run(t, line, append([]string{useDynamoDB, "ORDERGRAPH_CURSOR_KEY="}, tokenVariables("ORDERGRAPH_JWT_SECRET="+tokenSecret)...)...).checkFailed(t, 1, "AWS_REGION")
 	}
 }
 
@@ -184,10 +185,10 @@ func TestAuthAlias(t *testing.T) {
 	} {
 		variables := c.variables
 		if len(variables) > 1 {
-			variables = withTokens(variables...)
+			variables = tokenVariables(variables...)
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		server := begin(ctx, "-addr 127.0.0.1:0", variables...)
+		server := start(ctx, "-addr 127.0.0.1:0", variables...)
 		select {
 		case <-server.listening:
 		case <-server.done:
@@ -216,7 +217,7 @@ func TestServePrintsAccess(t *testing.T) {
 		{"-addr localhost:0", nil, true, here},
 		{"-addr :0", nil, false, everywhere},
 		{"-addr 0.0.0.0:0", nil, false, everywhere},
-		{"", withTokens("PORT=0", "ORDERGRAPH_JWT_SECRET="+tokenSecret), false, "requires a token from development"},
+		{"", tokenVariables("PORT=0", "ORDERGRAPH_JWT_SECRET="+tokenSecret), false, "requires a token from development"},
 	} {
 		server, url := serve(t, c.line, c.variables...)
 		host, _, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))

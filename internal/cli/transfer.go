@@ -22,7 +22,7 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	opts := transfer.ExportOptions{}
 	file, err := fileArgument("export", args, func(set *flag.FlagSet) {
 		set.Func("segments", fmt.Sprintf("number of segments scanned in parallel, 1 to %d (default 4)", bulk.MaxSegments), func(text string) (err error) {
-			opts.Segments, err = segments(text)
+			opts.Segments, err = parseSegments(text)
 			return err
 		})
 		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace an existing FILE when the new export is complete")
@@ -30,13 +30,13 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	store, cfg, err := open(ctx, "export", env)
+	store, cfg, err := openStore(ctx, "export", env)
 	if err != nil {
 		return err
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts.Progress = func(e transfer.Exported) { progress.show("%d records, %s", e.Records, size(e.Bytes)) }
-	done, messages := transfer.Exported{}, env.Stdout
+	opts.Progress = func(e transfer.ExportResult) { progress.show("%d records, %s", e.Records, formatBytes(e.Bytes)) }
+	done, messages := transfer.ExportResult{}, env.Stdout
 	if file == standardStream {
 		messages = env.Stderr // standard output has the records
 		done, err = transfer.Export(ctx, store, env.Stdout, opts)
@@ -45,16 +45,16 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	}
 	progress.clear()
 	if ctx.Err() != nil && err != nil {
-		return interrupted("export", fmt.Sprintf("%d records", done.Records), done.Saved, err)
+		return newInterrupted("export", fmt.Sprintf("%d records", done.Records), done.Saved, err)
 	}
 	if err != nil {
-		return onTable(cfg, err)
+		return withTableName(cfg, err)
 	}
 	resumed := ""
 	if done.Resumed {
-		resumed = fmt.Sprintf(", including the interrupted export that started at %s", done.Begun.Format(time.RFC3339))
+		resumed = fmt.Sprintf(", including the interrupted export that started at %s", done.Started.Format(time.RFC3339))
 	}
-	fmt.Fprintf(messages, "Exported from table %s: %d records, %s%s.\n", cfg.Table.Table, done.Records, size(done.Bytes), resumed)
+	fmt.Fprintf(messages, "Exported from table %s: %d records, %s%s.\n", cfg.Table.Table, done.Records, formatBytes(done.Bytes), resumed)
 	return nil
 }
 
@@ -68,25 +68,25 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	store, cfg, err := open(ctx, "import", env)
+	store, cfg, err := openStore(ctx, "import", env)
 	if err != nil {
 		return err
 	}
 	if err := store.Check(ctx); err != nil {
 		if ctx.Err() != nil {
-			return interrupted("import", "0 lines", false, err)
+			return newInterrupted("import", "0 lines", false, err)
 		}
-		return onTable(cfg, err)
+		return withTableName(cfg, err)
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
 	opts.Progress = func(done bulk.Imported, total int64) {
 		suffix := ""
 		if total > 0 {
-			suffix = fmt.Sprintf(" of %s", size(total))
+			suffix = fmt.Sprintf(" of %s", formatBytes(total))
 		}
-		progress.show("%d lines, %s%s, %d conflicts", done.Lines, size(done.Offset), suffix, done.Conflicts)
+		progress.show("%d lines, %s%s, %d conflicts", done.Lines, formatBytes(done.Offset), suffix, done.Conflicts)
 	}
-	var done transfer.Imported
+	var done transfer.ImportResult
 	if file == standardStream {
 		done, err = transfer.Import(ctx, store, env.Stdin, opts)
 	} else {
@@ -94,19 +94,19 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	}
 	progress.clear()
 	if ctx.Err() != nil && err != nil {
-		return interrupted("import", fmt.Sprintf("%d lines", done.Lines), done.Saved, err)
+		return newInterrupted("import", fmt.Sprintf("%d lines", done.Lines), done.Saved, err)
 	}
 	if line := (*bulk.LineError)(nil); errors.As(err, &line) {
-		return onTable(cfg, fmt.Errorf("%s: %w; %s", file, err, stopped(opts)))
+		return withTableName(cfg, fmt.Errorf("%s: %w; %s", file, err, importAdvice(opts)))
 	}
 	if err != nil {
-		return onTable(cfg, err)
+		return withTableName(cfg, err)
 	}
-	return report(env.Stdout, file, cfg, done.Imported, opts)
+	return printImportReport(env.Stdout, file, cfg, done.Imported, opts)
 }
 
-// stopped returns what an import that stopped at a line has imported, and what to do.
-func stopped(opts transfer.ImportOptions) string {
+// importAdvice returns what an import that stopped at a line has imported, and what to do.
+func importAdvice(opts transfer.ImportOptions) string {
 	if opts.DryRun || opts.SkipUnreadable {
 		return "fix the line and run the command again" // only a line over the size limit stops these imports
 	}
@@ -114,9 +114,9 @@ func stopped(opts transfer.ImportOptions) string {
 		"or skip such lines with -skip-unreadable"
 }
 
-// report prints the result of a completed import. It returns an error if not every record of the
-// file is in the table.
-func report(out io.Writer, file string, cfg config.Config, done bulk.Imported, opts transfer.ImportOptions) error {
+// printImportReport prints the result of a completed import. It returns an error if not every
+// record of the file is in the table.
+func printImportReport(out io.Writer, file string, cfg config.Config, done bulk.Imported, opts transfer.ImportOptions) error {
 	if done.Records() == 0 {
 		return fmt.Errorf("%s contains no records", file)
 	}
@@ -135,11 +135,11 @@ func report(out io.Writer, file string, cfg config.Config, done bulk.Imported, o
 	for _, b := range done.BadLines {
 		fmt.Fprintf(out, "unreadable  line %d: %s\n", b.Line, b.Problem)
 	}
-	tellMore(out, done.Unreadable-len(done.BadLines))
+	printMore(out, done.Unreadable-len(done.BadLines))
 	for _, key := range done.ConflictKeys {
 		fmt.Fprintf(out, "conflict  %s %s\n", key.PK, key.SK)
 	}
-	tellMore(out, done.Conflicts-len(done.ConflictKeys))
+	printMore(out, done.Conflicts-len(done.ConflictKeys))
 
 	var problems []string
 	switch {
@@ -157,15 +157,15 @@ func report(out io.Writer, file string, cfg config.Config, done bulk.Imported, o
 	return errors.New(strings.Join(problems, "; "))
 }
 
-func tellMore(out io.Writer, more int) {
+func printMore(out io.Writer, more int) {
 	if more > 0 {
 		fmt.Fprintf(out, "and %d more\n", more)
 	}
 }
 
-// interrupted returns the error of a command that a signal ended. It describes whether the command
-// can continue.
-func interrupted(command, done string, saved bool, err error) error {
+// newInterrupted returns the error of a command that a signal ended. It describes whether the
+// command can continue.
+func newInterrupted(command, done string, saved bool, err error) error {
 	unsaved := (*transfer.SaveError)(nil)
 	switch {
 	case errors.As(err, &unsaved):
@@ -177,8 +177,8 @@ func interrupted(command, done string, saved bool, err error) error {
 	}
 }
 
-// segments parses the number of segments.
-func segments(text string) (int, error) {
+// parseSegments parses the number of segments.
+func parseSegments(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > bulk.MaxSegments {
 		return 0, fmt.Errorf("use 1 to %d", bulk.MaxSegments)
@@ -189,7 +189,7 @@ func segments(text string) (int, error) {
 // fileArgument parses the flags of a command with one file argument, and returns the file's name.
 func fileArgument(command string, args []string, define func(*flag.FlagSet)) (string, error) {
 	var words []string
-	if err := flags(command, args, 1, define, &words); err != nil {
+	if err := parseArgs(command, args, 1, define, &words); err != nil {
 		return "", err
 	}
 	if len(words) == 0 {
@@ -198,8 +198,8 @@ func fileArgument(command string, args []string, define func(*flag.FlagSet)) (st
 	return words[0], nil
 }
 
-// size formats a number of bytes.
-func size(bytes int64) string {
+// formatBytes formats a number of bytes.
+func formatBytes(bytes int64) string {
 	switch {
 	case bytes >= 1e9:
 		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)

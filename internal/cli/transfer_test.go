@@ -27,8 +27,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// pipe runs a command line with the given standard input.
-func pipe(t *testing.T, line, stdin string, variables ...string) (status int, stdout, stderr string) {
+// runWithInput runs a command line with the given standard input.
+func runWithInput(t *testing.T, line, stdin string, variables ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var stdoutText, stderrText bytes.Buffer
 	status = cli.Run(t.Context(), strings.Fields(line), cli.Environment{Stdin: strings.NewReader(stdin), Stdout: &stdoutText, Stderr: &stderrText, Getenv: func(name string) string {
@@ -43,46 +43,46 @@ func pipe(t *testing.T, line, stdin string, variables ...string) (status int, st
 }
 
 func TestExportAndImport(t *testing.T) {
-	_, n := storetest.SampleBook(t)
-	db, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
-	run(t, "seed", variables...).checkDone(t)
+	_, n := storetest.SampleDataset(t)
+	db, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
+	run(t, "seed", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
-	run(t, "export "+file, variables...).checkDone(t, "Exported from table "+table, fmt.Sprint(n, " records"))
+	run(t, "export "+file, variables...).checkSucceeded(t, "Exported from table "+table, fmt.Sprint(n, " records"))
 	run(t, "export "+file, variables...).checkFailed(t, 1, file, "already exists", "-overwrite")
-	run(t, "export -segments 7 -overwrite "+file, variables...).checkDone(t, fmt.Sprint(n, " records"))
+	run(t, "export -segments 7 -overwrite "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"))
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	// The second table has another number of shards and the same content.
-	second := []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table + ".second", "ORDERGRAPH_SHARDS=4"}
+	second := []string{useDynamoDB, noAuth, "ORDERGRAPH_TABLE=" + table + ".second", "ORDERGRAPH_SHARDS=4"}
 	run(t, "import "+file, second...).checkFailed(t, 1, "does not exist", "table create")
-	run(t, "table create", second...).checkDone(t)
+	run(t, "table create", second...).checkSucceeded(t)
 	t.Cleanup(func() { deleteTable(t, db, table+".second") })
-	run(t, "import -dry-run "+file, second...).checkDone(t, "dry run", "wrote nothing", fmt.Sprint(n, " records written"), "0 conflicts")
-	if records := contents(t, db, table+".second"); len(records) > 0 {
+	run(t, "import -dry-run "+file, second...).checkSucceeded(t, "dry run", "wrote nothing", fmt.Sprint(n, " records written"), "0 conflicts")
+	if records := tableRecords(t, db, table+".second"); len(records) > 0 {
 		t.Errorf("a dry run wrote %d records", len(records))
 	}
-	run(t, "import "+file, second...).checkDone(t, fmt.Sprint("Imported into table ", table, ".second: ", n, " records written, 0 replaced, 0 unchanged, 0 conflicts."))
-	once := contents(t, db, table+".second")
-	run(t, "import "+file, second...).checkDone(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
-	run(t, "import -overwrite "+file, second...).checkDone(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
-	if !reflect.DeepEqual(once, contents(t, db, table+".second")) {
+	run(t, "import "+file, second...).checkSucceeded(t, fmt.Sprint("Imported into table ", table, ".second: ", n, " records written, 0 replaced, 0 unchanged, 0 conflicts."))
+	once := tableRecords(t, db, table+".second")
+	run(t, "import "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
+	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
+	if !reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
 		t.Error("importing twice gives another table than importing once")
 	}
-	run(t, "table describe", second...).checkDone(t, "fits     yes")
+	run(t, "table describe", second...).checkSucceeded(t, "fits     yes")
 	_, base := serve(t, "-addr 127.0.0.1:0", second...)
 	askFirstQuery(t, base)
 
 	// Export and import through pipes.
-	status, stdout, stderr := pipe(t, "export -", "", second...)
+	status, stdout, stderr := runWithInput(t, "export -", "", second...)
 	if status != 0 || strings.Count(stdout, "\n") != n || !strings.Contains(stderr, fmt.Sprint(n, " records")) {
 		t.Errorf("export -: exit %d, %d lines, stderr %s", status, strings.Count(stdout, "\n"), stderr)
 	}
-	run(t, "seed", variables...).checkDone(t)
-	if status, report, stderr := pipe(t, "import -", stdout, variables...); status != 0 || !strings.Contains(report, fmt.Sprint(n, " unchanged")) || stderr != "" {
+	run(t, "seed", variables...).checkSucceeded(t)
+	if status, report, stderr := runWithInput(t, "import -", stdout, variables...); status != 0 || !strings.Contains(report, fmt.Sprint(n, " unchanged")) || stderr != "" {
 		t.Errorf("import -: exit %d, %s%s", status, report, stderr)
 	}
 
@@ -111,18 +111,18 @@ func TestExportAndImport(t *testing.T) {
 	if want := strings.Join(keys[:20], "\n") + "\nand 5 more\n"; c.status != 1 || !strings.HasSuffix(c.stdout.String(), fmt.Sprint(n-25, " unchanged, 25 conflicts.\n")+want) || !strings.Contains(c.stderr.String(), "25 records") || !strings.Contains(c.stderr.String(), "-overwrite") {
 		t.Errorf("exit %d, stdout %s, stderr %s", c.status, c.stdout.String(), c.stderr.String())
 	}
-	if !reflect.DeepEqual(once, contents(t, db, table+".second")) {
+	if !reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
 		t.Error("conflicts changed the table")
 	}
-	run(t, "import -overwrite "+file, second...).checkDone(t, fmt.Sprintf("0 records written, 25 replaced, %d unchanged, 0 conflicts.", n-25))
-	if reflect.DeepEqual(once, contents(t, db, table+".second")) {
+	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprintf("0 records written, 25 replaced, %d unchanged, 0 conflicts.", n-25))
+	if reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
 		t.Error("-overwrite replaced nothing")
 	}
 }
 
 func TestImportInvalidFile(t *testing.T) {
-	db, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
+	db, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
 	good := `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}` + "\n"
 	for _, bad := range []string{good + `{"Item":{"pk":{"S":"c"}`, good + "\n" + good} {
@@ -130,17 +130,17 @@ func TestImportInvalidFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.HasSuffix(bad, good+"\n"+good) {
-			run(t, "import "+file, variables...).checkDone(t, "1 records written", "1 unchanged")
+			run(t, "import "+file, variables...).checkSucceeded(t, "1 records written", "1 unchanged")
 			continue
 		}
 		if c := run(t, "import -dry-run "+file, variables...); c.status != 1 || !strings.Contains(c.stdout.String(), "unreadable  line 2: is not JSON") || !strings.Contains(c.stderr.String(), "1 lines of "+file) || !strings.Contains(c.stderr.String(), "-skip-unreadable") {
 			t.Errorf("exit %d, %s%s", c.status, c.stdout.String(), c.stderr.String())
 		}
-		if records := contents(t, db, table); len(records) != 0 {
+		if records := tableRecords(t, db, table); len(records) != 0 {
 			t.Errorf("the dry run left %d records", len(records))
 		}
 		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before it are imported, and some after it may be: fix the line")
-		if records := contents(t, db, table); len(records) != 1 {
+		if records := tableRecords(t, db, table); len(records) != 1 {
 			t.Errorf("the table has %d records", len(records))
 		}
 	}
@@ -148,9 +148,9 @@ func TestImportInvalidFile(t *testing.T) {
 	run(t, "export /nowhere/shop.jsonl", variables...).checkFailed(t, 1, "/nowhere/shop.jsonl", "no such file")
 }
 
-// interruptible returns a function that runs a command and interrupts it at the given request of an
-// operation.
-func interruptible(t *testing.T, variables []string) func(line, request string, after int64) *command {
+// newInterrupter returns a function that runs a command and interrupts it at the given request of
+// an operation.
+func newInterrupter(t *testing.T, variables []string) func(line, request string, after int64) *command {
 	t.Helper()
 	engine, err := url.Parse(dynamolocal.Shared(t).Endpoint())
 	if err != nil {
@@ -173,7 +173,7 @@ func interruptible(t *testing.T, variables []string) func(line, request string, 
 		engineProxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(proxy.Close)
-	atEndpoint(t, proxy.URL)
+	setEndpoint(t, proxy.URL)
 	return func(line, request string, after int64) *command {
 		t.Helper()
 		ctx, stop := context.WithCancel(t.Context())
@@ -181,7 +181,7 @@ func interruptible(t *testing.T, variables []string) func(line, request string, 
 		armed := &trap{interrupt: stop, at: request}
 		armed.left.Store(after)
 		set.Store(armed)
-		c := begin(ctx, line, variables...)
+		c := start(ctx, line, variables...)
 		<-c.done
 		return c
 	}
@@ -189,11 +189,11 @@ func interruptible(t *testing.T, variables []string) func(line, request string, 
 
 // After a signal, the same command continues.
 func TestInterruptedExportAndImport(t *testing.T) {
-	_, n := storetest.SampleBook(t)
-	_, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
-	run(t, "seed", variables...).checkDone(t)
-	interrupted := interruptible(t, variables)
+	_, n := storetest.SampleDataset(t)
+	_, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
+	run(t, "seed", variables...).checkSucceeded(t)
+	interrupted := newInterrupter(t, variables)
 
 	dir := t.TempDir()
 	file := filepath.Join(dir, "shop.jsonl")
@@ -210,7 +210,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Errorf("it left %v", got)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", file+".progress")
-	run(t, "export "+file, variables...).checkDone(t, fmt.Sprint(n, " records"), "including the interrupted export that started at 20")
+	run(t, "export "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"), "including the interrupted export that started at 20")
 	if got := files(); !slices.Equal(got, []string{file}) {
 		t.Errorf("it left %v", got)
 	}
@@ -226,7 +226,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 		t.Errorf("the old export is gone: %v", err)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", "remove "+file+".part")
-	run(t, "export -overwrite -segments 2 "+file, variables...).checkDone(t, fmt.Sprint(n, " records"), "including the interrupted export")
+	run(t, "export -overwrite -segments 2 "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"), "including the interrupted export")
 
 	// A command without a progress file does not suggest continuing.
 	for _, c := range []struct{ line, at string }{{"export -", ".Scan"}, {"import -dry-run " + file, ".GetItem"}, {"import " + file, ".Query"}} {
@@ -246,7 +246,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 	if got := files(); !slices.Equal(got, []string{file, file + ".import-progress"}) {
 		t.Errorf("it left %v", got)
 	}
-	run(t, "import "+file, variables...).checkDone(t, "table "+table, "0 records written", fmt.Sprint(n, " unchanged"))
+	run(t, "import "+file, variables...).checkSucceeded(t, "table "+table, "0 records written", fmt.Sprint(n, " unchanged"))
 	if got := files(); !slices.Equal(got, []string{file}) {
 		t.Errorf("it left %v", got)
 	}
@@ -254,15 +254,15 @@ func TestInterruptedExportAndImport(t *testing.T) {
 
 // A file that is not an export is rejected with the command to use, and without a progress file.
 func TestImportOtherFiles(t *testing.T) {
-	_, _, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
+	_, _, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "shop.jsonl")
 	for text, message := range map[string]string{
 		"":                      "contains no records",
 		"\n\n":                  "contains no records",
 		"\x1f\x8b\x08\x00":      "is compressed: gunzip -c FILE | ordergraph import -",
-		smallBook:               "ordergraph seed FILE",
+		smallDataset:            "ordergraph seed FILE",
 		"{\"Item\": 1}\n":       "some after it may be: fix the line",
 		"{\"Other\": [1]}\n":    "line 1",
 		"{\"Item\":{\"pk\":1}}": "line 1",
@@ -292,18 +292,18 @@ func TestImportOtherFiles(t *testing.T) {
 // All records of a damaged table are restored from its export, except the damaged one, which is
 // named.
 func TestImportDamagedTable(t *testing.T) {
-	_, n := storetest.SampleBook(t)
-	db, table, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
-	run(t, "seed", variables...).checkDone(t)
+	_, n := storetest.SampleDataset(t)
+	db, table, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
+	run(t, "seed", variables...).checkSucceeded(t)
 	_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: storetest.ItemKey("CUSTOMER#cust_01", "#METADATA")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
-	run(t, "export "+file, variables...).checkDone(t, fmt.Sprint(n, " records"))
-	second := []string{useDynamoDB, openToAll, "ORDERGRAPH_TABLE=" + table + ".second"}
-	run(t, "table create", second...).checkDone(t)
+	run(t, "export "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"))
+	second := []string{useDynamoDB, noAuth, "ORDERGRAPH_TABLE=" + table + ".second"}
+	run(t, "table create", second...).checkSucceeded(t)
 	t.Cleanup(func() { deleteTable(t, db, table+".second") })
 	run(t, "import "+file, second...).checkFailed(t, 1, "CUSTOMER#cust_01 #METADATA", "-skip-unreadable")
 	for _, c := range []struct{ line, intro string }{{"import -dry-run ", "A dry run"}, {"import -skip-unreadable ", "Imported"}} {
@@ -312,33 +312,33 @@ func TestImportDamagedTable(t *testing.T) {
 			t.Errorf("exit %d, %s%s", result.status, out, result.stderr.String())
 		}
 	}
-	if records := contents(t, db, table+".second"); len(records) != n-1 {
+	if records := tableRecords(t, db, table+".second"); len(records) != n-1 {
 		t.Errorf("%d records were restored", len(records))
 	}
 }
 
 func TestInterruptedSeedAndCreate(t *testing.T) {
-	_, n := storetest.SampleBook(t)
-	db, table, variables := local(t)
-	interrupted := interruptible(t, variables)
+	_, n := storetest.SampleDataset(t)
+	db, table, variables := newLocalTable(t)
+	interrupted := newInterrupter(t, variables)
 	interrupted("table create", ".DescribeTimeToLive", 1).checkFailed(t, 1, "table create: interrupted; run it again")
-	run(t, "table create", variables...).checkDone(t, table)
+	run(t, "table create", variables...).checkSucceeded(t, table)
 	interrupted("table describe", ".DescribeTimeToLive", 1).checkFailed(t, 1, "ordergraph: interrupted\n")
 	interrupted("seed", ".Query", 1).checkFailed(t, 1, "seed: interrupted before anything was loaded")
 	interrupted("seed", ".BatchWriteItem", 2).checkFailed(t, 1, "seed: interrupted: some records are loaded; run the same command again")
-	run(t, "seed", variables...).checkDone(t, "9 orders, 7 customers, 7 products")
+	run(t, "seed", variables...).checkSucceeded(t, "9 orders, 7 customers, 7 products")
 	// If an order was loaded before, the set of loaded orders is unknown, and the orders are not
 	// counted.
-	if records := len(contents(t, db, table)); records != n && records != n-model.OrderCountParts {
+	if records := len(tableRecords(t, db, table)); records != n && records != n-model.OrderCountParts {
 		t.Errorf("%d records are loaded, want %d", records, n)
 	}
 }
 
 func TestNumberOfShardsIsCheckedBeforeAnImport(t *testing.T) {
-	_, _, variables := local(t)
-	run(t, "table create", variables...).checkDone(t)
-	run(t, "seed", variables...).checkDone(t)
+	_, _, variables := newLocalTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
+	run(t, "seed", variables...).checkSucceeded(t)
 	file := filepath.Join(t.TempDir(), "shop.jsonl")
-	run(t, "export "+file, variables...).checkDone(t)
+	run(t, "export "+file, variables...).checkSucceeded(t)
 	run(t, "import "+file, append(slices.Clone(variables), "ORDERGRAPH_SHARDS=8")...).checkFailed(t, 1, "ORDERGRAPH_SHARDS=8")
 }

@@ -22,10 +22,10 @@ func (c *Config) jwtSettings() []setting.Setting {
 	return []setting.Setting{
 		{Name: "ORDERGRAPH_ANONYMOUS", Value: setting.Parsed(&c.Anonymous, "off", "catalog or off", parseAnonymous), Meaning: "with `jwt`: `catalog` (requests without a token can read products) or `off` (each request needs a token)"},
 		{Name: "ORDERGRAPH_JWT_JWKS", Value: setting.Text(&c.JWT.JWKS, ""), Meaning: "with `jwt`: https URL or file of the JWKS with the public keys"},
-		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecret), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret of at least %d characters that signs tokens (HS256)", auth.MinSecret)},
+		{Name: "ORDERGRAPH_JWT_SECRET", Value: setting.Secret(&c.JWT.Secret, auth.MinSecretBytes), Meaning: fmt.Sprintf("with `jwt`, instead of a JWKS: secret of at least %d characters that signs tokens (HS256)", auth.MinSecretBytes)},
 		{Name: "ORDERGRAPH_JWT_ISSUER", Value: setting.Text(&c.JWT.Issuer, ""), Meaning: "with `jwt`: issuer of the tokens, exactly as in `iss`"},
 		{Name: "ORDERGRAPH_JWT_AUDIENCE", Value: setting.Text(&c.JWT.Audience, ""), Meaning: "with `jwt`: audience of the tokens, as in `aud`"},
-		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.Leeway(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("with `jwt`: tolerated difference of the issuer's clock, up to %s", auth.MaxLeeway)},
+		{Name: "ORDERGRAPH_JWT_LEEWAY", Value: setting.DurationUpTo(&c.JWT.Leeway, 30*time.Second, auth.MaxLeeway), Meaning: fmt.Sprintf("with `jwt`: tolerated difference of the issuer's clock, up to %s", auth.MaxLeeway)},
 		{Name: "ORDERGRAPH_JWT_ROLE_CLAIM", Value: setting.Text(&c.JWT.RoleClaim, "role"), Meaning: "with `jwt`: claim with the role"},
 		{Name: "ORDERGRAPH_JWT_CUSTOMER_CLAIM", Value: setting.Text(&c.JWT.CustomerClaim, "customer_id"), Meaning: "with `jwt`: claim with the ID of a `CUSTOMER`"},
 	}
@@ -41,7 +41,7 @@ func (r *reader) resolveAuth(getenv func(string) string) error {
 	switch {
 	case r.authAlias == "":
 	case r.Auth == "":
-		name, r.Auth, r.AuthAlias = "AUTH", r.authAlias, true
+		name, r.Auth, r.AuthFromAlias = "AUTH", r.authAlias, true
 	case r.Auth != r.authAlias:
 		return fmt.Errorf("ORDERGRAPH_AUTH is %q and AUTH is %q: they are two names of one variable, so set one of them", r.Auth, r.authAlias)
 	}
@@ -73,7 +73,7 @@ func checkJWT(jwt auth.Options) error {
 	case jwt.RoleClaim == jwt.CustomerClaim:
 		return fmt.Errorf("ORDERGRAPH_JWT_ROLE_CLAIM and ORDERGRAPH_JWT_CUSTOMER_CLAIM are both %q: use two different claims", jwt.RoleClaim)
 	}
-	if err := auth.CheckJWKS(jwt.JWKS); err != nil {
+	if err := auth.CheckJWKSLocation(jwt.JWKS); err != nil {
 		return fmt.Errorf("ORDERGRAPH_JWT_JWKS %w", err) // the error omits the URL, which can contain a password
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 
 const goodSecret = "a-secret-of-thirty-two-letters!!"
 
-// withSecret returns a complete configuration with a secret, and the given variables.
-func withSecret(more ...string) []string {
+// secretVariables returns a complete configuration with a secret, and the given variables.
+func secretVariables(more ...string) []string {
 	return append([]string{"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_SECRET=" + goodSecret, "ORDERGRAPH_JWT_ISSUER=i", "ORDERGRAPH_JWT_AUDIENCE=a"}, more...)
 }
 
@@ -28,9 +28,9 @@ func TestAuthDefault(t *testing.T) {
 		{[]string{"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none"}, config.AuthNone},
 		{[]string{"ORDERGRAPH_STORE=dynamodb", "AUTH=none"}, config.AuthNone},
 		{[]string{"AUTH=none", "ORDERGRAPH_AUTH=none"}, config.AuthNone},
-		{withSecret(), config.AuthJWT},
-		{append(withSecret("AUTH=jwt"), "ORDERGRAPH_STORE=dynamodb"), config.AuthJWT},
-		{append(withSecret()[1:], "AUTH=jwt"), config.AuthJWT},
+		{secretVariables(), config.AuthJWT},
+		{append(secretVariables("AUTH=jwt"), "ORDERGRAPH_STORE=dynamodb"), config.AuthJWT},
+		{append(secretVariables()[1:], "AUTH=jwt"), config.AuthJWT},
 	} {
 		if got := read(t, c.variables...).Auth; got != c.want {
 			t.Errorf("%v gives %q, want %q", c.variables, got, c.want)
@@ -40,10 +40,10 @@ func TestAuthDefault(t *testing.T) {
 
 func TestJWTDefaults(t *testing.T) {
 	want := auth.Options{Secret: []byte(goodSecret), Issuer: "i", Audience: "a", Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"}
-	if got := read(t, withSecret()...).JWT; !reflect.DeepEqual(got, want) {
+	if got := read(t, secretVariables()...).JWT; !reflect.DeepEqual(got, want) {
 		t.Errorf("the options are %+v, want %+v", got, want)
 	}
-	if got := read(t, withSecret("ORDERGRAPH_JWT_LEEWAY=0s")...).JWT; got.Leeway != 0 {
+	if got := read(t, secretVariables("ORDERGRAPH_JWT_LEEWAY=0s")...).JWT; got.Leeway != 0 {
 		t.Errorf("the leeway is %s, want 0s", got.Leeway)
 	}
 }
@@ -52,7 +52,7 @@ func TestJWTDefaults(t *testing.T) {
 func TestInvalidAuth(t *testing.T) {
 	without := func(name string) []string {
 		var rest []string
-		for _, v := range withSecret() {
+		for _, v := range secretVariables() {
 			if !strings.HasPrefix(v, name+"=") {
 				rest = append(rest, v)
 			}
@@ -74,17 +74,17 @@ func TestInvalidAuth(t *testing.T) {
 		{[]string{"ORDERGRAPH_AUTH=none", "ORDERGRAPH_JWT_LEEWAY=1m"}, []string{"ORDERGRAPH_JWT_LEEWAY is set"}},
 		{[]string{"ORDERGRAPH_ANONYMOUS=catalog"}, []string{"ORDERGRAPH_ANONYMOUS is set", "ORDERGRAPH_AUTH to jwt"}},
 		{[]string{"ORDERGRAPH_AUTH=none", "ORDERGRAPH_ANONYMOUS=catalog"}, []string{"ORDERGRAPH_ANONYMOUS is set", "ORDERGRAPH_AUTH to jwt"}},
-		{withSecret("ORDERGRAPH_ANONYMOUS=on"), []string{"ORDERGRAPH_ANONYMOUS", `"on"`, "catalog or off"}},
+		{secretVariables("ORDERGRAPH_ANONYMOUS=on"), []string{"ORDERGRAPH_ANONYMOUS", `"on"`, "catalog or off"}},
 		{[]string{"ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_JWT_ISSUER=i"}, []string{"ORDERGRAPH_JWT_ISSUER is set"}},
 		{without("ORDERGRAPH_JWT_SECRET"), []string{"ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET"}},
-		{withSecret("ORDERGRAPH_JWT_JWKS=keys.json"), []string{"ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET", "unset one of them"}},
+		{secretVariables("ORDERGRAPH_JWT_JWKS=keys.json"), []string{"ORDERGRAPH_JWT_JWKS", "ORDERGRAPH_JWT_SECRET", "unset one of them"}},
 		{append(without("ORDERGRAPH_JWT_SECRET"), "ORDERGRAPH_JWT_SECRET=thirty-one letters do not do it"), []string{"ORDERGRAPH_JWT_SECRET", "31 characters", "at least 32"}},
 		{without("ORDERGRAPH_JWT_ISSUER"), []string{"ORDERGRAPH_JWT_ISSUER", "iss"}},
 		{without("ORDERGRAPH_JWT_AUDIENCE"), []string{"ORDERGRAPH_JWT_AUDIENCE", "aud"}},
-		{withSecret("ORDERGRAPH_JWT_LEEWAY=5m1s"), []string{"ORDERGRAPH_JWT_LEEWAY", `"5m1s"`, "0s to 5m"}},
-		{withSecret("ORDERGRAPH_JWT_LEEWAY=-1s"), []string{"ORDERGRAPH_JWT_LEEWAY", `"-1s"`}},
-		{withSecret("ORDERGRAPH_JWT_LEEWAY=30"), []string{"ORDERGRAPH_JWT_LEEWAY", `"30"`}},
-		{withSecret("ORDERGRAPH_JWT_ROLE_CLAIM=customer_id"), []string{"ORDERGRAPH_JWT_ROLE_CLAIM", "ORDERGRAPH_JWT_CUSTOMER_CLAIM", `"customer_id"`}},
+		{secretVariables("ORDERGRAPH_JWT_LEEWAY=5m1s"), []string{"ORDERGRAPH_JWT_LEEWAY", `"5m1s"`, "0s to 5m"}},
+		{secretVariables("ORDERGRAPH_JWT_LEEWAY=-1s"), []string{"ORDERGRAPH_JWT_LEEWAY", `"-1s"`}},
+		{secretVariables("ORDERGRAPH_JWT_LEEWAY=30"), []string{"ORDERGRAPH_JWT_LEEWAY", `"30"`}},
+		{secretVariables("ORDERGRAPH_JWT_ROLE_CLAIM=customer_id"), []string{"ORDERGRAPH_JWT_ROLE_CLAIM", "ORDERGRAPH_JWT_CUSTOMER_CLAIM", `"customer_id"`}},
 		{keys("http://id.example/keys"), []string{"ORDERGRAPH_JWT_JWKS", "use https"}},
 		{keys("http://localhost.example/keys"), []string{"ORDERGRAPH_JWT_JWKS", "use https"}},
 		{keys("ftp://127.0.0.1/keys"), []string{"ORDERGRAPH_JWT_JWKS", "use https"}},

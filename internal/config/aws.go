@@ -16,17 +16,17 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// idleConnections is the maximum number of idle connections to DynamoDB. With the SDK's default of
-// 10, a busy server would constantly open new ones.
-const idleConnections = 256
+// maxIdleConnections is the maximum number of idle connections to DynamoDB. With the SDK's default
+// of 10, a busy server would constantly open new ones.
+const maxIdleConnections = 256
 
 // readBuffer is the size of a connection's read buffer in bytes. Most responses fit into it with
 // their headers. The rest of a longer response is read directly into its destination.
 const readBuffer = 16 << 10
 
-// answerTimeout is how long the SDK waits for response headers before it retries. DynamoDB responds
-// in milliseconds, so a connection that is silent for longer is dead.
-const answerTimeout = 3 * time.Second
+// responseTimeout is how long the SDK waits for response headers before it retries. DynamoDB
+// responds in milliseconds, so a connection that is silent for longer is dead.
+const responseTimeout = 3 * time.Second
 
 // credentialsTimeout is the timeout of the search for credentials. A request to a missing metadata
 // service takes long.
@@ -34,8 +34,8 @@ const credentialsTimeout = 10 * time.Second
 
 // The SDK's variables for the endpoints of DynamoDB and of DynamoDB Streams.
 const (
-	endpointOfTables  = "AWS_ENDPOINT_URL_DYNAMODB"
-	endpointOfStreams = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
+	tablesEndpoint  = "AWS_ENDPOINT_URL_DYNAMODB"
+	streamsEndpoint = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
 // OpenDynamoDB returns clients of DynamoDB and DynamoDB Streams. It reads the SDK's usual settings:
@@ -45,7 +45,7 @@ const (
 //
 // It returns an error that names the missing setting.
 func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Client, error) {
-	for _, name := range []string{endpointOfTables, endpointOfStreams} {
+	for _, name := range []string{tablesEndpoint, streamsEndpoint} {
 		if endpoint := os.Getenv(name); endpoint != "" {
 			if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return nil, nil, fmt.Errorf("%s is %q: set it to a URL such as http://localhost:8000", name, endpoint)
@@ -54,10 +54,10 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 	}
 	// The SDK would log to standard error, and its log contains nothing that its errors lack.
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithLogger(logging.Nop{}), awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConns = idleConnections
-		t.MaxIdleConnsPerHost = idleConnections
+		t.MaxIdleConns = maxIdleConnections
+		t.MaxIdleConnsPerHost = maxIdleConnections
 		t.ReadBufferSize = readBuffer
-		t.ResponseHeaderTimeout = answerTimeout
+		t.ResponseHeaderTimeout = responseTimeout
 	})))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the AWS configuration: %w", err)

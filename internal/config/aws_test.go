@@ -79,7 +79,7 @@ func TestOpenedClientsUseTheFastPath(t *testing.T) {
 			if fallback := bySDK.Load() > 0; requests.Load() != 1 || fallback != (c.reason != "") {
 				t.Errorf("%d requests, of which the SDK made %d", requests.Load(), bySDK.Load())
 			}
-			if reason := store.LongWay(); (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) {
+			if reason := store.FastPathDisabledBy(); (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) {
 				t.Errorf("the reason is %q", reason)
 			}
 		})

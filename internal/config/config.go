@@ -20,7 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
-	"github.com/ordergraph/ordergraph/internal/pacing"
+	"github.com/ordergraph/ordergraph/internal/gctuning"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
@@ -52,11 +52,12 @@ type Config struct {
 	Limits document.Limits
 	// Rates are the rate limits per principal.
 	Rates rate.Options
-	// Serving is the limits of requests and connections.
-	Serving server.Limits
-	// Pools are the sizes of the resources that callers share. Weights multiply the shares of roles.
-	Pools   admission.Sizes
-	Weights map[commerce.Role]int
+	// ServerLimits is the limits of requests and connections.
+	ServerLimits server.Limits
+	// PoolSizes are the sizes of the resources that callers share. Weights multiply the shares of
+	// roles.
+	PoolSizes    admission.Sizes
+	ShareWeights map[commerce.Role]int
 	// Introspection reports whether clients may query the schema.
 	Introspection bool
 	// Documents is the manifest file of trusted documents, or empty.
@@ -65,27 +66,27 @@ type Config struct {
 	TrustedOnly bool
 	// Auth is AuthNone or AuthJWT. It is empty if the operator must still choose.
 	Auth string
-	// AuthAlias reports whether Auth comes from the deprecated variable AUTH.
-	AuthAlias bool
+	// AuthFromAlias reports whether Auth comes from the deprecated variable AUTH.
+	AuthFromAlias bool
 	// Anonymous reports whether requests without a token can read the catalog. It applies to AuthJWT.
 	Anonymous bool
 	// JWT configures how tokens are verified. It applies to AuthJWT.
 	JWT auth.Options
-	// Pacing configures the garbage collector. Its field Memory is not set.
-	Pacing pacing.Options
+	// GCTuning configures the garbage collector. Its field Memory is not set.
+	GCTuning gctuning.Options
 	// LogLevel is the minimum level that is logged.
 	LogLevel slog.Level
 }
 
-// minCursorKey is the minimum length of a cursor key in bytes.
-const minCursorKey = 16
+// minCursorKeyBytes is the minimum length of a cursor key in bytes.
+const minCursorKeyBytes = 16
 
-// tableName is DynamoDB's rule for table names.
-var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
+// tableNamePattern is DynamoDB's rule for table names.
+var tableNamePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
-// originName matches an origin as browsers send it: scheme, host, and the port if it is not the
+// originPattern matches an origin as browsers send it: scheme, host, and the port if it is not the
 // scheme's default. A star matches any characters.
-var originName = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
+var originPattern = regexp.MustCompile(`^(?i)[a-z][a-z0-9+.-]*://[^/?#@\s]+$`)
 
 // reader is a Config while it is being read.
 type reader struct {
@@ -104,17 +105,17 @@ func (r *reader) sections() []setting.Section {
 			{Name: "PORT", Value: setting.Number(&r.port, "8080", 0, 65535), Meaning: "port to listen on without `-addr`: on all addresses with `ORDERGRAPH_AUTH=jwt`, otherwise on 127.0.0.1"},
 			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all", isOrigin), Meaning: "origins whose pages can call the API"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "host names that a server without authentication answers to, besides `localhost`, names below `.localhost` and IP addresses"},
-			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKey), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table; required with `ORDERGRAPH_AUTH=jwt`, otherwise derived from the table's name, which lets clients forge cursors", minCursorKey)},
+			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret that signs cursors, at least %d characters, such as from `openssl rand -hex 32`; the same for all servers of a table; required with `ORDERGRAPH_AUTH=jwt`, otherwise derived from the table's name, which lets clients forge cursors", minCursorKeyBytes)},
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`on` or `off`: whether clients can query the schema; gateways can always query the subgraph schema"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "manifest file of trusted documents, in Apollo's or Relay's format"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` or `off`: whether only trusted documents are executed"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.Parsed(&r.LogLevel, "info", "debug, info, warn or error", parseLevel), Meaning: "minimum log level: `debug` (every request), `info`, `warn` or `error`"},
-			{Name: "GOGC", Value: setting.Text(&r.Pacing.GOGC, ""), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); without it and `GOMEMLIMIT`, the heap is collected when it has doubled and grown by another 8 MiB"},
-			{Name: "GOMEMLIMIT", Value: setting.Text(&r.Pacing.GOMEMLIMIT, ""), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); by default 90 % of the container's limit, if any"},
+			{Name: "GOGC", Value: setting.Text(&r.GCTuning.GOGC, ""), Meaning: "the [Go runtime's GOGC](https://go.dev/doc/gc-guide#GOGC); without it and `GOMEMLIMIT`, the heap is collected when it has doubled and grown by another 8 MiB"},
+			{Name: "GOMEMLIMIT", Value: setting.Text(&r.GCTuning.GOMEMLIMIT, ""), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); by default 90 % of the container's limit, if any"},
 		}},
 		{Title: "Store", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in memory, with sample data) or `dynamodb`"},
-			{Name: "ORDERGRAPH_TABLE", Value: setting.Matching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableName.MatchString), Meaning: "name of the table"},
+			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "name of the table"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
 		}},
@@ -122,23 +123,23 @@ func (r *reader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (everything is open); `none` by default with `ORDERGRAPH_STORE=embedded`, required to serve from `dynamodb`"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), Meaning: "deprecated name of `ORDERGRAPH_AUTH`; `none` does not open a DynamoDB table"},
 		}, r.jwtSettings()...)},
-		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.Serving), r.Pools.Settings())},
+		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.Settings(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.Weights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseWeights), Meaning: "factors for the [shares](limits.md#shares) of roles, such as `ADMIN=2,SERVICE=8`; 1 for other roles"},
+			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.Parsed(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factors for the [shares](limits.md#shares) of roles, such as `ADMIN=2,SERVICE=8`; 1 for other roles"},
 		}},
 	}
 }
 
-// maxWeight is the maximum share weight of a role.
-const maxWeight = 100
+// maxShareWeight is the maximum share weight of a role.
+const maxShareWeight = 100
 
-func parseWeights(text string) (map[commerce.Role]int, bool) {
+func parseShareWeights(text string) (map[commerce.Role]int, bool) {
 	weights := map[commerce.Role]int{}
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
 		role, ok := commerce.ParseRole(name)
 		weight, err := strconv.Atoi(number)
-		if !ok || err != nil || weight < 1 || weight > maxWeight || weights[role] != 0 {
+		if !ok || err != nil || weight < 1 || weight > maxShareWeight || weights[role] != 0 {
 			return nil, false
 		}
 		weights[role] = weight
@@ -168,7 +169,7 @@ func Read(getenv func(string) string) (Config, error) {
 	case r.Auth == AuthJWT:
 		r.Addr = ":" + strconv.Itoa(r.port)
 	case len(r.CursorKey) == 0:
-		r.CursorKey = tableKey(r.Table.Table)
+		r.CursorKey = defaultCursorKey(r.Table.Table)
 	}
 	if r.TrustedOnly && r.Documents == "" {
 		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set it to the manifest of the trusted documents")
@@ -190,14 +191,14 @@ func (c *Config) resolveBurst() error {
 	return nil
 }
 
-// tableKey returns the cursor key of a server without a secret. It depends only on the table, so
-// that cursors stay valid after a restart and across servers.
-func tableKey(table string) []byte {
+// defaultCursorKey returns the cursor key of a server without a secret. It depends only on the
+// table, so that cursors stay valid after a restart and across servers.
+func defaultCursorKey(table string) []byte {
 	key := sha256.Sum256([]byte("ordergraph cursors of table " + table))
 	return key[:]
 }
 
-func isOrigin(text string) bool { return text == "*" || originName.MatchString(text) }
+func isOrigin(text string) bool { return text == "*" || originPattern.MatchString(text) }
 
 // isHostName reports whether text is a host name, with or without a port.
 func isHostName(text string) bool {

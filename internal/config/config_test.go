@@ -21,7 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
-	"github.com/ordergraph/ordergraph/internal/pacing"
+	"github.com/ordergraph/ordergraph/internal/gctuning"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
@@ -55,7 +55,7 @@ func TestDefaults(t *testing.T) {
 	got.CursorKey = nil
 	want := config.Config{
 		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo,
-		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, Serving: setting.OrDefaults(server.Limits{}), Pools: admission.New(admission.Sizes{}).Sizes(), Introspection: true,
+		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), Introspection: true,
 		Auth: config.AuthNone, JWT: auth.Options{Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -73,7 +73,7 @@ func TestEveryVariableIsRead(t *testing.T) {
 	want := config.Config{
 		Addr: ":0", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY"},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, LogLevel: slog.LevelDebug,
-		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), Serving: setting.OrDefaults(server.Limits{}), Pools: admission.New(admission.Sizes{}).Sizes(), Weights: map[commerce.Role]int{commerce.RoleAdmin: 2, commerce.RoleService: 8}, Pacing: pacing.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
+		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), ShareWeights: map[commerce.Role]int{commerce.RoleAdmin: 2, commerce.RoleService: 8}, GCTuning: gctuning.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Documents: "trusted.json", TrustedOnly: true, Auth: config.AuthJWT, Anonymous: true,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}
@@ -100,7 +100,7 @@ func settings() (all []setting.Setting) {
 func TestLimitSettings(t *testing.T) {
 	fields := func(c config.Config) map[string]int64 {
 		values := map[string]int64{}
-		for prefix, limits := range map[string]any{"MAX_": c.Limits, "RATE_": c.Rates, "": c.Serving} {
+		for prefix, limits := range map[string]any{"MAX_": c.Limits, "RATE_": c.Rates, "": c.ServerLimits} {
 			v := reflect.ValueOf(limits)
 			for i := range v.NumField() {
 				if !v.Field(i).CanInt() {

@@ -30,14 +30,14 @@ const victimEnv = "ORDERGRAPH_DYNAMOLOCAL_VICTIM"
 func TestMain(m *testing.M) {
 	if how := os.Getenv(victimEnv); how != "" {
 		_ = os.Unsetenv(victimEnv) // a keeper must not be a victim
-		victim(how)
+		runVictim(how)
 		return
 	}
 	os.Exit(Main(m))
 }
 
-// victim starts a child process, prints its process ID and waits to be killed.
-func victim(variant string) {
+// runVictim starts a child process, prints its process ID and waits to be killed.
+func runVictim(variant string) {
 	var pid int
 	switch variant {
 	case "instance":
@@ -178,7 +178,7 @@ func TestStopWhenUnused(t *testing.T) {
 		t.Fatal(err)
 	}
 	users, unused := filepath.Join(t.TempDir(), "users"), make(chan error)
-	leave, err := wait(t.Context(), users, syscall.LOCK_SH)
+	leave, err := waitForLock(t.Context(), users, syscall.LOCK_SH)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestStartShowsTheLog(t *testing.T) {
 	}
 }
 
-func TestStartHonoursItsContext(t *testing.T) {
+func TestStartRespectsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -235,11 +235,11 @@ func TestMissingPrograms(t *testing.T) { // not parallel: it changes the environ
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir()) // macOS uses HOME
 	_, err := Start(t.Context())
-	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.What != "java" || !errors.Is(err, exec.ErrNotFound) {
+	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.Missing != "java" || !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("Start without java: %v", err)
 	}
 	_, err = Fetch(t.Context())
-	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.What != "mvn" || !errors.Is(err, exec.ErrNotFound) {
+	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.Missing != "mvn" || !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("Fetch without mvn: %v", err)
 	}
 }
@@ -253,7 +253,7 @@ func TestFailedFetchLeavesNothing(t *testing.T) { // not parallel: it changes th
 	t.Setenv("XDG_CACHE_HOME", cache)
 	t.Setenv("HOME", cache)
 	_, err := Fetch(t.Context())
-	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.What != "download" || !strings.Contains(err.Error(), "no such artifact") {
+	if e, ok := errors.AsType[*UnavailableError](err); !ok || e.Missing != "download" || !strings.Contains(err.Error(), "no such artifact") {
 		t.Errorf("got %v", err)
 	}
 	dir, err := CacheDir()
@@ -268,17 +268,17 @@ func TestFailedFetchLeavesNothing(t *testing.T) { // not parallel: it changes th
 	}
 }
 
-func TestVersionIsThePoms(t *testing.T) {
+func TestVersionMatchesPom(t *testing.T) {
 	t.Parallel()
 	if !strings.Contains(string(pom), "<artifactId>DynamoDBLocal</artifactId>\n      <version>"+Version+"</version>") {
 		t.Errorf("pom.xml does not name version %s", Version)
 	}
 }
 
-// The heap limit is enough for many records. The test writes 60,000 records, the maximum for a test,
-// in the long run only. With one writer on two cores this took 14 s, and the JVM's resident memory
-// stayed below 256 MB.
-func TestTheHeapHoldsManyRecords(t *testing.T) {
+// The heap limit is enough for many records. The test writes 60,000 records, the maximum for a
+// test, in the long run only. With one writer on two cores this took 14 s, and the JVM's resident
+// memory stayed below 256 MB.
+func TestHeapHoldsManyRecords(t *testing.T) {
 	if !longtest.Enabled() {
 		t.Skip("only the long run writes 60,000 records")
 	}

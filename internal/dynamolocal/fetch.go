@@ -22,15 +22,15 @@ var pom []byte
 // program is not installed, or the download failed. [Shared] skips the test for this error. Other
 // errors of this package fail the test.
 type UnavailableError struct {
-	// What names the missing part: "java", "mvn", "cache directory" or "download".
-	What string
+	// Missing names the missing part: "java", "mvn", "cache directory" or "download".
+	Missing string
 	// Err is the cause.
 	Err error
 }
 
 // Error implements error.
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("DynamoDB Local is not available (%s): %v", e.What, e.Err)
+	return fmt.Sprintf("DynamoDB Local is not available (%s): %v", e.Missing, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -44,7 +44,7 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return "", &UnavailableError{What: "cache directory", Err: err}
+		return "", &UnavailableError{Missing: "cache directory", Err: err}
 	}
 	return filepath.Join(base, "ordergraph", "dynamodb-local-"+Version), nil
 }
@@ -84,7 +84,7 @@ func fetchInto(ctx context.Context, dir string) error {
 	}
 	mvn, err := exec.LookPath("mvn")
 	if err != nil {
-		return &UnavailableError{What: "mvn", Err: err}
+		return &UnavailableError{Missing: "mvn", Err: err}
 	}
 	// The directory is next to the final one, so the rename stays in one file system and is atomic.
 	work, err := os.MkdirTemp(filepath.Dir(dir), ".fetch-*")
@@ -108,7 +108,7 @@ func fetchInto(ctx context.Context, dir string) error {
 		return fmt.Errorf("fetch DynamoDB Local with Maven: %w", ctx.Err())
 	}
 	if err != nil {
-		return &UnavailableError{What: "download", Err: fmt.Errorf("%w\n%s", err, tail(string(out), 20))}
+		return &UnavailableError{Missing: "download", Err: fmt.Errorf("%w\n%s", err, lastLines(string(out), 20))}
 	}
 	if err := os.Rename(lib, dir); err != nil {
 		// Without file locks (lock_other.go), another process may have renamed its directory first.
@@ -120,8 +120,8 @@ func fetchInto(ctx context.Context, dir string) error {
 	return nil
 }
 
-// tail returns the last n lines of text.
-func tail(text string, n int) string {
+// lastLines returns the last n lines of text.
+func lastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if len(lines) > n {
 		lines = lines[len(lines)-n:]

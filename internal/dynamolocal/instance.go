@@ -38,7 +38,7 @@ type Instance struct {
 	cmd      *exec.Cmd
 	ended    <-chan error // receives the process's result, then is closed
 	logPath  string
-	leave    func() // releases the shared instance, which only its keeper ends
+	release  func() // releases the shared instance, which only its keeper ends
 	stop     sync.Once
 }
 
@@ -54,7 +54,7 @@ func Start(ctx context.Context) (*Instance, error) {
 	}
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, &UnavailableError{What: "java", Err: err}
+		return nil, &UnavailableError{Missing: "java", Err: err}
 	}
 	lib, err := Fetch(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 		return nil, fmt.Errorf("start DynamoDB Local: create its log: %w", err)
 	}
 	defer log.Close() // the JVM has its own descriptor
-	// Tests need much less heap (see TestTheHeapHoldsManyRecords): the records are in SQLite's memory,
+	// Tests need much less heap (see TestHeapHoldsManyRecords): the records are in SQLite's memory,
 	// outside the heap. One compiler tier and the serial collector make the start faster and avoid a
 	// thread per core.
 	cmd := exec.Command(java, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
@@ -118,7 +118,7 @@ func startOnce(ctx context.Context, java, lib string) (*Instance, error) {
 	if err := inst.waitUntilUp(ctx); err != nil {
 		text, _ := os.ReadFile(inst.logPath) // the log explains err
 		inst.Stop()
-		return nil, fmt.Errorf("start DynamoDB Local on port %d: %w; the end of its log:\n%s", port, err, tail(string(text), 30))
+		return nil, fmt.Errorf("start DynamoDB Local on port %d: %w; the end of its log:\n%s", port, err, lastLines(string(text), 30))
 	}
 	return inst, nil
 }
@@ -199,8 +199,8 @@ func (i *Instance) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 // do nothing. The instance of [Shared] continues for other processes.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
-		if i.leave != nil {
-			i.leave()
+		if i.release != nil {
+			i.release()
 			return
 		}
 		// The instance has nothing to save. Kill fails only if the process has ended.

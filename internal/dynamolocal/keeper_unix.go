@@ -20,20 +20,20 @@ import (
 // the users file.
 const keeperEnv = "ORDERGRAPH_TEST_DYNAMOLOCAL_KEEPER"
 
-// linger is the time after which an unused shared instance ends.
-const linger = 30 * time.Second
+// idleTimeout is the time after which an unused shared instance ends.
+const idleTimeout = 30 * time.Second
 
-// join returns the instance that all test processes of this user share. The first process starts a
-// keeper: its own binary in a separate session.
+// joinShared returns the instance that all test processes of this user share. The first process
+// starts a keeper: its own binary in a separate session.
 //
 // The users file contains the instance's endpoint, and each user holds a shared lock on it. The
 // keeper takes the exclusive lock before it ends the instance, so no process joins an instance that
 // is about to end.
 //
 // join returns the errors of [Start].
-func join(ctx context.Context) (*Instance, error) {
+func joinShared(ctx context.Context) (*Instance, error) {
 	if _, err := exec.LookPath("java"); err != nil {
-		return nil, &UnavailableError{What: "java", Err: err}
+		return nil, &UnavailableError{Missing: "java", Err: err}
 	}
 	lib, err := Fetch(ctx)
 	if err != nil {
@@ -45,24 +45,24 @@ func join(ctx context.Context) (*Instance, error) {
 	}
 	defer unlock()
 	users := lib + ".users"
-	leave, err := wait(ctx, users, syscall.LOCK_SH)
+	leave, err := waitForLock(ctx, users, syscall.LOCK_SH)
 	if err != nil {
 		return nil, fmt.Errorf("join DynamoDB Local: %w", err)
 	}
 	endpoint, err := os.ReadFile(users)
-	if err == nil && answers(ctx, string(endpoint)) {
-		return &Instance{endpoint: string(endpoint), leave: leave}, nil
+	if err == nil && responds(ctx, string(endpoint)) {
+		return &Instance{endpoint: string(endpoint), release: leave}, nil
 	}
 	started, err := startKeeper(users)
 	if err != nil {
 		leave()
 		return nil, fmt.Errorf("join DynamoDB Local: %w", err)
 	}
-	return &Instance{endpoint: started, leave: leave}, nil
+	return &Instance{endpoint: started, release: leave}, nil
 }
 
-// answers reports whether an instance responds at an endpoint.
-func answers(ctx context.Context, endpoint string) bool {
+// responds reports whether an instance responds at an endpoint.
+func responds(ctx context.Context, endpoint string) bool {
 	if endpoint == "" {
 		return false
 	}
@@ -92,8 +92,8 @@ func startKeeper(users string) (endpoint string, err error) {
 	return string(text), cmd.Process.Release()
 }
 
-// keep runs the keeper and returns its exit code.
-func keep(users string) int {
+// runKeeper runs the keeper and returns its exit code.
+func runKeeper(users string) int {
 	inst, err := Start(context.Background())
 	if err == nil {
 		err = os.WriteFile(users, []byte(inst.endpoint), 0o644)
@@ -104,7 +104,7 @@ func keep(users string) int {
 	}
 	fmt.Print(inst.endpoint)
 	os.Stdout.Close()
-	if inst.stopWhenUnused(users, linger) != nil {
+	if inst.stopWhenUnused(users, idleTimeout) != nil {
 		return 1
 	}
 	return 0

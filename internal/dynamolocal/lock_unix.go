@@ -13,12 +13,12 @@ import (
 // lock takes an exclusive lock on the file at path and returns a function that releases it. See
 // tryLock.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
-	return wait(ctx, path, syscall.LOCK_EX)
+	return waitForLock(ctx, path, syscall.LOCK_EX)
 }
 
-// wait takes a lock of the given kind (see tryLock) when it becomes free. flock(2) can wait, too,
-// but not with a context.
-func wait(ctx context.Context, path string, kind int) (unlock func(), err error) {
+// waitForLock takes a lock of the given kind (see tryLock) when it becomes free. flock(2) can wait,
+// too, but not with a context.
+func waitForLock(ctx context.Context, path string, kind int) (unlock func(), err error) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {

@@ -30,7 +30,7 @@ func (s *sharedInstance) get() (*Instance, error) {
 	s.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 		defer cancel()
-		inst, err := join(ctx)
+		inst, err := joinShared(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.inst, s.err = inst, err
@@ -77,7 +77,7 @@ func Shared(t testing.TB) *Instance {
 //	func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 func Main(m *testing.M) int {
 	if users := os.Getenv(keeperEnv); users != "" {
-		return keep(users)
+		return runKeeper(users)
 	}
 	defer shared.stop()
 	if os.Getenv("GOGC") == "" {

@@ -11,26 +11,26 @@ type keysAndOptions = map[string]json.RawMessage
 
 // batchSize returns the number of entries in a batch of one table. It returns 0 for other requests.
 func batchSize(r Request) int {
-	parts, _, err := split(r)
+	parts, _, err := parseBatch(r)
 	if err != nil {
 		return 0
 	}
-	return len(parts.asked)
+	return len(parts.entries)
 }
 
-// parts has the entries of a batch.
-type parts struct {
-	table string
-	asked []json.RawMessage
-	// with encodes some entries as the table's part of the batch.
-	with func([]json.RawMessage) (json.RawMessage, error)
-	// left is the response field for unprocessed entries.
-	left string
+// batch has the entries of a batch.
+type batch struct {
+	table   string
+	entries []json.RawMessage
+	// encode encodes some entries as the table's part of the batch.
+	encode func([]json.RawMessage) (json.RawMessage, error)
+	// unprocessedField is the response field for unprocessed entries.
+	unprocessedField string
 }
 
-// split decodes a batch of one table. For other requests, it returns no entries.
-func split(r Request) (parts, map[string]json.RawMessage, error) {
-	var p parts
+// parseBatch decodes a batch of one table. For other requests, it returns no entries.
+func parseBatch(r Request) (batch, map[string]json.RawMessage, error) {
+	var p batch
 	var body map[string]json.RawMessage
 	if r.Operation != "BatchGetItem" && r.Operation != "BatchWriteItem" {
 		return p, nil, nil
@@ -45,16 +45,16 @@ func split(r Request) (parts, map[string]json.RawMessage, error) {
 	for table, text := range tables {
 		p.table = table
 		if r.Operation == "BatchWriteItem" {
-			p.left = "UnprocessedItems"
-			p.with = func(entries []json.RawMessage) (json.RawMessage, error) { return json.Marshal(entries) }
-			return p, body, json.Unmarshal(text, &p.asked)
+			p.unprocessedField = "UnprocessedItems"
+			p.encode = func(entries []json.RawMessage) (json.RawMessage, error) { return json.Marshal(entries) }
+			return p, body, json.Unmarshal(text, &p.entries)
 		}
-		p.left = "UnprocessedKeys"
+		p.unprocessedField = "UnprocessedKeys"
 		var options keysAndOptions
 		if err := json.Unmarshal(text, &options); err != nil {
 			return p, nil, err
 		}
-		p.with = func(entries []json.RawMessage) (json.RawMessage, error) {
+		p.encode = func(entries []json.RawMessage) (json.RawMessage, error) {
 			keys, err := json.Marshal(entries)
 			if err != nil {
 				return nil, err
@@ -62,26 +62,26 @@ func split(r Request) (parts, map[string]json.RawMessage, error) {
 			options["Keys"] = keys
 			return json.Marshal(options)
 		}
-		return p, body, json.Unmarshal(options["Keys"], &p.asked)
+		return p, body, json.Unmarshal(options["Keys"], &p.entries)
 	}
 	return p, body, nil
 }
 
-// half sends the first half of a batch to the engine and returns the rest as unprocessed.
-func (c *Client) half(r *http.Request, request Request) (*http.Response, error) {
-	p, requestBody, err := split(request)
+// sendHalf sends the first half of a batch to the engine and returns the rest as unprocessed.
+func (c *Client) sendHalf(r *http.Request, request Request) (*http.Response, error) {
+	p, requestBody, err := parseBatch(request)
 	if err != nil {
 		return nil, err
 	}
-	middle := len(p.asked) / 2
-	if requestBody["RequestItems"], err = p.of(p.asked[:middle]); err != nil {
+	middle := len(p.entries) / 2
+	if requestBody["RequestItems"], err = p.requestItems(p.entries[:middle]); err != nil {
 		return nil, err
 	}
 	body, err := json.Marshal(requestBody)
 	if err != nil {
 		return nil, err
 	}
-	response, err := c.send(r, body)
+	response, err := c.forward(r, body)
 	if err != nil {
 		return nil, err
 	}
@@ -95,17 +95,17 @@ func (c *Client) half(r *http.Request, request Request) (*http.Response, error) 
 		return nil, err
 	}
 	if response.StatusCode == http.StatusOK {
-		if responseBody[p.left], err = p.of(p.asked[middle:]); err != nil {
+		if responseBody[p.unprocessedField], err = p.requestItems(p.entries[middle:]); err != nil {
 			return nil, err
 		}
 	}
 	// The new body has no checksum, because the engine's checksum would be wrong.
-	return reply(r, response.StatusCode, responseBody)
+	return jsonResponse(r, response.StatusCode, responseBody)
 }
 
-// of encodes some entries as RequestItems or as unprocessed entries.
-func (p parts) of(entries []json.RawMessage) (json.RawMessage, error) {
-	part, err := p.with(entries)
+// requestItems encodes some entries as RequestItems or as unprocessed entries.
+func (p batch) requestItems(entries []json.RawMessage) (json.RawMessage, error) {
+	part, err := p.encode(entries)
 	if err != nil {
 		return nil, err
 	}

@@ -29,38 +29,40 @@ const (
 	// None is no fault.
 	None Kind = ""
 
-	// Throughput is DynamoDB's ProvisionedThroughputExceededException.
-	Throughput Kind = "ProvisionedThroughputExceeded"
+	// ThroughputExceeded is DynamoDB's ProvisionedThroughputExceededException.
+	ThroughputExceeded Kind = "ProvisionedThroughputExceeded"
 	// Throttling is DynamoDB's ThrottlingException.
 	Throttling Kind = "Throttling"
-	// Internal is DynamoDB's InternalServerError, with HTTP status 500.
-	Internal Kind = "InternalServerError"
-	// Conflict means that another transaction writes the same record. It is a
+	// InternalServerError is DynamoDB's InternalServerError, with HTTP status 500.
+	InternalServerError Kind = "InternalServerError"
+	// TransactionConflict means that another transaction writes the same record. It is a
 	// TransactionCanceledException for TransactWriteItems and a TransactionConflictException for a
 	// single write.
-	Conflict Kind = "TransactionConflict"
-	// InProgress is a TransactionInProgressException: the same transaction was sent before and has not
-	// ended. It is only for TransactWriteItems.
-	InProgress Kind = "TransactionInProgress"
-	// Refused means that the connection is refused.
-	Refused Kind = "connection refused"
+	TransactionConflict Kind = "TransactionConflict"
+	// TransactionInProgress is a TransactionInProgressException: the same transaction was sent before
+	// and has not ended. It is only for TransactWriteItems.
+	TransactionInProgress Kind = "TransactionInProgress"
+	// ConnectionRefused means that the connection is refused.
+	ConnectionRefused Kind = "connection refused"
 
-	// Expired is the ExpiredIteratorException of DynamoDB Streams. It is only for GetRecords.
-	Expired Kind = "ExpiredIterator"
-	// Trimmed is the TrimmedDataAccessException of DynamoDB Streams: the requested records are older
-	// than a day. It is only for GetRecords.
-	Trimmed Kind = "TrimmedDataAccess"
-	// Limit is the LimitExceededException of DynamoDB Streams: too many clients read one shard.
-	Limit Kind = "LimitExceeded"
+	// ExpiredIterator is the ExpiredIteratorException of DynamoDB Streams. It is only for GetRecords.
+	ExpiredIterator Kind = "ExpiredIterator"
+	// TrimmedData is the TrimmedDataAccessException of DynamoDB Streams: the requested records are
+	// older than a day. It is only for GetRecords.
+	TrimmedData Kind = "TrimmedDataAccess"
+	// LimitExceeded is the LimitExceededException of DynamoDB Streams: too many clients read one
+	// shard.
+	LimitExceeded Kind = "LimitExceeded"
 
-	// Reset means that the connection breaks after the engine has executed the request, before the
-	// response arrives.
-	Reset Kind = "connection reset after the commit"
-	// Silence means that the response does not arrive in time, but the engine has executed the
+	// ConnectionReset means that the connection breaks after the engine has executed the request,
+	// before the response arrives.
+	ConnectionReset Kind = "connection reset after the commit"
+	// ResponseTimeout means that the response does not arrive in time, but the engine has executed the
 	// request.
-	Silence Kind = "time-out after the commit"
-	// Cut means that the response ends in the middle. The SDK does not repeat such a request.
-	Cut Kind = "reply cut off"
+	ResponseTimeout Kind = "time-out after the commit"
+	// TruncatedResponse means that the response ends in the middle. The SDK does not repeat such a
+	// request.
+	TruncatedResponse Kind = "reply cut off"
 	// Unprocessed means that the engine executes only the first half of a batch. It is only for
 	// batches of two or more entries.
 	Unprocessed Kind = "part of a batch unprocessed"
@@ -74,11 +76,11 @@ type Request struct {
 	Body []byte
 }
 
-// Writes reports whether the request is a write transaction.
-func (r Request) Writes() bool { return r.Operation == "TransactWriteItems" }
+// IsTransaction reports whether the request is a write transaction.
+func (r Request) IsTransaction() bool { return r.Operation == "TransactWriteItems" }
 
-// writesOne reports whether the request writes one record outside a transaction.
-func (r Request) writesOne() bool {
+// isSingleWrite reports whether the request writes one record outside a transaction.
+func (r Request) isSingleWrite() bool {
 	return r.Operation == "PutItem" || r.Operation == "UpdateItem" || r.Operation == "DeleteItem"
 }
 
@@ -94,7 +96,7 @@ func Random(seed uint64, writes, reads Rates) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	return func(r Request) Kind {
 		rates := reads
-		if r.Writes() {
+		if r.IsTransaction() {
 			rates = writes
 		}
 		at := source.Float64()
@@ -109,7 +111,7 @@ func Random(seed uint64, writes, reads Rates) Chooser {
 
 // kinds returns all faults in a fixed order.
 func kinds() []Kind {
-	return []Kind{Throughput, Throttling, Internal, Conflict, InProgress, Refused, Expired, Trimmed, Limit, Reset, Silence, Cut, Unprocessed}
+	return []Kind{ThroughputExceeded, Throttling, InternalServerError, TransactionConflict, TransactionInProgress, ConnectionRefused, ExpiredIterator, TrimmedData, LimitExceeded, ConnectionReset, ResponseTimeout, TruncatedResponse, Unprocessed}
 }
 
 // HTTP is the SDK's interface for an HTTP client.
@@ -119,18 +121,21 @@ type HTTP interface {
 
 // Client is an HTTP client that makes requests fail. It is safe for concurrent use.
 type Client struct {
-	next   HTTP
-	mu     sync.Mutex
-	choose Chooser
-	counts map[Kind]int
-	lost   int
+	next        HTTP
+	mu          sync.Mutex
+	choose      Chooser
+	counts      map[Kind]int
+	lostCommits int
 }
 
-// Passing returns transient faults: the same request may succeed later.
-func Passing() []Kind { return []Kind{Throughput, Internal, Reset, Throttling, Silence} }
+// Transient returns transient faults: the same request may succeed later.
+func Transient() []Kind {
+	return []Kind{ThroughputExceeded, InternalServerError, ConnectionReset, Throttling, ResponseTimeout}
+}
 
-// First returns a Chooser with fixed faults for the first requests of each operation, in order.
-func First(kinds ...Kind) Chooser {
+// FirstRequests returns a Chooser with fixed faults for the first requests of each operation, in
+// order.
+func FirstRequests(kinds ...Kind) Chooser {
 	counts := map[string]int{}
 	return func(r Request) Kind {
 		if n := counts[r.Operation]; n < len(kinds) {
@@ -141,8 +146,8 @@ func First(kinds ...Kind) Chooser {
 	}
 }
 
-// Between returns a client of db's engine whose requests meet the faults of choose.
-func Between(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
+// WrapClient returns a client of db's engine whose requests meet the faults of choose.
+func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		c.next = o.HTTPClient
@@ -155,9 +160,9 @@ func Between(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	}), c
 }
 
-// BetweenStreams returns a client of the same streams whose requests meet the faults of choose. The
-// SDK makes one attempt per request.
-func BetweenStreams(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
+// WrapStreamsClient returns a client of the same streams whose requests meet the faults of choose.
+// The SDK makes one attempt per request.
+func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {
 		c.next = o.HTTPClient
@@ -183,11 +188,11 @@ func (c *Client) Counts() map[Kind]int {
 func (c *Client) LostCommits() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lost
+	return c.lostCommits
 }
 
-// Heal stops the faults.
-func (c *Client) Heal() {
+// Stop stops the faults.
+func (c *Client) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.choose = func(Request) Kind { return None }
@@ -203,48 +208,48 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	}
 	r.Body.Close()
 	request := Request{Operation: operation, Body: body}
-	kind := c.pick(request)
+	kind := c.chooseFault(request)
 	switch kind {
 	case None:
-		return c.send(r, body)
-	case Throughput:
-		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+		return c.forward(r, body)
+	case ThroughputExceeded:
+		return errorResponse(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
 			"The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.")
 	case Throttling:
-		return answer(r, http.StatusBadRequest, "com.amazon.coral.availability#ThrottlingException", "Rate of requests exceeds the allowed throughput.")
-	case Internal:
-		return answer(r, http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError", "Internal server error")
-	case Conflict:
-		if request.writesOne() {
-			return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "Transaction is ongoing for the item")
+		return errorResponse(r, http.StatusBadRequest, "com.amazon.coral.availability#ThrottlingException", "Rate of requests exceeds the allowed throughput.")
+	case InternalServerError:
+		return errorResponse(r, http.StatusInternalServerError, "com.amazonaws.dynamodb.v20120810#InternalServerError", "Internal server error")
+	case TransactionConflict:
+		if request.isSingleWrite() {
+			return errorResponse(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "Transaction is ongoing for the item")
 		}
-		return conflict(r, body)
-	case InProgress:
-		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException",
+		return conflictResponse(r, body)
+	case TransactionInProgress:
+		return errorResponse(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException",
 			"The transaction with the given request token is already in progress.")
-	case Expired:
-		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ExpiredIteratorException", "Iterator is older than 15 minutes")
-	case Trimmed:
-		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TrimmedDataAccessException", "The operation attempted to read past the oldest stream record in a shard.")
-	case Limit:
-		return answer(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "Too many requests for this shard")
-	case Refused:
+	case ExpiredIterator:
+		return errorResponse(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#ExpiredIteratorException", "Iterator is older than 15 minutes")
+	case TrimmedData:
+		return errorResponse(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#TrimmedDataAccessException", "The operation attempted to read past the oldest stream record in a shard.")
+	case LimitExceeded:
+		return errorResponse(r, http.StatusBadRequest, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "Too many requests for this shard")
+	case ConnectionRefused:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	case Unprocessed:
-		return c.half(r, request)
+		return c.sendHalf(r, request)
 	default:
-		return c.lose(r, request, kind)
+		return c.loseResponse(r, request, kind)
 	}
 }
 
-// pick chooses the fault of a request and counts it. If the fault does not apply to the request,
-// there is no fault.
-func (c *Client) pick(r Request) Kind {
+// chooseFault chooses the fault of a request and counts it. If the fault does not apply to the
+// request, there is no fault.
+func (c *Client) chooseFault(r Request) Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kind := c.choose(r)
-	if kind == Conflict && !r.Writes() && !r.writesOne() || kind == InProgress && !r.Writes() || kind == Unprocessed && batchSize(r) < 2 ||
-		(kind == Expired || kind == Trimmed) && r.Operation != "GetRecords" {
+	if kind == TransactionConflict && !r.IsTransaction() && !r.isSingleWrite() || kind == TransactionInProgress && !r.IsTransaction() || kind == Unprocessed && batchSize(r) < 2 ||
+		(kind == ExpiredIterator || kind == TrimmedData) && r.Operation != "GetRecords" {
 		kind = None
 	}
 	if kind != None {
@@ -253,17 +258,17 @@ func (c *Client) pick(r Request) Kind {
 	return kind
 }
 
-// send sends the request to the engine with the given body.
-func (c *Client) send(r *http.Request, body []byte) (*http.Response, error) {
+// forward sends the request to the engine with the given body.
+func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	copied := r.Clone(r.Context())
 	copied.Body, copied.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	copied.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return c.next.Do(copied)
 }
 
-// lose lets the engine execute the request and loses the response.
-func (c *Client) lose(r *http.Request, request Request, kind Kind) (*http.Response, error) {
-	response, err := c.send(r, request.Body)
+// loseResponse lets the engine execute the request and loses the response.
+func (c *Client) loseResponse(r *http.Request, request Request, kind Kind) (*http.Response, error) {
+	response, err := c.forward(r, request.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -272,35 +277,35 @@ func (c *Client) lose(r *http.Request, request Request, kind Kind) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
-	if request.Writes() && response.StatusCode == http.StatusOK {
+	if request.IsTransaction() && response.StatusCode == http.StatusOK {
 		c.mu.Lock()
-		c.lost++
+		c.lostCommits++
 		c.mu.Unlock()
 	}
 	switch kind {
-	case Cut:
-		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(reply[:len(reply)/2]), broken{}))
+	case TruncatedResponse:
+		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(reply[:len(reply)/2]), truncatedBody{}))
 		return response, nil
-	case Silence:
+	case ResponseTimeout:
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	default:
 		return nil, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 	}
 }
 
-// broken is the end of a truncated response body.
-type broken struct{}
+// truncatedBody is the end of a truncated response body.
+type truncatedBody struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (truncatedBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// answer returns an error response of DynamoDB.
-func answer(r *http.Request, status int, name, message string) (*http.Response, error) {
-	return reply(r, status, map[string]any{"__type": name, "message": message})
+// errorResponse returns an error response of DynamoDB.
+func errorResponse(r *http.Request, status int, name, message string) (*http.Response, error) {
+	return jsonResponse(r, status, map[string]any{"__type": name, "message": message})
 }
 
-// conflict returns the response to a transaction that conflicts with another transaction about its
-// first record.
-func conflict(r *http.Request, body []byte) (*http.Response, error) {
+// conflictResponse returns the response to a transaction that conflicts with another transaction
+// about its first record.
+func conflictResponse(r *http.Request, body []byte) (*http.Response, error) {
 	var transaction struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(body, &transaction); err != nil {
 		return nil, err
@@ -311,14 +316,14 @@ func conflict(r *http.Request, body []byte) (*http.Response, error) {
 		reasons[i], codes[i] = map[string]string{"Code": "None"}, "None"
 	}
 	reasons[0], codes[0] = map[string]string{"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"}, "TransactionConflict"
-	return reply(r, http.StatusBadRequest, map[string]any{
+	return jsonResponse(r, http.StatusBadRequest, map[string]any{
 		"__type":              "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
 		"Message":             fmt.Sprintf("Transaction cancelled, please refer cancellation reasons for specific reasons [%s]", strings.Join(codes, ", ")),
 		"CancellationReasons": reasons,
 	})
 }
 
-func reply(r *http.Request, status int, body any) (*http.Response, error) {
+func jsonResponse(r *http.Request, status int, body any) (*http.Response, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, err

@@ -25,13 +25,14 @@ func key(i int) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "k"}, "sk": &types.AttributeValueMemberS{Value: fmt.Sprint(i)}}
 }
 
-// failing returns a client of db's engine on which every request meets a fault. It does not retry.
-func failing(db *dynamodb.Client, kind faults.Kind) (*dynamodb.Client, *faults.Client) {
-	client, between := faults.Between(db, func(faults.Request) faults.Kind { return kind })
+// failingClient returns a client of db's engine on which every request meets a fault. It does not
+// retry.
+func failingClient(db *dynamodb.Client, kind faults.Kind) (*dynamodb.Client, *faults.Client) {
+	client, between := faults.WrapClient(db, func(faults.Request) faults.Kind { return kind })
 	return dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }), between
 }
 
-func written(t *testing.T, db *dynamodb.Client, table string) int {
+func countRecords(t *testing.T, db *dynamodb.Client, table string) int {
 	t.Helper()
 	out, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
 	if err != nil {
@@ -55,29 +56,29 @@ func TestKinds(t *testing.T) {
 		saved   int
 	}{
 		{faults.None, func(err error) bool { return err == nil }, 2},
-		{faults.Throughput, code("ProvisionedThroughputExceededException"), 0},
+		{faults.ThroughputExceeded, code("ProvisionedThroughputExceededException"), 0},
 		{faults.Throttling, code("ThrottlingException"), 0},
-		{faults.Internal, code("InternalServerError"), 0},
-		{faults.Conflict, func(err error) bool {
+		{faults.InternalServerError, code("InternalServerError"), 0},
+		{faults.TransactionConflict, func(err error) bool {
 			cancelled := (*types.TransactionCanceledException)(nil)
 			return errors.As(err, &cancelled) && len(cancelled.CancellationReasons) == 2 &&
 				*cancelled.CancellationReasons[0].Code == "TransactionConflict" && *cancelled.CancellationReasons[1].Code == "None"
 		}, 0},
-		{faults.InProgress, func(err error) bool {
+		{faults.TransactionInProgress, func(err error) bool {
 			busy := (*types.TransactionInProgressException)(nil)
 			return errors.As(err, &busy)
 		}, 0},
-		{faults.Refused, network, 0},
-		{faults.Reset, network, 2},
-		{faults.Silence, func(err error) bool { timeout := net.Error(nil); return errors.As(err, &timeout) && timeout.Timeout() }, 2},
-		{faults.Cut, func(err error) bool { return err != nil && !network(err) }, 2},
+		{faults.ConnectionRefused, network, 0},
+		{faults.ConnectionReset, network, 2},
+		{faults.ResponseTimeout, func(err error) bool { timeout := net.Error(nil); return errors.As(err, &timeout) && timeout.Timeout() }, 2},
+		{faults.TruncatedResponse, func(err error) bool { return err != nil && !network(err) }, 2},
 		{faults.Unprocessed, func(err error) bool { return err == nil }, 2},
 	} {
 		t.Run(string(c.kind), func(t *testing.T) {
-			storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+			storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 				table := storetest.TableName()
 				storetest.NewTable(t, db, dynamo.Options{Table: table})
-				client, faultClient := failing(db, c.kind)
+				client, faultClient := failingClient(db, c.kind)
 				put := func(i int) types.TransactWriteItem {
 					return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: key(i)}}
 				}
@@ -85,11 +86,11 @@ func TestKinds(t *testing.T) {
 				if !c.matches(err) {
 					t.Errorf("unexpected error: %v", err)
 				}
-				if n := written(t, db, table); n != c.saved {
+				if n := countRecords(t, db, table); n != c.saved {
 					t.Errorf("%d records were written, want %d", n, c.saved)
 				}
 				lost := 0
-				if c.kind == faults.Reset || c.kind == faults.Silence || c.kind == faults.Cut {
+				if c.kind == faults.ConnectionReset || c.kind == faults.ResponseTimeout || c.kind == faults.TruncatedResponse {
 					lost = 1
 				}
 				if faultClient.LostCommits() != lost {
@@ -102,13 +103,13 @@ func TestKinds(t *testing.T) {
 
 // A conflict on a single write is a TransactionConflictException. Reads meet no conflicts.
 func TestConflictOfASingleWrite(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		storetest.NewTable(t, db, dynamo.Options{Table: table})
-		client, _ := failing(db, faults.Conflict)
+		client, _ := failingClient(db, faults.TransactionConflict)
 		_, err := client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: key(1)})
-		if conflict := (*types.TransactionConflictException)(nil); !errors.As(err, &conflict) || written(t, db, table) != 0 {
-			t.Errorf("the error is %v and %d records were written, want a TransactionConflictException and 0", err, written(t, db, table))
+		if conflict := (*types.TransactionConflictException)(nil); !errors.As(err, &conflict) || countRecords(t, db, table) != 0 {
+			t.Errorf("the error is %v and %d records were written, want a TransactionConflictException and 0", err, countRecords(t, db, table))
 		}
 		if _, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: key(1)}); err != nil {
 			t.Errorf("a read fails with %v", err)
@@ -118,10 +119,10 @@ func TestConflictOfASingleWrite(t *testing.T) {
 
 // A part of a batch is executed, and the response contains the rest.
 func TestUnprocessed(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		table := storetest.TableName()
 		storetest.NewTable(t, db, dynamo.Options{Table: table})
-		client, faultClient := failing(db, faults.Unprocessed)
+		client, faultClient := failingClient(db, faults.Unprocessed)
 		var puts []types.WriteRequest
 		var keys []map[string]types.AttributeValue
 		for i := range 5 {
@@ -129,8 +130,8 @@ func TestUnprocessed(t *testing.T) {
 			keys = append(keys, key(i))
 		}
 		output, err := client.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}})
-		if err != nil || len(output.UnprocessedItems[table]) != 3 || written(t, db, table) != 2 {
-			t.Fatalf("%v, %v, %d records", output, err, written(t, db, table))
+		if err != nil || len(output.UnprocessedItems[table]) != 3 || countRecords(t, db, table) != 2 {
+			t.Fatalf("%v, %v, %d records", output, err, countRecords(t, db, table))
 		}
 		if _, err := db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: output.UnprocessedItems}); err != nil {
 			t.Fatal(err)
@@ -142,7 +143,7 @@ func TestUnprocessed(t *testing.T) {
 		if n := faultClient.Counts()[faults.Unprocessed]; n != 2 {
 			t.Errorf("%d faults are counted, want 2", n)
 		}
-		faultClient.Heal()
+		faultClient.Stop()
 		if read, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: read.UnprocessedKeys}); err != nil || len(read.Responses[table]) != 3 {
 			t.Errorf("after Heal: %v, %v", read, err)
 		}
@@ -151,7 +152,7 @@ func TestUnprocessed(t *testing.T) {
 
 // Equal seeds give equal faults.
 func TestRandom(t *testing.T) {
-	rates := faults.Rates{faults.Throughput: 0.2, faults.Reset: 0.2, faults.Cut: 0.1}
+	rates := faults.Rates{faults.ThroughputExceeded: 0.2, faults.ConnectionReset: 0.2, faults.TruncatedResponse: 0.1}
 	draw := func(seed uint64) (kinds []faults.Kind, n int) {
 		choose := faults.Random(seed, rates, nil)
 		for range 1000 {

@@ -88,21 +88,21 @@ type inputPackage struct {
 	// the complete value of the field.
 	rules map[string]bool
 	// The fields of inputs that the functions read, as Input.Field.
-	read map[string]bool
+	fieldsRead map[string]bool
 }
 
 // readInputs parses package graph/input.
 func readInputs() *inputPackage {
-	in := &inputPackage{commands: map[string]string{}, rules: map[string]bool{}, read: map[string]bool{}}
-	for _, name := range must(filepath.Glob("graph/input/*.go")) {
+	in := &inputPackage{commands: map[string]string{}, rules: map[string]bool{}, fieldsRead: map[string]bool{}}
+	for _, name := range mustValue(filepath.Glob("graph/input/*.go")) {
 		if name == commandsFile || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file := must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))
+		file := mustValue(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if ok {
-				in.noteReads(f)
+				in.recordReads(f)
 			}
 			switch {
 			case !ok:
@@ -120,8 +120,8 @@ func readInputs() *inputPackage {
 	return in
 }
 
-// noteReads records the fields of the receiver and the parameters that a function reads.
-func (in *inputPackage) noteReads(f *ast.FuncDecl) {
+// recordReads records the fields of the receiver and the parameters that a function reads.
+func (in *inputPackage) recordReads(f *ast.FuncDecl) {
 	typeOf := map[string]string{}
 	for _, list := range []*ast.FieldList{f.Recv, f.Type.Params} {
 		if list == nil {
@@ -142,7 +142,7 @@ func (in *inputPackage) noteReads(f *ast.FuncDecl) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			if variable, ok := s.X.(*ast.Ident); ok {
-				in.read[typeOf[variable.Name]+"."+s.Sel.Name] = true
+				in.fieldsRead[typeOf[variable.Name]+"."+s.Sel.Name] = true
 			}
 		}
 		return true
@@ -152,7 +152,7 @@ func (in *inputPackage) noteReads(f *ast.FuncDecl) {
 // checkRead fails if an input has a field that no function reads.
 func (in *inputPackage) checkRead(input *gql.Definition) {
 	for _, f := range input.Fields {
-		if name := input.Name + "." + templates.ToGo(f.Name); f.Name != "idempotencyKey" && !in.read[name] {
+		if name := input.Name + "." + templates.ToGo(f.Name); f.Name != "idempotencyKey" && !in.fieldsRead[name] {
 			fail("%s.%s: no function of graph/input reads %s: add the field to the input's command", input.Name, f.Name, name)
 		}
 	}
@@ -184,7 +184,7 @@ type commandWriter struct {
 func (w *commandWriter) write(input *gql.Definition, m mutation) {
 	fields := fieldsOf(m.command)
 	name := m.command.Obj().Name()
-	fmt.Fprintf(&w.out, "\n// Command validates the input and returns a commerce.%[2]s.\nfunc (in %[1]s) Command(c *Checks) commerce.%[2]s {\nreturn commerce.%[2]s{\n", input.Name, name)
+	fmt.Fprintf(&w.out, "\n// Command validates the input and returns a commerce.%[2]s.\nfunc (in %[1]s) Command(c *Validator) commerce.%[2]s {\nreturn commerce.%[2]s{\n", input.Name, name)
 	for _, f := range input.Fields {
 		if f.Name == "idempotencyKey" {
 			continue
@@ -204,7 +204,7 @@ func (w *commandWriter) write(input *gql.Definition, m mutation) {
 
 // value returns the expression that validates a field of an input.
 func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Var, command, record string) string {
-	defer within("%s.%s", input, f.Name)
+	defer prefixFailure("%s.%s", input, f.Name)
 	in := "in." + templates.ToGo(f.Name)
 	elem, pointer := to.Type(), false
 	if p, ok := elem.(*types.Pointer); ok {
@@ -219,11 +219,11 @@ func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Va
 		return fmt.Sprintf("%s(c, %s)", parse, in)
 	case found:
 	case f.Type.Elem != nil:
-		fail("is a list without a rule: add a function %s(c *Checks, ...) to graph/input", f.Name)
+		fail("is a list without a rule: add a function %s(c *Validator, ...) to graph/input", f.Name)
 	case f.Type.Name() == "ID":
-		parse = "commerce.Parse" + named(elem).Obj().Name()
+		parse = "commerce.Parse" + namedType(elem).Obj().Name()
 		if w.commerce.Scope().Lookup(strings.TrimPrefix(parse, "commerce.")) == nil {
-			parse = fmt.Sprintf("commerce.ParseID[commerce.%s]", named(elem).Obj().Name())
+			parse = fmt.Sprintf("commerce.ParseID[commerce.%s]", namedType(elem).Obj().Name())
 		}
 	case f.Type.Name() == "String":
 		parse = "name"
@@ -254,22 +254,23 @@ func (w *commandWriter) save() {
 	writeGo(commandsFile, append([]byte(header), w.out.Bytes()...))
 }
 
-// changes are the methods of the Store that implement mutations.
-type changes struct {
+// storeMethods are the methods of the Store that implement mutations.
+type storeMethods struct {
 	byName map[string]mutation
 	// byCommand has no entry for a command that several methods take.
 	byCommand map[string]mutation
 }
 
-// changesOf returns the methods of the Store that take a Caller and a command and return a record.
-func changesOf(store *types.Package) changes {
-	all := changes{map[string]mutation{}, map[string]mutation{}}
+// storeMethodsOf returns the methods of the Store that take a Caller and a command and return a
+// record.
+func storeMethodsOf(store *types.Package) storeMethods {
+	all := storeMethods{map[string]mutation{}, map[string]mutation{}}
 	for m := range types.NewMethodSet(types.NewPointer(store.Scope().Lookup("Store").Type())).Methods() {
 		signature := m.Obj().Type().(*types.Signature)
 		if !m.Obj().Exported() || signature.Params().Len() != 3 || signature.Results().Len() != 2 {
 			continue
 		}
-		caller, command, result := named(signature.Params().At(1).Type()), named(signature.Params().At(2).Type()), named(signature.Results().At(0).Type())
+		caller, command, result := namedType(signature.Params().At(1).Type()), namedType(signature.Params().At(2).Type()), namedType(signature.Results().At(0).Type())
 		if caller == nil || command == nil || result == nil || caller.Obj().Name() != "Caller" {
 			continue
 		}
@@ -286,10 +287,10 @@ func changesOf(store *types.Package) changes {
 	return all
 }
 
-// of returns the method that implements a mutation. If the input has a hand-written Command method,
-// the result is the method that takes its command. Otherwise, the result is the method with the
-// mutation's name. of fails if there is no such method.
-func (c changes) of(field, input string, in *inputPackage) (m mutation, byHand bool) {
+// methodOf returns the method that implements a mutation. If the input has a hand-written Command
+// method, the result is the method that takes its command. Otherwise, the result is the method with
+// the mutation's name. of fails if there is no such method.
+func (c storeMethods) methodOf(field, input string, in *inputPackage) (m mutation, byHand bool) {
 	if command := in.commands[input]; command != "" {
 		if m, ok := c.byCommand[command]; ok {
 			return m, true

@@ -59,7 +59,7 @@ const mutationsFile = "mutations.graphqls"
 
 // describeLimit writes commerce.MaxLines into the schema.
 func describeLimit(commerce *types.Package) {
-	text := string(must(os.ReadFile(mutationsFile)))
+	text := string(mustValue(os.ReadFile(mutationsFile)))
 	const begin, end = "Places an order of 1 to ", " products"
 	before, rest, found := strings.Cut(text, begin)
 	_, after, ended := strings.Cut(rest, end)
@@ -70,22 +70,22 @@ func describeLimit(commerce *types.Package) {
 	check(os.WriteFile(mutationsFile, []byte(before+begin+maxLines.String()+end+after), 0o644))
 }
 
-// handWritten parses the hand-written files of the schema.
-func handWritten() *gql.SchemaDocument {
+// parseHandWritten parses the hand-written files of the schema.
+func parseHandWritten() *gql.SchemaDocument {
 	var sources []*gql.Source
-	for _, name := range must(filepath.Glob("*.graphqls")) {
+	for _, name := range mustValue(filepath.Glob("*.graphqls")) {
 		if name == connectionsFile || name == payloadsFile {
 			continue
 		}
-		sources = append(sources, &gql.Source{Name: name, Input: string(must(os.ReadFile(name)))})
+		sources = append(sources, &gql.Source{Name: name, Input: string(mustValue(os.ReadFile(name)))})
 	}
-	return must(gqlparser.ParseSchemas(sources...))
+	return mustValue(gqlparser.ParseSchemas(sources...))
 }
 
 // derive derives the connections and payloads from the hand-written schema and writes them.
 func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	describeLimit(commerce)
-	schema := handWritten()
+	schema := parseHandWritten()
 	d := &derived{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}
 	for name, entry := range cfg.Models {
 		if len(entry.Model) == 1 && strings.HasPrefix(entry.Model[0], commerceImport+".") {
@@ -95,7 +95,7 @@ func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	listed := map[string]bool{}
 	for _, t := range schema.Definitions {
 		if model := d.models[t.Name]; t.Kind == gql.Enum && model != "" {
-			d.enums[t.Name] = constants(t, model, commerce)
+			d.enums[t.Name] = enumConstants(t, model, commerce)
 		}
 		for _, f := range t.Fields {
 			if node, ok := strings.CutSuffix(f.Type.Name(), "Connection"); ok {
@@ -116,10 +116,10 @@ func derive(cfg *config.Config, store, commerce *types.Package) *derived {
 	return d
 }
 
-// constants returns the constants of a type of package commerce for the values of an enum. SHIPPED
-// is Shipped, or has a word of the type's name as a prefix: EventShipped of EventType, CodeNotFound
-// of RefusalCode. constants fails if a value has no constant.
-func constants(enum *gql.Definition, model string, commerce *types.Package) map[string]config.EnumValue {
+// enumConstants returns the constants of a type of package commerce for the values of an enum.
+// SHIPPED is Shipped, or has a word of the type's name as a prefix: EventShipped of EventType,
+// CodeNotFound of RefusalCode. constants fails if a value has no constant.
+func enumConstants(enum *gql.Definition, model string, commerce *types.Package) map[string]config.EnumValue {
 	values := map[string]config.EnumValue{}
 	for _, v := range enum.EnumValues {
 		name := ""
@@ -128,7 +128,7 @@ func constants(enum *gql.Definition, model string, commerce *types.Package) map[
 		}
 		for word := range strings.SplitSeq(" "+words(model), " ") {
 			candidate := templates.UcFirst(word) + name
-			if c := commerce.Scope().Lookup(candidate); c != nil && same(c.Type(), commerce.Scope().Lookup(model).Type()) {
+			if c := commerce.Scope().Lookup(candidate); c != nil && sameType(c.Type(), commerce.Scope().Lookup(model).Type()) {
 				values[v.Name] = config.EnumValue{Value: commerceImport + "." + candidate}
 			}
 		}
@@ -210,14 +210,14 @@ func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []str
 // their inputs.
 func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) {
 	inputs := readInputs()
-	changes := changesOf(store)
+	changes := storeMethodsOf(store)
 	commands := &commandWriter{schema: schema, rules: inputs, commerce: commerce, models: models}
 	var out bytes.Buffer
 	out.WriteString(derivedHeader)
 	generated := map[string]bool{}
 	for _, f := range schema.Definitions.ForName("Mutation").Fields {
 		input := f.Arguments.ForName("input").Type.Name()
-		m, byHand := changes.of(f.Name, input, inputs)
+		m, byHand := changes.methodOf(f.Name, input, inputs)
 		if generated[input] = !byHand; !byHand {
 			commands.write(schema.Definitions.ForName(input), m)
 		}
@@ -294,7 +294,7 @@ func (d *derived) bind(cfg *config.Config) {
 
 // load returns a type-checked package.
 func load(path string) *types.Package {
-	loaded := must(packages.Load(&packages.Config{Mode: packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedName | packages.NeedSyntax | packages.NeedTypesInfo}, path))
+	loaded := mustValue(packages.Load(&packages.Config{Mode: packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedName | packages.NeedSyntax | packages.NeedTypesInfo}, path))
 	if errs := loaded[0].Errors; len(errs) > 0 {
 		check(errs[0])
 	}

@@ -30,10 +30,11 @@ type generator struct {
 	body     bytes.Buffer
 	// patterns are the access patterns by number. readings are the same patterns with their Go types,
 	// by ID.
-	patterns []pattern
-	readings map[string]reading
-	// limits are the methods of paging.Request for list arguments, by the Go type of the argument.
-	limits map[string]limit
+	patterns      []pattern
+	typedPatterns map[string]typedPattern
+	// limitMethods are the methods of paging.Request for list arguments, by the Go type of the
+	// argument.
+	limitMethods map[string]limitMethod
 	// mutations are the fields of Mutation by name.
 	mutations map[string]mutation
 }
@@ -50,10 +51,10 @@ func newGenerator(data *codegen.Data) *generator {
 func generate(data *codegen.Data) {
 	g := newGenerator(data)
 	for _, root := range []string{"Query", "Mutation", "Subscription"} {
-		g.reach(root)
+		g.collectType(root)
 	}
 	g.resolvers()
-	g.table()
+	g.objectTypes()
 	for _, name := range slices.Sorted(maps.Keys(g.objects)) {
 		g.object(g.objects[name])
 	}
@@ -81,8 +82,8 @@ func (g *generator) write(name string) {
 	writeGo(name, out.Bytes())
 }
 
-// p writes a line of code.
-func (g *generator) p(line string, args ...any) { fmt.Fprintf(&g.body, line+"\n", args...) }
+// line writes a line of code.
+func (g *generator) line(line string, args ...any) { fmt.Fprintf(&g.body, line+"\n", args...) }
 
 // name returns a Go type as the generated package refers to it, and adds the necessary imports.
 func (g *generator) name(t types.Type) string {
@@ -100,15 +101,15 @@ func (g *generator) imported(path, name string) string {
 	return name
 }
 
-// reach collects a type and all types that its fields refer to.
-func (g *generator) reach(typ string) {
+// collectType collects a type and all types that its fields refer to.
+func (g *generator) collectType(typ string) {
 	if g.objects[typ] != nil || g.abstract[typ] != nil {
 		return
 	}
 	if abstract := g.data.Interfaces[typ]; abstract != nil {
 		g.abstract[typ] = abstract
 		for _, name := range members(abstract) {
-			g.reach(name)
+			g.collectType(name)
 		}
 		return
 	}
@@ -119,7 +120,7 @@ func (g *generator) reach(typ string) {
 	o = withoutIntrospection(o)
 	g.objects[typ] = o
 	for _, f := range o.Fields {
-		g.reachType(f.TypeReference)
+		g.collectFieldType(f.TypeReference)
 	}
 }
 
@@ -131,16 +132,16 @@ func withoutIntrospection(o *codegen.Object) *codegen.Object {
 	return &own
 }
 
-// reachType collects the types of a field.
-func (g *generator) reachType(ref *config.TypeReference) {
+// collectFieldType collects the types of a field.
+func (g *generator) collectFieldType(ref *config.TypeReference) {
 	switch {
 	case ref.IsSlice():
 		g.lists[listName(ref)] = ref
-		g.reachType(ref.Elem())
+		g.collectFieldType(ref.Elem())
 	case ref.HasEnumValues():
 		g.enums[ref.Definition.Name] = ref
 	case !ref.Definition.IsLeafType():
-		g.reach(ref.Definition.Name)
+		g.collectType(ref.Definition.Name)
 	}
 }
 
@@ -149,31 +150,31 @@ func resolversOf(typ string) string { return templates.ToGoPrivate(typ) + "Resol
 
 // resolvers writes the struct that holds the resolvers of all types.
 func (g *generator) resolvers() {
-	g.p("\n// fieldResolvers holds the resolvers of all types. It is created once.\ntype fieldResolvers struct {")
+	g.line("\n// fieldResolvers holds the resolvers of all types. It is created once.\ntype fieldResolvers struct {")
 	names := slices.Sorted(maps.Keys(g.objects))
 	names = slices.DeleteFunc(names, func(name string) bool { return !g.objects[name].HasResolvers() })
 	for _, name := range names {
-		g.p("%s %sResolver", resolversOf(name), name)
+		g.line("%s %sResolver", resolversOf(name), name)
 	}
-	g.p("// generated reads the arguments of fields.\ngenerated *executionContext\n}")
-	g.p("\nfunc newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldResolvers {\nreturn &fieldResolvers{")
+	g.line("// generated reads the arguments of fields.\ngenerated *executionContext\n}")
+	g.line("\nfunc newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldResolvers {\nreturn &fieldResolvers{")
 	for _, name := range names {
-		g.p("%s: root.%s(),", resolversOf(name), name)
+		g.line("%s: root.%s(),", resolversOf(name), name)
 	}
-	g.p("generated: generated,\n}\n}")
+	g.line("generated: generated,\n}\n}")
 }
 
-// table writes the function that describes each type to the executor.
-func (g *generator) table() {
-	g.p("\n// objectTypeOf describes a type to the executor. It returns the zero value for types that the executor does not support.")
-	g.p("func objectTypeOf(name string) operation.ObjectType {\nswitch name {")
+// objectTypes writes the function that describes each type to the executor.
+func (g *generator) objectTypes() {
+	g.line("\n// objectTypeOf describes a type to the executor. It returns the zero value for types that the executor does not support.")
+	g.line("func objectTypeOf(name string) operation.ObjectType {\nswitch name {")
 	for _, name := range slices.Sorted(maps.Keys(g.objects)) {
-		g.p("case %q:\nreturn operation.ObjectType{Satisfies: %sImplementors, Field: number%s}", name, lcFirst(name), name)
+		g.line("case %q:\nreturn operation.ObjectType{Satisfies: %sImplementors, Field: number%s}", name, lcFirst(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.abstract)) {
-		g.p("case %q:\nreturn operation.ObjectType{Members: %#v}", name, members(g.abstract[name]))
+		g.line("case %q:\nreturn operation.ObjectType{Members: %#v}", name, members(g.abstract[name]))
 	}
-	g.p("default:\nreturn operation.ObjectType{}\n}\n}")
+	g.line("default:\nreturn operation.ObjectType{}\n}\n}")
 	g.imported(operationPackage, "operation")
 }
 
@@ -193,38 +194,38 @@ func lcFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 // object writes the code of an object type.
 func (g *generator) object(o *codegen.Object) {
-	g.p("\nfunc number%s(name string) (int, operation.ArgumentsReader) {\nswitch name {\ncase \"__typename\":\nreturn operation.TypenameField, nil", o.Name)
+	g.line("\nfunc number%s(name string) (int, operation.ArgumentsReader) {\nswitch name {\ncase \"__typename\":\nreturn operation.TypenameField, nil", o.Name)
 	for i, f := range o.Fields {
 		reader := "nil"
 		if len(f.Args) > 0 {
 			reader = "read" + funcName(f) + "Arguments"
 		}
-		g.p("case %q:\nreturn %d, %s", f.Name, i+1, reader)
+		g.line("case %q:\nreturn %d, %s", f.Name, i+1, reader)
 	}
-	g.p("default:\nreturn 0, nil\n}\n}")
+	g.line("default:\nreturn 0, nil\n}\n}")
 	parameter, argument := "", ""
 	if !o.Root {
 		parameter, argument = ", obj "+g.name(o.Reference()), ", obj"
-		g.p("\n// object%s writes an object. It returns false if the object is null, and then leaves no partial output.", o.Name)
-		g.p("func (x *execution) object%s(set *operation.SelectionSet%s) bool {\nfrom, valid := x.open(), true", o.Name, parameter)
-		g.p("for i := range set.Fields {\nf := &set.Fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.close(from, valid)\n}", o.Name, argument)
+		g.line("\n// object%s writes an object. It returns false if the object is null, and then leaves no partial output.", o.Name)
+		g.line("func (x *execution) object%s(set *operation.SelectionSet%s) bool {\nfrom, valid := x.openObject(), true", o.Name, parameter)
+		g.line("for i := range set.Fields {\nf := &set.Fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.closeObject(from, valid)\n}", o.Name, argument)
 	}
-	g.p("\n// field%s writes the value of a field. It returns false if the value of a non-null field is null.", o.Name)
-	g.p("func (x *execution) field%s(f *operation.Field%s) bool {\nswitch f.Number {\ncase operation.TypenameField:\nx.out = append(x.out, `%q`...)\nreturn true", o.Name, parameter, o.Name)
+	g.line("\n// field%s writes the value of a field. It returns false if the value of a non-null field is null.", o.Name)
+	g.line("func (x *execution) field%s(f *operation.Field%s) bool {\nswitch f.Number {\ncase operation.TypenameField:\nx.out = append(x.out, `%q`...)\nreturn true", o.Name, parameter, o.Name)
 	if o.Name == "Query" {
-		g.p("case operation.IntrospectionField:\nreturn x.introspect(f)")
+		g.line("case operation.IntrospectionField:\nreturn x.introspect(f)")
 	}
 	for i, f := range o.Fields {
-		g.p("case %d: // %s", i+1, f.Name)
+		g.line("case %d: // %s", i+1, f.Name)
 		g.field(f, argument)
 	}
-	g.p("default:\npanic(\"%s has no field number \" + strconv.Itoa(f.Number))\n}\n}", o.Name)
+	g.line("default:\npanic(\"%s has no field number \" + strconv.Itoa(f.Number))\n}\n}", o.Name)
 	g.imported("strconv", "strconv")
 	for _, f := range o.Fields {
 		if len(f.Args) > 0 {
 			g.arguments(f)
 		}
-		if called(f) {
+		if isCall(f) {
 			g.call(f, parameter)
 		}
 	}
@@ -233,37 +234,38 @@ func (g *generator) object(o *codegen.Object) {
 // funcName returns the name of a field's generated functions, which includes its type.
 func funcName(f *codegen.Field) string { return f.Object.Name + templates.ToGo(f.Name) }
 
-// called reports whether the value of a field comes from a call, which can fail or panic, and not
+// isCall reports whether the value of a field comes from a call, which can fail or panic, and not
 // from a struct field.
-func called(f *codegen.Field) bool { return f.IsResolver || f.IsMethod() }
+func isCall(f *codegen.Field) bool { return f.IsResolver || f.IsMethod() }
 
 // field writes the case of one field.
 func (g *generator) field(f *codegen.Field, argument string) {
-	defer within("%s", fullName(f))
+	defer prefixFailure("%s", fullName(f))
 	ref := f.TypeReference
 	nullable := !ref.GQL.NonNull
 	if f.Stream {
-		g.p("return x.open%s(f)", funcName(f))
+		g.line("return x.open%s(f)", funcName(f))
 		return
 	}
 	if f.IsMap() || f.IsBatch() || f.HasHaser || f.VOkFunc || f.HasDirectives() {
 		fail("the executor does not support the binding of the field")
 	}
-	if appends(f) {
-		g.p("x.out = scalar.AppendText(x.out, obj.Append%s)\nreturn true", f.GoFieldName)
+	if hasAppendMethod(f) {
+		g.line("x.out = scalar.AppendText(x.out, obj.Append%s)\nreturn true", f.GoFieldName)
 		g.imported(scalarPackage, "scalar")
 		return
 	}
 	v := "obj." + f.GoFieldName
-	if called(f) {
-		g.p("v, ok := x.resolve%s(f%s)\nif !ok {\nreturn %s\n}", funcName(f), argument, null(nullable))
+	if isCall(f) {
+		g.line("v, ok := x.resolve%s(f%s)\nif !ok {\nreturn %s\n}", funcName(f), argument, returnNull(nullable))
 		v = "v"
 	}
 	g.value(ref, v, nullable)
 }
 
-// null returns the code that returns from a case after the error of a null value was reported.
-func null(nullable bool) string {
+// returnNull returns the code that returns from a case after the error of a null value was
+// reported.
+func returnNull(nullable bool) string {
 	if nullable {
 		return "x.null()"
 	}
@@ -272,7 +274,7 @@ func null(nullable bool) string {
 
 // value writes the code that writes the value of a field and returns.
 func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
-	missing := "x.missing(f, nullElement)"
+	missing := "x.recordMissing(f, nullElement)"
 	if nullable {
 		missing = "x.null()"
 	}
@@ -280,33 +282,34 @@ func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	switch {
 	case ref.IsSlice():
 		if nullable {
-			g.p("if %s == nil {\nreturn x.null()\n}", v)
+			g.line("if %s == nil {\nreturn x.null()\n}", v)
 		}
-		g.written(fmt.Sprintf("x.list%s(f, %s)", listName(ref), v), nullable)
+		g.returnWritten(fmt.Sprintf("x.list%s(f, %s)", listName(ref), v), nullable)
 		return
 	case ref.Definition.IsAbstractType():
 		fail("the executor supports interfaces and unions only in lists")
 	case object && ref.IsPtr():
-		g.p("if %s == nil {\nreturn %s\n}\nx.enter(f)\nwritten := x.object%s(f.Set, %s)\nx.leave()", v, missing, ref.Definition.Name, v)
-		g.written("written", nullable)
+		g.line("if %s == nil {\nreturn %s\n}\nx.enter(f)\nwritten := x.object%s(f.Set, %s)\nx.leave()", v, missing, ref.Definition.Name, v)
+		g.returnWritten("written", nullable)
 		return
 	case object:
-		g.p("x.enter(f)\nwritten := x.object%s(f.Set, &%s)\nx.leave()", ref.Definition.Name, v)
-		g.written("written", nullable)
+		g.line("x.enter(f)\nwritten := x.object%s(f.Set, &%s)\nx.leave()", ref.Definition.Name, v)
+		g.returnWritten("written", nullable)
 		return
 	case ref.IsPtr():
-		g.p("if %s == nil {\nreturn %s\n}", v, missing)
+		g.line("if %s == nil {\nreturn %s\n}", v, missing)
 		v = "*" + v
 	}
-	g.p("%s\nreturn true", g.leaf(ref, v))
+	g.line("%s\nreturn true", g.leaf(ref, v))
 }
 
-// written writes the return statement for an expression that reports whether a value was written.
-func (g *generator) written(expression string, nullable bool) {
+// returnWritten writes the return statement for an expression that reports whether a value was
+// written.
+func (g *generator) returnWritten(expression string, nullable bool) {
 	if nullable {
 		expression += " || x.null()"
 	}
-	g.p("return %s", expression)
+	g.line("return %s", expression)
 }
 
 // leaf returns the code that writes a scalar or an enum. For a scalar whose marshaler is
@@ -325,9 +328,9 @@ func (g *generator) leaf(ref *config.TypeReference, v string) string {
 	return fmt.Sprintf("x.out = scalar.Append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v)
 }
 
-// appends reports whether the value of a field comes from a method whose type has a corresponding
-// Append method, such as AppendDecimal for Decimal.
-func appends(f *codegen.Field) bool {
+// hasAppendMethod reports whether the value of a field comes from a method whose type has a
+// corresponding Append method, such as AppendDecimal for Decimal.
+func hasAppendMethod(f *codegen.Field) bool {
 	if !f.IsMethod() || f.GoReceiverName != "obj" {
 		return false
 	}
@@ -348,49 +351,49 @@ func listName(ref *config.TypeReference) string {
 
 // list writes the code of the lists of a type.
 func (g *generator) list(name string, ref *config.TypeReference) {
-	defer within("lists of %s", name)
+	defer prefixFailure("lists of %s", name)
 	elem := ref.Elem()
-	g.p("\nfunc (x *execution) list%s(f *operation.Field, list %s) bool {\nfrom, valid := x.openList(f), true", name, g.name(ref.GO))
-	g.p("for i%s := range list {\nx.element(i)", map[bool]string{true: ", v", false: ""}[elem.Definition.Kind != ast.Object || elem.IsPtr()])
+	g.line("\nfunc (x *execution) list%s(f *operation.Field, list %s) bool {\nfrom, valid := x.openList(f), true", name, g.name(ref.GO))
+	g.line("for i%s := range list {\nx.element(i)", map[bool]string{true: ", v", false: ""}[elem.Definition.Kind != ast.Object || elem.IsPtr()])
 	object, nullable := elem.Definition.Kind == ast.Object, !elem.GQL.NonNull
 	switch {
 	case elem.IsSlice():
 		fail("the executor does not support nested lists")
 	case elem.Definition.IsAbstractType() && nullable:
-		g.p("if !x.member%s(f, v) {\nx.null()\n}", elem.Definition.Name)
+		g.line("if !x.member%s(f, v) {\nx.null()\n}", elem.Definition.Name)
 	case elem.Definition.IsAbstractType():
-		g.p("if v == nil {\nvalid = x.missingElement()\n} else if !x.member%s(f, v) {\nvalid = false\n}", elem.Definition.Name)
+		g.line("if v == nil {\nvalid = x.recordMissingElement()\n} else if !x.member%s(f, v) {\nvalid = false\n}", elem.Definition.Name)
 	case object && elem.IsPtr() && !nullable:
-		g.p("if v == nil {\nvalid = x.missingElement()\n} else if !x.object%s(f.Set, v) {\nvalid = false\n}", elem.Definition.Name)
+		g.line("if v == nil {\nvalid = x.recordMissingElement()\n} else if !x.object%s(f.Set, v) {\nvalid = false\n}", elem.Definition.Name)
 	case object && elem.IsPtr():
-		g.p("if v == nil || !x.object%s(f.Set, v) {\nx.null()\n}", elem.Definition.Name)
+		g.line("if v == nil || !x.object%s(f.Set, v) {\nx.null()\n}", elem.Definition.Name)
 	case object && !nullable:
-		g.p("if !x.object%s(f.Set, &list[i]) {\nvalid = false\n}", elem.Definition.Name)
+		g.line("if !x.object%s(f.Set, &list[i]) {\nvalid = false\n}", elem.Definition.Name)
 	case !object && !elem.IsPtr() && !nullable:
-		g.p("%s", g.leaf(elem, "v"))
+		g.line("%s", g.leaf(elem, "v"))
 	default:
 		fail("the executor does not support elements of the type %s", elem.GO)
 	}
-	g.p("}\nreturn x.closeList(from, valid)\n}")
+	g.line("}\nreturn x.closeList(from, valid)\n}")
 }
 
 // member writes the code of an interface or union. The Go type of a value determines its object
 // type.
 func (g *generator) member(abstract *codegen.Interface) {
-	g.p("\n// member%s writes an object of a possible type. It returns false if the object is null, and then leaves no partial output.", abstract.Name)
-	g.p("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.name(abstract.Type))
+	g.line("\n// member%s writes an object of a possible type. It returns false if the object is null, and then leaves no partial output.", abstract.Name)
+	g.line("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.name(abstract.Type))
 	names := members(abstract)
 	for _, i := range abstract.Implementors {
-		g.p("case %s:", g.name(i.Type))
+		g.line("case %s:", g.name(i.Type))
 		place, reference := slices.Index(names, i.Name), "obj"
 		if i.TakeRef {
 			reference = "&obj"
 		} else {
-			g.p("if obj == nil {\nreturn false\n}")
+			g.line("if obj == nil {\nreturn false\n}")
 		}
-		g.p("return x.object%s(f.Members[%d], %s)", i.Name, place, reference)
+		g.line("return x.object%s(f.Members[%d], %s)", i.Name, place, reference)
 	}
-	g.p("default:\npanic(fmt.Sprintf(\"%s cannot be a %%T\", v))\n}\n}", abstract.Name)
+	g.line("default:\npanic(fmt.Sprintf(\"%s cannot be a %%T\", v))\n}\n}", abstract.Name)
 	g.imported("fmt", "fmt")
 }
 
@@ -401,41 +404,41 @@ func (g *generator) enum(name string, ref *config.TypeReference) {
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem()
 	}
-	g.p("\nfunc append%s(b []byte, v %s) []byte {\nswitch v {", name, g.name(t))
+	g.line("\nfunc append%s(b []byte, v %s) []byte {\nswitch v {", name, g.name(t))
 	for _, value := range ref.EnumValues {
 		constant := value.Object.Name()
 		if p := value.Object.Pkg(); p.Path() != g.pkg.Path() {
 			constant = g.imported(p.Path(), p.Name()) + "." + constant
 		}
-		g.p("case %s:\nreturn append(b, `%q`...)", constant, value.Definition.Name)
+		g.line("case %s:\nreturn append(b, `%q`...)", constant, value.Definition.Name)
 	}
-	g.p("default:\nreturn append(b, `\"\"`...)\n}\n}")
+	g.line("default:\nreturn append(b, `\"\"`...)\n}\n}")
 }
 
 // arguments writes the type of a field's arguments and the function that reads them.
 func (g *generator) arguments(f *codegen.Field) {
 	name := argumentsType(f)
-	g.p("\ntype %s struct {", name)
+	g.line("\ntype %s struct {", name)
 	for _, a := range f.Args {
-		g.p("%s %s", a.VarName, g.name(a.TypeReference.GO))
+		g.line("%s %s", a.VarName, g.name(a.TypeReference.GO))
 	}
-	g.p("}\n\nfunc read%sArguments(ctx context.Context, generated any, args map[string]any) (any, error) {", funcName(f))
+	g.line("}\n\nfunc read%sArguments(ctx context.Context, generated any, args map[string]any) (any, error) {", funcName(f))
 	g.imported("context", "context")
-	g.p("read, err := generated.(*executionContext).%s(ctx, args)\nif err != nil {\nreturn nil, err\n}\nreturn &%s{", f.ArgsFunc(), name)
+	g.line("read, err := generated.(*executionContext).%s(ctx, args)\nif err != nil {\nreturn nil, err\n}\nreturn &%s{", f.ArgsFunc(), name)
 	for _, a := range f.Args {
-		g.p("%s: read[%q].(%s),", a.VarName, a.Name, g.name(a.TypeReference.GO))
+		g.line("%s: read[%q].(%s),", a.VarName, a.Name, g.name(a.TypeReference.GO))
 	}
-	g.p("}, nil\n}")
+	g.line("}, nil\n}")
 }
 
 // call writes the function that calls a field's resolver or method.
 func (g *generator) call(f *codegen.Field, parameter string) {
-	defer within("%s", fullName(f))
+	defer prefixFailure("%s", fullName(f))
 	t := g.name(f.TypeReference.GO)
 	if f.Stream {
-		g.p("\nfunc (x *execution) open%s(f *operation.Field) (ok bool) {\ndefer x.caught(f, &ok)", funcName(f))
+		g.line("\nfunc (x *execution) open%s(f *operation.Field) (ok bool) {\ndefer x.recoverPanic(f, &ok)", funcName(f))
 	} else {
-		g.p("\nfunc (x *execution) resolve%s(f *operation.Field%s) (v %s, ok bool) {\ndefer x.caught(f, &ok)", funcName(f), parameter, t)
+		g.line("\nfunc (x *execution) resolve%s(f *operation.Field%s) (v %s, ok bool) {\ndefer x.recoverPanic(f, &ok)", funcName(f), parameter, t)
 	}
 	var callArgs []string
 	ofGenerated := f.GoReceiverName == "ec"
@@ -453,7 +456,7 @@ func (g *generator) call(f *codegen.Field, parameter string) {
 		if f.Stream {
 			failed = "false"
 		}
-		g.p("args, ok := x.argumentsOf(f)\nif !ok {\nreturn %s\n}\na := args.(*%s)", failed, argumentsType(f))
+		g.line("args, ok := x.argumentsOf(f)\nif !ok {\nreturn %s\n}\na := args.(*%s)", failed, argumentsType(f))
 		for _, a := range f.Args {
 			callArgs = append(callArgs, "a."+a.VarName)
 		}
@@ -462,9 +465,9 @@ func (g *generator) call(f *codegen.Field, parameter string) {
 	switch {
 	case f.IsResolver:
 		receiver = "x." + resolversOf(f.Object.Name)
-		g.p("x.resolving = f")
+		g.line("x.currentField = f")
 		if f.Arguments.ForName("first") != nil {
-			g.p("x.pages++")
+			g.line("x.pages++")
 		}
 	case ofGenerated:
 		receiver = "x.generated"
@@ -475,16 +478,16 @@ func (g *generator) call(f *codegen.Field, parameter string) {
 	switch {
 	case ofGenerated && f.NoErr:
 		// The method returns a value of type any, which is nil after an error.
-		valid := "ok || x.missing(f, nullResult)"
+		valid := "ok || x.recordMissing(f, nullResult)"
 		if !f.TypeReference.GQL.NonNull {
 			valid = "ok"
 		}
-		g.p("v, ok = %s.(%s)\nreturn v, %s\n}", call, t, valid)
+		g.line("v, ok = %s.(%s)\nreturn v, %s\n}", call, t, valid)
 	case f.Stream:
-		g.p("_, err := %s\nreturn x.resolved(f, err)\n}", call)
+		g.line("_, err := %s\nreturn x.recordError(f, err)\n}", call)
 	case f.NoErr && f.IsMethod() && !f.IsResolver:
-		g.p("return %s, true\n}", call)
+		g.line("return %s, true\n}", call)
 	default:
-		g.p("v, err := %s\nreturn v, x.resolved(f, err)\n}", call)
+		g.line("v, err := %s\nreturn v, x.recordError(f, err)\n}", call)
 	}
 }

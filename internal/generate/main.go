@@ -49,8 +49,8 @@ func check(err error) {
 	}
 }
 
-// must returns v. It ends the generation if err is not nil.
-func must[T any](v T, err error) T {
+// mustValue returns v. It ends the generation if err is not nil.
+func mustValue[T any](v T, err error) T {
 	check(err)
 	return v
 }
@@ -58,8 +58,8 @@ func must[T any](v T, err error) T {
 // fail ends the generation with an error.
 func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// failed recovers from a failure and stores its error. It must be deferred.
-func failed(err *error) {
+// recoverFailure recovers from a failure and stores its error. It must be deferred.
+func recoverFailure(err *error) {
 	switch panicked := recover().(type) {
 	case nil:
 	case failure:
@@ -69,9 +69,9 @@ func failed(err *error) {
 	}
 }
 
-// within prefixes the message of a failure, for example with the name of a field. It must be
+// prefixFailure prefixes the message of a failure, for example with the name of a field. It must be
 // deferred.
-func within(format string, args ...any) {
+func prefixFailure(format string, args ...any) {
 	panicked := recover()
 	if f, ok := panicked.(failure); ok {
 		fail("%s: %w", fmt.Sprintf(format, args...), f.error)
@@ -82,7 +82,7 @@ func within(format string, args ...any) {
 }
 
 func run() (err error) {
-	defer failed(&err)
+	defer recoverFailure(&err)
 	patterns := declaredPatterns()
 	writePatterns(patterns)
 	commerce := load(commerceImport)
@@ -93,7 +93,7 @@ func run() (err error) {
 		return fmt.Errorf("read gqlgen.yml: %w", err)
 	}
 	derived := derive(cfg, store, commerce)
-	cfg = must(config.LoadConfigFromDefaultLocations()) // derive has changed the schema
+	cfg = mustValue(config.LoadConfigFromDefaultLocations()) // derive has changed the schema
 	derived.bind(cfg)
 	log.SetOutput(io.Discard) // gqlgen logs the fields with resolvers
 	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))
@@ -104,7 +104,7 @@ func run() (err error) {
 // packages whose tests import internal/golden.
 func updateGolden() error {
 	var goldenPackages []string
-	tests := must(packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedForTest | packages.NeedImports, Tests: true}, "./..."))
+	tests := mustValue(packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedForTest | packages.NeedImports, Tests: true}, "./..."))
 	for _, p := range tests {
 		if p.ForTest != "" && p.Imports[goldenPackage] != nil && !slices.Contains(goldenPackages, p.ForTest) {
 			goldenPackages = append(goldenPackages, p.ForTest)
@@ -129,7 +129,7 @@ func (plugin) Name() string { return "ordergraph" }
 
 // GenerateCode writes the generated files.
 func (p plugin) GenerateCode(data *codegen.Data) (err error) {
-	defer failed(&err)
+	defer recoverFailure(&err)
 	generate(data)
 	generateReads(data, p)
 	return nil

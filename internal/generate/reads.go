@@ -24,8 +24,8 @@ const (
 	scalarPackage    = graphPackage + "/scalar"
 )
 
-// reading is an access pattern with its Go types.
-type reading struct {
+// typedPattern is an access pattern with its Go types.
+type typedPattern struct {
 	pattern
 	// key is the type of the keys of a Lookup. It is nil for a List.
 	key types.Type
@@ -33,22 +33,22 @@ type reading struct {
 	value types.Type
 }
 
-// follows returns the plural noun of the records, such as customers for *commerce.Customer. It
+// planName returns the plural noun of the records, such as customers for *commerce.Customer. It
 // names the method that plans the reads after such records, and the keys of such records in a
 // level.
-func (r reading) follows() string { return plural(lcFirst(named(r.value).Obj().Name())) }
+func (r typedPattern) planName() string { return plural(lcFirst(namedType(r.value).Obj().Name())) }
 
-// readings returns the access patterns by ID.
-func readings(model *types.Package, patterns []pattern) map[string]reading {
-	found := map[string]reading{}
+// typedPatterns returns the access patterns by ID.
+func typedPatterns(model *types.Package, patterns []pattern) map[string]typedPattern {
+	found := map[string]typedPattern{}
 	for _, p := range patterns {
-		r := reading{pattern: p}
+		r := typedPattern{pattern: p}
 		variable := model.Scope().Lookup(p.name)
 		if variable == nil {
 			fail("%s: package model has no variable %s", patternsFile, p.name)
 		}
 		if p.typed {
-			arguments := named(variable.Type()).TypeArgs()
+			arguments := namedType(variable.Type()).TypeArgs()
 			r.value = arguments.At(arguments.Len() - 1)
 			if arguments.Len() == 2 {
 				r.key = arguments.At(0)
@@ -59,8 +59,8 @@ func readings(model *types.Package, patterns []pattern) map[string]reading {
 	return found
 }
 
-// named returns a type or the target of a pointer as a named type, or nil.
-func named(t types.Type) *types.Named {
+// namedType returns a type or the target of a pointer as a named type, or nil.
+func namedType(t types.Type) *types.Named {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
 	}
@@ -68,9 +68,9 @@ func named(t types.Type) *types.Named {
 	return n
 }
 
-// read is one @reads directive of a field.
-type read struct {
-	reading
+// readsDirective is one @reads directive of a field.
+type readsDirective struct {
+	typedPattern
 	with          []string
 	selecting, by string
 	byHand        bool
@@ -79,8 +79,8 @@ type read struct {
 // reads returns the @reads directives of a field. generated reports whether the field's plan and
 // resolver are generated: the field has a directive, and no directive has the argument byHand.
 // reads fails for an unknown pattern or field argument.
-func (g *generator) reads(f *codegen.Field) (all []read, generated bool) {
-	defer within("%s", fullName(f))
+func (g *generator) reads(f *codegen.Field) (all []readsDirective, generated bool) {
+	defer prefixFailure("%s", fullName(f))
 	generated = true
 	for _, d := range f.FieldDefinition.Directives.ForNames("reads") {
 		text := func(name string) string {
@@ -89,9 +89,9 @@ func (g *generator) reads(f *codegen.Field) (all []read, generated bool) {
 			}
 			return ""
 		}
-		r := read{selecting: text("selecting"), by: text("by"), byHand: d.Arguments.ForName("byHand") != nil}
+		r := readsDirective{selecting: text("selecting"), by: text("by"), byHand: d.Arguments.ForName("byHand") != nil}
 		var ok bool
-		if r.reading, ok = g.readings[text("pattern")]; !ok {
+		if r.typedPattern, ok = g.typedPatterns[text("pattern")]; !ok {
 			fail("@reads: access pattern %q is not declared", text("pattern"))
 		}
 		if with := d.Arguments.ForName("with"); with != nil {
@@ -122,24 +122,24 @@ func argumentsType(f *codegen.Field) string {
 // pagingArguments choose the page. All other arguments belong to the list and its cursors.
 var pagingArguments = []string{"first", "after", "last", "before"}
 
-// limit is a method of paging.Request that limits a list by an argument.
-type limit struct {
+// limitMethod is a method of paging.Request that limits a list by an argument.
+type limitMethod struct {
 	name string
-	// refuses reports whether the method can reject a value. The method then has a parameter for the
+	// canReject reports whether the method can reject a value. The method then has a parameter for the
 	// argument's name.
-	refuses bool
+	canReject bool
 }
 
 // requestFile declares the methods of paging.Request.
 const requestFile = "graph/paging/request.go"
 
-// prefixMethod is the method for the arguments that operation.IsPrefix recognizes by name.
-var prefixMethod = limit{name: "Prefix"}
+// prefixMethod is the method for the arguments that operation.IsPrefixArgument recognizes by name.
+var prefixMethod = limitMethod{name: "Prefix"}
 
-// limits returns the methods for all other arguments, by the Go type of the argument.
-func limits() map[string]limit {
-	found := map[string]limit{}
-	for _, d := range must(parser.ParseFile(token.NewFileSet(), requestFile, nil, 0)).Decls {
+// limitMethods returns the methods for all other arguments, by the Go type of the argument.
+func limitMethods() map[string]limitMethod {
+	found := map[string]limitMethod{}
+	for _, d := range mustValue(parser.ParseFile(token.NewFileSet(), requestFile, nil, 0)).Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Recv == nil || types.ExprString(f.Recv.List[0].Type) != "*Request" || !f.Name.IsExported() || f.Name.Name == prefixMethod.name {
 			continue
@@ -149,16 +149,16 @@ func limits() map[string]limit {
 		if found[argumentType].name != "" {
 			fail("%s: %s and %s have the same argument type: use different types", requestFile, found[argumentType].name, f.Name.Name)
 		}
-		found[argumentType] = limit{f.Name.Name, len(parameters) > 1}
+		found[argumentType] = limitMethod{f.Name.Name, len(parameters) > 1}
 	}
 	return found
 }
 
 // listArguments writes the method that converts the arguments of a list to a request. It fails if
 // paging.Request has no method for the Go type of an argument.
-func (g *generator) listArguments(f *codegen.Field, all []read) {
-	g.p("\n// list adds the arguments to a request. Cursors contain all of them except those that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.Beyond) {", argumentsType(f))
-	slices.SortStableFunc(all, func(a, b read) int { return len(b.with) - len(a.with) })
+func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
+	g.line("\n// list adds the arguments to a request. Cursors contain all of them except those that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
+	slices.SortStableFunc(all, func(a, b readsDirective) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
 		for _, name := range r.with {
@@ -170,8 +170,8 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 			continue
 		}
 		method := prefixMethod
-		if !operation.IsPrefix(a.Name) {
-			if method = g.limits[g.name(a.TypeReference.GO)]; method.name == "" {
+		if !operation.IsPrefixArgument(a.Name) {
+			if method = g.limitMethods[g.name(a.TypeReference.GO)]; method.name == "" {
 				fail("%s: add a method to paging.Request for the argument %s of type %s", fullName(f), a.Name, g.name(a.TypeReference.GO))
 			}
 		}
@@ -180,26 +180,26 @@ func (g *generator) listArguments(f *codegen.Field, all []read) {
 			assignment = a.VarName + " := "
 		}
 		name := ""
-		if method.refuses {
+		if method.canReject {
 			name = strconv.Quote(a.Name) + ", "
 		}
-		g.p("%sq.%s(%sa.%s)", assignment, method.name, name, a.VarName)
+		g.line("%sq.%s(%sa.%s)", assignment, method.name, name, a.VarName)
 	}
 	if len(chosen) > 0 {
-		g.p("switch {")
+		g.line("switch {")
 		for _, r := range all {
 			if len(r.with) > 0 {
 				conditions := make([]string, len(r.with))
 				for i, name := range r.with {
 					conditions[i] = f.Args[slices.IndexFunc(f.Args, func(a *codegen.FieldArgument) bool { return a.Name == name })].VarName
 				}
-				g.p("case %s:\nq.Key.Pattern = &model.%s.AccessPattern", strings.Join(conditions, " && "), r.name)
+				g.line("case %s:\nq.Key.Pattern = &model.%s.AccessPattern", strings.Join(conditions, " && "), r.name)
 			}
 		}
-		g.p("}")
+		g.line("}")
 		g.imported(modelPackage, "model")
 	}
-	g.p("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
+	g.line("q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})\n}")
 }
 
 // isBatch reports whether a field reads records by a list of keys.
@@ -207,40 +207,40 @@ func isBatch(f *codegen.Field) bool { return operation.BatchArgument(f.FieldDefi
 
 // batchArguments writes the method that converts the argument of a field to keys of records.
 func (g *generator) batchArguments(f *codegen.Field, key types.Type) {
-	g.p("\n// keys converts the argument to keys of records. The key of a malformed ID is empty.")
-	g.p("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.name(key), g.name(key), f.Args[0].Name, f.Args[0].VarName)
+	g.line("\n// keys converts the argument to keys of records. The key of a malformed ID is empty.")
+	g.line("func (a *%s) keys() ([]%s, error) { return lookupIDs[%s](%q, a.%s) }", argumentsType(f), g.name(key), g.name(key), f.Args[0].Name, f.Args[0].VarName)
 }
 
 // keyArguments writes the method that converts the arguments of a field to the key of a record.
 func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 	name := g.name(key)
-	g.p("\n// key converts the arguments to the key of a record. It returns false if an ID is malformed.\nfunc (a *%s) key() (key %s, ok bool) {", argumentsType(f), name)
+	g.line("\n// key converts the arguments to the key of a record. It returns false if an ID is malformed.\nfunc (a *%s) key() (key %s, ok bool) {", argumentsType(f), name)
 	if parts, ok := key.Underlying().(*types.Struct); ok {
 		for i := range parts.NumFields() {
 			part, a := parts.Field(i), f.Args[i]
-			g.p("if key.%s, ok = lookupID[%s](a.%s); !ok {\nreturn key, false\n}", part.Name(), g.name(part.Type()), a.VarName)
+			g.line("if key.%s, ok = lookupID[%s](a.%s); !ok {\nreturn key, false\n}", part.Name(), g.name(part.Type()), a.VarName)
 		}
-		g.p("return key, true\n}")
+		g.line("return key, true\n}")
 		return
 	}
 	a := f.Args[0]
-	g.p("return lookupID[%s](a.%s)\n}", name, a.VarName)
+	g.line("return lookupID[%s](a.%s)\n}", name, a.VarName)
 }
 
-// same reports whether two types are equal. types.Identical does not work, because packages that
-// were loaded separately have their own copies of the types of their imports.
-func same(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
+// sameType reports whether two types are equal. types.Identical does not work, because packages
+// that were loaded separately have their own copies of the types of their imports.
+func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
 // member returns the name of the field of a struct that has the type t. If there are several, by is
 // the name of the field. member fails if there is no such field, or more than one.
 func member(structType types.Type, t types.Type, by string) string {
-	s, ok := named(structType).Underlying().(*types.Struct)
+	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
 		fail("%s is not a struct", structType)
 	}
 	var found []string
 	for field := range s.Fields() {
-		if same(field.Type(), t) && (by == "" || strings.EqualFold(field.Name(), by)) {
+		if sameType(field.Type(), t) && (by == "" || strings.EqualFold(field.Name(), by)) {
 			found = append(found, field.Name())
 		}
 	}
@@ -254,28 +254,28 @@ func member(structType types.Type, t types.Type, by string) string {
 }
 
 // ownKey returns the first lookup that reads the records of a type. Its keys identify the records.
-func (g *generator) ownKey(o *codegen.Object) (reading, bool) {
+func (g *generator) ownKey(o *codegen.Object) (typedPattern, bool) {
 	for _, p := range g.patterns {
-		if r := g.readings[p.id()]; r.key != nil && o.Type != nil && named(r.value) != nil && same(named(r.value), named(o.Reference())) {
+		if r := g.typedPatterns[p.id()]; r.key != nil && o.Type != nil && namedType(r.value) != nil && sameType(namedType(r.value), namedType(o.Reference())) {
 			return r, true
 		}
 	}
-	return reading{}, false
+	return typedPattern{}, false
 }
 
-// planned is a field whose plan and resolver are generated.
-type planned struct {
+// plannedField is a field whose plan and resolver are generated.
+type plannedField struct {
 	*codegen.Field
 	number int
-	reads  []read
+	reads  []readsDirective
 }
 
-// plans writes the plans and resolvers of a type's fields that read access patterns.
-func (g *generator) plans(o *codegen.Object) {
-	var lists, lookups, references []planned
+// fieldPlans writes the plans and resolvers of a type's fields that read access patterns.
+func (g *generator) fieldPlans(o *codegen.Object) {
+	var lists, lookups, references []plannedField
 	for i, f := range o.Fields {
 		all, generated := g.reads(f)
-		p := planned{f, i + 1, all}
+		p := plannedField{f, i + 1, all}
 		switch {
 		case !generated || all[0].value == nil: // the value is part of the parent's record
 			continue
@@ -292,91 +292,91 @@ func (g *generator) plans(o *codegen.Object) {
 	}
 	own, _ := g.ownKey(o)
 	if len(lists) > 0 {
-		g.pages(o, own, lists)
+		g.listPlans(o, own, lists)
 	}
 	if len(lookups) > 0 {
-		g.p("\n// rootRecord adds the key of the record that a field of Query reads by its arguments. It returns false for other fields.")
-		g.p("func (p plan) rootRecord(f *operation.Field, to *refs) bool {\nswitch f.Number {")
+		g.line("\n// rootRecord adds the key of the record that a field of Query reads by its arguments. It returns false for other fields.")
+		g.line("func (p plan) rootRecord(f *operation.Field, to *references) bool {\nswitch f.Number {")
 		for _, f := range lookups {
-			g.p("case %d: // %s", f.number, f.Name)
-			list := "to." + f.reads[0].follows()
+			g.line("case %d: // %s", f.number, f.Name)
+			list := "to." + f.reads[0].planName()
 			if isBatch(f.Field) {
-				g.p("addBatch(&%s, f, argumentsOf[%s](p, f))", list, argumentsType(f.Field))
+				g.line("addBatch(&%s, f, argumentsOf[%s](p, f))", list, argumentsType(f.Field))
 				continue
 			}
-			if slices.ContainsFunc(f.reads, func(r read) bool { return r.selecting != "" }) {
+			if slices.ContainsFunc(f.reads, func(r readsDirective) bool { return r.selecting != "" }) {
 				// The selection determines whether the record is read with its item collection.
-				list = "to." + lcFirst(named(f.reads[0].value).Obj().Name()) + "(f.Records)"
+				list = "to." + lcFirst(namedType(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
-			g.p("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
+			g.line("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)
 		}
-		g.p("default:\nreturn false\n}\nreturn true\n}")
+		g.line("default:\nreturn false\n}\nreturn true\n}")
 	}
 	if len(references) > 0 {
-		g.references(o, own, references)
+		g.referencePlans(o, own, references)
 	}
 }
 
-// pages writes the function that plans the lists of a type: the lists of Query, or the lists of a
-// record.
-func (g *generator) pages(o *codegen.Object, own reading, lists []planned) {
+// listPlans writes the function that plans the lists of a type: the lists of Query, or the lists of
+// a record.
+func (g *generator) listPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
 	if o.Root {
-		g.p("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
+		g.line("\n// rootLists plans the lists of Query.\nfunc (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {")
 	} else {
-		g.p("\n// %sLists plans the lists that belong to records of type %s.", lcFirst(o.Name), o.Name)
-		g.p("func (p plan) %sLists(ctx context.Context, targets []target[%s]) {", lcFirst(o.Name), g.name(own.key))
+		g.line("\n// %sLists plans the lists that belong to records of type %s.", lcFirst(o.Name), o.Name)
+		g.line("func (p plan) %sLists(ctx context.Context, targets []planTarget[%s]) {", lcFirst(o.Name), g.name(own.key))
 	}
 	names := make([]string, len(lists))
 	for i, f := range lists {
 		names[i] = f.Name
 	}
-	g.p("var %s wanted[dynamo.ListRequest]", strings.Join(names, ", "))
+	g.line("var %s pendingKeys[dynamo.ListRequest]", strings.Join(names, ", "))
 	if o.Root {
-		g.p("for _, f := range root.Reads {\nswitch f.Number {")
+		g.line("for _, f := range root.Reads {\nswitch f.Number {")
 	} else {
-		g.p("for key, f := range fields(targets) {\nswitch f.Number {")
+		g.line("for key, f := range selectedFields(targets) {\nswitch f.Number {")
 	}
 	for _, f := range lists {
 		parent := ""
 		if !o.Root {
 			parent = ", string(key)"
 		}
-		g.p("case %d: // %s\nq := p.resolver.list(%q%s)", f.number, f.Name, fullName(f.Field), parent)
-		g.p("argumentsOf[%s](p, f).list(&q, f.Beyond)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
+		g.line("case %d: // %s\nq := p.resolver.pageRequest(%q%s)", f.number, f.Name, fullName(f.Field), parent)
+		g.line("argumentsOf[%s](p, f).list(&q, f.PageInfo)\naddList(p, &%s, f, &q)", argumentsType(f.Field), f.Name)
 	}
-	g.p("}\n}")
+	g.line("}\n}")
 	for _, f := range lists {
-		g.p("startList(ctx, p, &%s, model.%s, plan.%s)", f.Name, f.reads[0].name, f.reads[0].follows())
+		g.line("planList(ctx, p, &%s, model.%s, plan.%s)", f.Name, f.reads[0].name, f.reads[0].planName())
 	}
-	g.p("}")
+	g.line("}")
 	g.imported(storePackage, "dynamo")
 	g.imported(modelPackage, "model")
 	g.imported("context", "context")
 }
 
-// references writes the function that adds the keys of records that a record refers to. If the
+// referencePlans writes the function that adds the keys of records that a record refers to. If the
 // record's own key contains the reference, the function takes the key, so that the plan does not
 // wait for the record.
-func (g *generator) references(o *codegen.Object, own reading, references []planned) {
+func (g *generator) referencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {
 		if _, ok := own.key.Underlying().(*types.Struct); ok {
 			parentType, parameter = own.key, "key"
 		}
 	}
-	g.p("\n// %sReference adds the key of the record that a field refers to.", lcFirst(o.Name))
-	g.p("func %sReference(%s %s, f *operation.Field, to *refs) {\nswitch f.Number {", lcFirst(o.Name), parameter, g.name(parentType))
+	g.line("\n// %sReference adds the key of the record that a field refers to.", lcFirst(o.Name))
+	g.line("func %sReference(%s %s, f *operation.Field, to *references) {\nswitch f.Number {", lcFirst(o.Name), parameter, g.name(parentType))
 	for _, f := range references {
 		r := f.reads[0]
-		g.p("case %d: // %s\naddRef(&to.%s, f, %s.%s)", f.number, f.Name, r.follows(), parameter, member(parentType, r.key, r.by))
+		g.line("case %d: // %s\naddReference(&to.%s, f, %s.%s)", f.number, f.Name, r.planName(), parameter, member(parentType, r.key, r.by))
 	}
-	g.p("}\n}")
+	g.line("}\n}")
 }
 
 // resolver writes the resolver of a field. It returns the planned value, or reads the value if it
 // was not planned.
-func (g *generator) resolver(f planned) {
-	defer within("%s", fullName(f.Field))
+func (g *generator) resolver(f plannedField) {
+	defer prefixFailure("%s", fullName(f.Field))
 	parameters, values := "ctx context.Context", make([]string, len(f.Args))
 	if !f.Object.Root {
 		parameters += ", obj " + g.name(f.Object.Reference())
@@ -388,7 +388,7 @@ func (g *generator) resolver(f planned) {
 	r := f.reads[0]
 	g.imported("context", "context")
 	g.imported(modelPackage, "model")
-	g.p("\nfunc (r *%sResolver) %s(%s) (%s, error) {", lcFirst(f.Object.Name), f.GoFieldName, parameters, g.name(f.TypeReference.GO))
+	g.line("\nfunc (r *%sResolver) %s(%s) (%s, error) {", lcFirst(f.Object.Name), f.GoFieldName, parameters, g.name(f.TypeReference.GO))
 	arguments := fmt.Sprintf("(&%s{%s})", argumentsType(f.Field), strings.Join(values, ", "))
 	switch {
 	case isList(f.Field):
@@ -400,13 +400,13 @@ func (g *generator) resolver(f planned) {
 			}
 			parent = ", string(obj." + member(f.Object.Reference(), own.key, "") + ")"
 		}
-		g.p("q := r.list(%q%s)\n%s.list(&q, resolving(ctx).Beyond)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), parent, arguments, r.name)
+		g.line("q := r.pageRequest(%q%s)\n%s.list(&q, currentField(ctx).PageInfo)\nreturn connection(ctx, model.%s, &q)\n}", fullName(f.Field), parent, arguments, r.name)
 	case isBatch(f.Field):
-		g.p("keys, err := %s.keys()\nif err != nil {\nreturn nil, err\n}\nreturn batch(ctx, model.%s, keys)\n}", arguments, r.name)
+		g.line("keys, err := %s.keys()\nif err != nil {\nreturn nil, err\n}\nreturn batch(ctx, model.%s, keys)\n}", arguments, r.name)
 	case f.Object.Root:
-		g.p("key, ok := %s.key()\nif !ok {\nreturn nil, nil\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
+		g.line("key, ok := %s.key()\nif !ok {\nreturn nil, nil\n}\nreturn record(ctx, model.%s, key)\n}", arguments, r.name)
 	default:
-		g.p("return reference(ctx, model.%s, obj.%s)\n}", r.name, member(f.Object.Reference(), r.key, r.by))
+		g.line("return reference(ctx, model.%s, obj.%s)\n}", r.name, member(f.Object.Reference(), r.key, r.by))
 	}
 }
 
@@ -419,7 +419,7 @@ func (g *generator) readArguments(f *codegen.Field) {
 		g.listArguments(f, all)
 	case isBatch(f):
 		g.batchArguments(f, all[0].key)
-	case f.Object.Root && all[0].key != nil && named(all[0].key) != nil && g.name(f.Args[0].TypeReference.GO) == "string":
+	case f.Object.Root && all[0].key != nil && namedType(all[0].key) != nil && g.name(f.Args[0].TypeReference.GO) == "string":
 		g.keyArguments(f, all[0].key)
 	}
 }
@@ -431,7 +431,7 @@ func generateReads(data *codegen.Data, p plugin) {
 	g.imported(operationPackage, "operation")
 	g.imported(pagingPackage, "paging")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
-	g.readings, g.limits = readings(p.model, p.patterns), limits()
+	g.typedPatterns, g.limitMethods = typedPatterns(p.model, p.patterns), limitMethods()
 	var resolvers []string
 	for _, o := range data.Objects {
 		if o.HasResolvers() {
@@ -441,20 +441,20 @@ func generateReads(data *codegen.Data, p plugin) {
 		for _, f := range o.Fields {
 			g.readArguments(f)
 		}
-		g.plans(o)
+		g.fieldPlans(o)
 		if o.Name == "Mutation" {
 			g.changes(o)
 		}
 	}
 	slices.Sort(resolvers)
 	for _, name := range resolvers {
-		g.p("\n// %s returns the resolvers of %s.\nfunc (r *Resolver) %s() %sResolver { return &%sResolver{r} }", name, name, name, name, lcFirst(name))
+		g.line("\n// %s returns the resolvers of %s.\nfunc (r *Resolver) %s() %sResolver { return &%sResolver{r} }", name, name, name, name, lcFirst(name))
 	}
-	g.p("\ntype (")
+	g.line("\ntype (")
 	for _, name := range resolvers {
-		g.p("%sResolver struct{ *Resolver }", lcFirst(name))
+		g.line("%sResolver struct{ *Resolver }", lcFirst(name))
 	}
-	g.p(")")
+	g.line(")")
 	g.write(readsFile)
 }
 
@@ -466,7 +466,7 @@ func (g *generator) changes(o *codegen.Object) {
 		if m.repeatable {
 			key = input.VarName + ".IdempotencyKey"
 		}
-		g.p("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.name(input.TypeReference.GO), g.name(f.TypeReference.GO))
-		g.p("return mutate(ctx, r.Resolver, r.store.%s, %s.Command, %s)\n}", m.method, input.VarName, key)
+		g.line("\nfunc (r *mutationResolver) %s(ctx context.Context, %s %s) (%s, error) {", f.GoFieldName, input.VarName, g.name(input.TypeReference.GO), g.name(f.TypeReference.GO))
+		g.line("return executeMutation(ctx, r.Resolver, r.store.%s, %s.Command, %s)\n}", m.method, input.VarName, key)
 	}
 }

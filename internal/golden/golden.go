@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// prefix begins the names of all tests that compare files. go generate selects the tests by this
-// prefix.
-const prefix = "TestGolden"
+// testPrefix begins the names of all tests that compare files. go generate selects the tests by
+// this prefix.
+const testPrefix = "TestGolden"
 
 // Updating reports whether files are written instead of compared.
 func Updating() bool { return os.Getenv("ORDERGRAPH_TEST_UPDATE") != "" }
@@ -20,8 +20,8 @@ func Updating() bool { return os.Getenv("ORDERGRAPH_TEST_UPDATE") != "" }
 // File fails t if the content of the file is not the text.
 func File(t testing.TB, name, text string) {
 	t.Helper()
-	if !strings.HasPrefix(t.Name(), prefix) {
-		t.Fatalf("the test compares %s, so its name must begin with %s", name, prefix)
+	if !strings.HasPrefix(t.Name(), testPrefix) {
+		t.Fatalf("the test compares %s, so its name must begin with %s", name, testPrefix)
 	}
 	committed, err := os.ReadFile(name)
 	switch {
@@ -33,7 +33,7 @@ func File(t testing.TB, name, text string) {
 	case err != nil:
 		t.Errorf("%v: run go generate ./...", err)
 	default:
-		t.Errorf("%s is out of date: run go generate ./...\n%s", name, difference(string(committed), text))
+		t.Errorf("%s is out of date: run go generate ./...\n%s", name, diffLines(string(committed), text))
 	}
 }
 
@@ -54,8 +54,8 @@ func Section(t testing.TB, name, marker, text string) {
 	File(t, name, before+begin+text+end+after)
 }
 
-// difference returns the lines from the first difference to the last.
-func difference(committed, derived string) string {
+// diffLines returns the lines from the first difference to the last.
+func diffLines(committed, derived string) string {
 	have, want := strings.Split(committed, "\n"), strings.Split(derived, "\n")
 	for len(have) > 0 && len(want) > 0 && have[0] == want[0] {
 		have, want = have[1:], want[1:]

@@ -20,9 +20,9 @@ func Size[T any](usual, full T) T {
 	return usual
 }
 
-// Checks sets the number of random values per property test. Call it from TestMain before the flags
-// are parsed, so that -rapid.checks on the command line takes precedence.
-func Checks(usual, full int) {
+// SetRapidChecks sets the number of random values per property test. Call it from TestMain before
+// the flags are parsed, so that -rapid.checks on the command line takes precedence.
+func SetRapidChecks(usual, full int) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(Size(usual, full))); err != nil {
 		panic(err) // the package has no property tests
 	}

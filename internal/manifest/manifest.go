@@ -46,7 +46,7 @@ func Read(r io.Reader) ([]document.Trusted, error) {
 	if isApollo(members) {
 		all, err = apolloDocuments(members)
 	} else {
-		all, err = mappedDocuments(members)
+		all, err = relayDocuments(members)
 	}
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func Read(r io.Reader) ([]document.Trusted, error) {
 	if len(all) == 0 {
 		return nil, errors.New("the manifest has no documents: check that its generator finds the operations of your clients")
 	}
-	return distinct(all)
+	return deduplicate(all)
 }
 
 // member is a name and value of a JSON object.
@@ -63,8 +63,8 @@ type member struct {
 	value json.RawMessage
 }
 
-// errNoManifest is the error for files of other formats.
-var errNoManifest = errors.New("this is not a manifest: use the output of npm's @apollo/generate-persisted-query-manifest, or an object that maps IDs to documents, as Relay's compiler and GraphQL Code Generator write")
+// errNotManifest is the error for files of other formats.
+var errNotManifest = errors.New("this is not a manifest: use the output of npm's @apollo/generate-persisted-query-manifest, or an object that maps IDs to documents, as Relay's compiler and GraphQL Code Generator write")
 
 // readMembers decodes a JSON object and keeps the order and duplicate names, which a map would
 // lose.
@@ -72,11 +72,11 @@ func readMembers(text []byte) ([]member, error) {
 	if !json.Valid(text) {
 		// Unmarshal returns the position of the syntax error.
 		var value json.RawMessage
-		return nil, fmt.Errorf("%w (invalid JSON: %w)", errNoManifest, json.Unmarshal(text, &value))
+		return nil, fmt.Errorf("%w (invalid JSON: %w)", errNotManifest, json.Unmarshal(text, &value))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, errNoManifest
+		return nil, errNotManifest
 	}
 	var members []member
 	for d.More() {
@@ -142,12 +142,12 @@ func apolloDocuments(members []member) ([]document.Trusted, error) {
 	return all, nil
 }
 
-func mappedDocuments(members []member) ([]document.Trusted, error) {
+func relayDocuments(members []member) ([]document.Trusted, error) {
 	all := make([]document.Trusted, len(members))
 	for i, m := range members {
 		all[i].ID = m.name
 		if m.value[0] != '"' {
-			return nil, fmt.Errorf("%w (the value of %q is not a document)", errNoManifest, m.name)
+			return nil, fmt.Errorf("%w (the value of %q is not a document)", errNotManifest, m.name)
 		}
 		if err := json.Unmarshal(m.value, &all[i].Text); err != nil {
 			return nil, err
@@ -159,8 +159,8 @@ func mappedDocuments(members []member) ([]document.Trusted, error) {
 	return all, nil
 }
 
-// distinct removes duplicates. It returns an error if two different documents have one ID.
-func distinct(all []document.Trusted) ([]document.Trusted, error) {
+// deduplicate removes duplicates. It returns an error if two different documents have one ID.
+func deduplicate(all []document.Trusted) ([]document.Trusted, error) {
 	first := make(map[string]document.Trusted, len(all))
 	kept := all[:0]
 	for _, d := range all {

@@ -35,7 +35,7 @@ func (r *request) fingerprint(target string) (uint64, bool) {
 		return 0, false
 	}
 	_, err = r.decoder.ReadToken()
-	return mix(maphash.String(seed, target), hash), errors.Is(err, io.EOF)
+	return combineHashes(maphash.String(seed, target), hash), errors.Is(err, io.EOF)
 }
 
 // hashValue returns the hash of the next value. Hashes of objects and arrays are sums, because
@@ -65,17 +65,17 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 			if err != nil {
 				return 0, err
 			}
-			hash = mix(hash, value) // hash was the hash of the name
+			hash = combineHashes(hash, value) // hash was the hash of the name
 		}
 		sum += hash
 	}
 	_, err := d.ReadToken()
-	return mix(sum, uint64(kind)+n<<8), err
+	return combineHashes(sum, uint64(kind)+n<<8), err
 }
 
-// mix combines two hashes in this order (the finalizer of MurmurHash3, which is in the public
-// domain). Sums of mixed hashes are independent of each other.
-func mix(a, b uint64) uint64 {
+// combineHashes combines two hashes in this order (the finalizer of MurmurHash3, which is in the
+// public domain). Sums of mixed hashes are independent of each other.
+func combineHashes(a, b uint64) uint64 {
 	h := a*0x9e3779b97f4a7c15 + b
 	h ^= h >> 33
 	h *= 0xff51afd7ed558ccd

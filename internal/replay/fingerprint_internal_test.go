@@ -8,7 +8,7 @@ func fingerprint(target, body string) (uint64, bool) {
 	return r.fingerprint(target)
 }
 
-func TestRequestsAreToldByWhatTheyMean(t *testing.T) {
+func TestFingerprintsIgnoreOrder(t *testing.T) {
 	const batch = `{"RequestItems":{"t":{"Keys":[{"pk":{"S":"A"},"sk":{"S":"B"}},{"pk":{"S":"C"},"sk":{"S":"D"}}]}}}`
 	same := []string{
 		batch,

@@ -28,30 +28,30 @@ type HTTP interface {
 // write deletes all kept responses. A Client is safe for concurrent use, but a read concurrent with
 // a write may keep the old response.
 type Client struct {
-	engine   HTTP
-	mu       sync.RWMutex
-	kept     map[uint64]*answer
-	requests atomic.Int64
-	// transactions reports whether responses to TransactWriteItems are replayed, too.
-	transactions atomic.Bool
+	engine       HTTP
+	mu           sync.RWMutex
+	responses    map[uint64]*storedResponse
+	requestCount atomic.Int64
+	// replayTransactions reports whether responses to TransactWriteItems are replayed, too.
+	replayTransactions atomic.Bool
 	// recording reports whether Record was called. transaction is the number of transactions since
 	// Record or Repeat.
-	recording   atomic.Bool
-	transaction atomic.Uint64
+	recording        atomic.Bool
+	transactionIndex atomic.Uint64
 }
 
-// answer is a kept response. Its replays share the header, because the SDK does not change headers
-// of responses.
-type answer struct {
+// storedResponse is a kept response. Its replays share the header, because the SDK does not change
+// headers of responses.
+type storedResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// Between returns a client of db's engine that replays responses. The client retries and caches
+// WrapClient returns a client of db's engine that replays responses. The client retries and caches
 // credentials as in production.
-func Between(db *dynamodb.Client) (*dynamodb.Client, *Client) {
-	c := &Client{engine: db.Options().HTTPClient, kept: map[uint64]*answer{}}
+func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
+	c := &Client{engine: db.Options().HTTPClient, responses: map[uint64]*storedResponse{}}
 	return dynamodb.NewFromConfig(aws.Config{
 		Region:       "us-east-1",
 		Credentials:  aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("replay", "replay", "")),
@@ -62,48 +62,48 @@ func Between(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 }
 
 // Requests returns the number of requests, including replayed ones.
-func (c *Client) Requests() int { return int(c.requests.Load()) }
+func (c *Client) Requests() int { return int(c.requestCount.Load()) }
 
 // ReplayTransactions makes c replay the response to TransactWriteItems, too. Each transaction
 // contains new IDs, so c does not compare their bodies. The engine executes the first transaction.
 // All later transactions get the same response and change nothing. The kept responses to reads
 // stay. So a benchmark can repeat the same change.
-func (c *Client) ReplayTransactions() { c.transactions.Store(true) }
+func (c *Client) ReplayTransactions() { c.replayTransactions.Store(true) }
 
 // Record deletes all kept responses. From then on, c also keeps the responses to transactions, in
 // order, whether they succeeded or failed. After Repeat, a repeated operation gets the same
 // responses and changes nothing. So a test can repeat the same work.
 func (c *Client) Record() {
 	c.recording.Store(true)
-	c.forget()
-	c.Repeat()
+	c.deleteResponses()
+	c.Rewind()
 }
 
-// Repeat restarts the replay of recorded transactions at the first one.
-func (c *Client) Repeat() { c.transaction.Store(0) }
+// Rewind restarts the replay of recorded transactions at the first one.
+func (c *Client) Rewind() { c.transactionIndex.Store(0) }
 
 type countKey struct{}
 
-// Counting returns a context whose requests are also counted in n.
-func Counting(ctx context.Context, n *atomic.Int64) context.Context {
+// WithRequestCounter returns a context whose requests are also counted in n.
+func WithRequestCounter(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, countKey{}, n)
 }
 
-// requests is the pool of requests that have a response.
-var requests = sync.Pool{New: func() any { return new(request) }}
+// requestPool is the pool of requests that have a response.
+var requestPool = sync.Pool{New: func() any { return new(request) }}
 
 // Do responds to one request. It returns errors of reading the request, of the context and of the
 // engine.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
-	c.requests.Add(1)
+	c.requestCount.Add(1)
 	if n, ok := r.Context().Value(countKey{}).(*atomic.Int64); ok {
 		n.Add(1)
 	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	buffered := requests.Get().(*request)
-	defer requests.Put(buffered)
+	buffered := requestPool.Get().(*request)
+	defer requestPool.Put(buffered)
 	buffered.body.Reset()
 	if r.Body != nil {
 		_, err := buffered.body.ReadFrom(r.Body)
@@ -113,49 +113,49 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		}
 	}
 	target := r.Header.Get("X-Amz-Target")
-	key, ok := c.key(target, buffered)
+	key, ok := c.cacheKey(target, buffered)
 	if !ok {
-		if changes(target) {
-			defer c.forget()
+		if mayWrite(target) {
+			defer c.deleteResponses()
 		}
 		return c.forward(r, buffered.body.Bytes())
 	}
 	c.mu.RLock()
-	stored := c.kept[key]
+	stored := c.responses[key]
 	c.mu.RUnlock()
 	if stored == nil {
 		response, err := c.forward(r, buffered.body.Bytes())
-		if err != nil || response.StatusCode != http.StatusOK && !(c.recording.Load() && changes(target)) {
+		if err != nil || response.StatusCode != http.StatusOK && !(c.recording.Load() && mayWrite(target)) {
 			return response, err
 		}
-		if stored, err = keep(response); err != nil {
+		if stored, err = readResponse(response); err != nil {
 			return nil, err
 		}
 		c.mu.Lock()
-		c.kept[key] = stored
+		c.responses[key] = stored
 		c.mu.Unlock()
 	}
 	return stored.response(r), nil
 }
 
-// key returns the key of a request's kept response. It returns false for a request that always goes
-// to the engine.
-func (c *Client) key(target string, buffered *request) (uint64, bool) {
+// cacheKey returns the key of a request's kept response. It returns false for a request that always
+// goes to the engine.
+func (c *Client) cacheKey(target string, buffered *request) (uint64, bool) {
 	switch target {
 	case "DynamoDB_20120810.GetItem", "DynamoDB_20120810.BatchGetItem", "DynamoDB_20120810.Query":
 		key, ok := buffered.fingerprint(target)
-		return mix(key, c.transaction.Load()), ok // a read after a transaction has another response
+		return combineHashes(key, c.transactionIndex.Load()), ok // a read after a transaction has another response
 	case "DynamoDB_20120810.TransactWriteItems":
 		if c.recording.Load() {
-			return mix(maphash.String(seed, target), c.transaction.Add(1)), true
+			return combineHashes(maphash.String(seed, target), c.transactionIndex.Add(1)), true
 		}
-		return mix(maphash.String(seed, target), 0), c.transactions.Load()
+		return combineHashes(maphash.String(seed, target), 0), c.replayTransactions.Load()
 	}
 	return 0, false
 }
 
-// changes reports whether an operation can change later responses.
-func changes(target string) bool {
+// mayWrite reports whether an operation can change later responses.
+func mayWrite(target string) bool {
 	_, operation, _ := strings.Cut(target, ".")
 	for _, read := range []string{"Describe", "List", "Scan", "Get", "TransactGet"} {
 		if strings.HasPrefix(operation, read) {
@@ -165,10 +165,10 @@ func changes(target string) bool {
 	return true
 }
 
-func (c *Client) forget() {
+func (c *Client) deleteResponses() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.kept)
+	clear(c.responses)
 }
 
 // forward sends the request to the engine with a copy of body.
@@ -178,15 +178,15 @@ func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	return c.engine.Do(copied)
 }
 
-// keep reads a response and gives it DynamoDB's headers, except Date: its value would soon be
-// wrong.
-func keep(response *http.Response) (*answer, error) {
+// readResponse reads a response and gives it DynamoDB's headers, except Date: its value would soon
+// be wrong.
+func readResponse(response *http.Response) (*storedResponse, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("replay: read the response: %w", err)
 	}
-	return &answer{status: response.StatusCode, body: body, header: http.Header{
+	return &storedResponse{status: response.StatusCode, body: body, header: http.Header{
 		"Server":           {"Server"},
 		"Content-Type":     {"application/x-amz-json-1.0"},
 		"Content-Length":   {strconv.Itoa(len(body))},
@@ -196,8 +196,8 @@ func keep(response *http.Response) (*answer, error) {
 	}}, nil
 }
 
-func (a *answer) response(r *http.Request) *http.Response {
-	body := &replayed{}
+func (a *storedResponse) response(r *http.Request) *http.Response {
+	body := &responseBody{}
 	body.Reset(a.body)
 	return &http.Response{
 		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -205,11 +205,11 @@ func (a *answer) response(r *http.Request) *http.Response {
 	}
 }
 
-// replayed is the body of a replayed response.
-type replayed struct{ bytes.Reader }
+// responseBody is the body of a replayed response.
+type responseBody struct{ bytes.Reader }
 
 // Close does nothing, because the response has no connection.
-func (*replayed) Close() error { return nil }
+func (*responseBody) Close() error { return nil }
 
 // ServeHTTP returns the same responses over HTTP, for servers in separate processes.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {

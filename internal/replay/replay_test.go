@@ -24,24 +24,24 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// counting is an HTTP client that counts the requests to an engine.
-type counting struct {
+// requestCounter is an HTTP client that counts the requests to an engine.
+type requestCounter struct {
 	next     replay.HTTP
 	requests atomic.Int64
 }
 
-func (c *counting) Do(r *http.Request) (*http.Response, error) {
+func (c *requestCounter) Do(r *http.Request) (*http.Response, error) {
 	c.requests.Add(1)
 	return c.next.Do(r)
 }
 
 // newReplayedStore returns a Store of the sample dataset behind a replaying client. It also returns
 // the counter of requests to the engine.
-func newReplayedStore(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
+func newReplayedStore(t *testing.T) (*dynamo.Store, *replay.Client, *requestCounter) {
 	t.Helper()
-	engine := &counting{}
+	engine := &requestCounter{}
 	db := embedded.New().Client(func(o *dynamodb.Options) { engine.next, o.HTTPClient = o.HTTPClient, engine })
-	client, replayed := replay.Between(db)
+	client, replayed := replay.WrapClient(db)
 	store := storetest.NewTable(t, client, dynamo.Options{Table: "book"})
 	sample, err := sampledata.Sample()
 	if err != nil {
@@ -51,7 +51,7 @@ func newReplayedStore(t *testing.T) (*dynamo.Store, *replay.Client, *counting) {
 	return store, replayed, engine
 }
 
-func customer(ctx context.Context, t *testing.T, store *dynamo.Store) commerce.Customer {
+func readCustomer(ctx context.Context, t *testing.T, store *dynamo.Store) commerce.Customer {
 	t.Helper()
 	found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{"cust_01"})
 	if err != nil || found[0].Err != nil {
@@ -64,7 +64,7 @@ func customer(ctx context.Context, t *testing.T, store *dynamo.Store) commerce.C
 func TestReadsReachTheEngineOnce(t *testing.T) {
 	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
-	first := customer(ctx, t, store)
+	first := readCustomer(ctx, t, store)
 	engineRequests, clientRequests := engine.requests.Load(), replayed.Requests()
 
 	var clients sync.WaitGroup
@@ -72,7 +72,7 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 		clients.Go(func() {
 			for range 25 {
 				var n atomic.Int64
-				if again := customer(replay.Counting(ctx, &n), t, store); again.Name != first.Name || n.Load() != 1 {
+				if again := readCustomer(replay.WithRequestCounter(ctx, &n), t, store); again.Name != first.Name || n.Load() != 1 {
 					t.Errorf("%d requests return %+v, want 1 request that returns %+v", n.Load(), again, first)
 				}
 			}
@@ -87,13 +87,13 @@ func TestReadsReachTheEngineOnce(t *testing.T) {
 	}
 }
 
-func TestWritesAreSeen(t *testing.T) {
+func TestWritesDeleteKeptResponses(t *testing.T) {
 	store, _, _ := newReplayedStore(t)
 	ctx := context.Background()
-	changed := customer(ctx, t, store)
+	changed := readCustomer(ctx, t, store)
 	changed.Name = "New Name"
-	storetest.Load(t, store, commerce.Book{Customers: []commerce.Customer{changed}})
-	if now := customer(ctx, t, store); now.Name != changed.Name {
+	storetest.Load(t, store, commerce.Dataset{Customers: []commerce.Customer{changed}})
+	if now := readCustomer(ctx, t, store); now.Name != changed.Name {
 		t.Errorf("the renamed customer has the name %q, want %q", now.Name, changed.Name)
 	}
 }
@@ -103,14 +103,14 @@ func TestWritesAreSeen(t *testing.T) {
 func TestRecordedTransactionsAreRepeated(t *testing.T) {
 	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
-	id := customer(ctx, t, store).ID
+	id := readCustomer(ctx, t, store).ID
 	execute := func() (names [2]string, refusal error) {
-		names[0] = customer(ctx, t, store).Name
+		names[0] = readCustomer(ctx, t, store).Name
 		name := names[0] + " II"
 		if _, err := store.UpdateCustomer(ctx, change.Caller{Name: "test"}, commerce.CustomerChange{ID: id, Name: &name}); err != nil {
 			t.Fatal(err)
 		}
-		names[1] = customer(ctx, t, store).Name
+		names[1] = readCustomer(ctx, t, store).Name
 		_, refusal = store.CreateCustomer(ctx, change.Caller{Name: "test"}, commerce.Customer{ID: id, Name: "Ann", Email: "ann@example.com"})
 		return names, refusal
 	}
@@ -121,7 +121,7 @@ func TestRecordedTransactionsAreRepeated(t *testing.T) {
 	}
 	engineRequests := engine.requests.Load()
 	for range 2 {
-		replayed.Repeat()
+		replayed.Rewind()
 		if again, err := execute(); again != first || err == nil || err.Error() != refused.Error() {
 			t.Errorf("repeated: %q and %v, want %q and %v", again, err, first, refused)
 		}
@@ -136,11 +136,11 @@ func TestRecordedTransactionsAreRepeated(t *testing.T) {
 func TestTransactionsAreReplayed(t *testing.T) {
 	store, replayed, engine := newReplayedStore(t)
 	ctx := context.Background()
-	before := customer(ctx, t, store)
+	before := readCustomer(ctx, t, store)
 	replayed.ReplayTransactions()
 	orders := map[commerce.OrderID]bool{}
 	for range 3 {
-		order, err := store.PlaceOrder(ctx, change.Caller{Name: "test"}, commerce.NewOrder{
+		order, err := store.PlaceOrder(ctx, change.Caller{Name: "test"}, commerce.OrderRequest{
 			CustomerID: before.ID, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}},
 		})
 		if err != nil {
@@ -152,11 +152,11 @@ func TestTransactionsAreReplayed(t *testing.T) {
 		t.Errorf("3 transactions placed %d orders", len(orders))
 	}
 	engineRequests := engine.requests.Load()
-	if after := customer(ctx, t, store); *after.OrderCount != *before.OrderCount || engine.requests.Load() != engineRequests {
+	if after := readCustomer(ctx, t, store); *after.OrderCount != *before.OrderCount || engine.requests.Load() != engineRequests {
 		t.Errorf("the customer has %d orders, want the replayed %d", *after.OrderCount, *before.OrderCount)
 	}
 	// A read that was not kept before reads the engine.
-	page, err := dynamo.ReadPage(ctx, store, model.CustomerOrders, dynamo.ListRequest{Of: string(before.ID), Page: dynamo.Page{Limit: 100}})
+	page, err := dynamo.ReadPage(ctx, store, model.CustomerOrders, dynamo.ListRequest{PartitionValue: string(before.ID), Page: dynamo.PageRequest{Limit: 100}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestTransactionsAreReplayed(t *testing.T) {
 }
 
 // Over HTTP a response has DynamoDB's length and checksum headers with the right values.
-func TestAnswersOverHTTP(t *testing.T) {
+func TestResponsesOverHTTP(t *testing.T) {
 	store, replayed, _ := newReplayedStore(t)
 	if err := store.Ping(t.Context()); err != nil {
 		t.Fatal(err)

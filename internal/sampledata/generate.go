@@ -22,10 +22,10 @@ import (
 // Shape describes a generated dataset. The same shape always generates the same dataset.
 type Shape struct {
 	Customers, Products, Orders int
-	// FewestItems and MostItems are the minimum and maximum number of line items per order.
-	FewestItems, MostItems int
+	// MinItems and MaxItems are the minimum and maximum number of line items per order.
+	MinItems, MaxItems int
 	// Statuses are the relative frequencies of the order statuses.
-	Statuses Weights
+	Statuses StatusWeights
 	// Seed selects another dataset of the same size.
 	Seed uint64
 }
@@ -33,54 +33,54 @@ type Shape struct {
 // DefaultShape returns a shape with a year of orders, most of them delivered.
 func DefaultShape() Shape {
 	return Shape{
-		Customers: 1000, Products: 500, Orders: 10_000, FewestItems: 1, MostItems: 5, Seed: 1,
-		Statuses: Weights{commerce.Pending: 5, commerce.Confirmed: 5, commerce.Shipped: 10, commerce.Delivered: 70, commerce.Cancelled: 10},
+		Customers: 1000, Products: 500, Orders: 10_000, MinItems: 1, MaxItems: 5, Seed: 1,
+		Statuses: StatusWeights{commerce.Pending: 5, commerce.Confirmed: 5, commerce.Shipped: 10, commerce.Delivered: 70, commerce.Cancelled: 10},
 	}
 }
 
-// Weights are the relative frequencies of the order statuses.
-type Weights [commerce.Cancelled + 1]uint
+// StatusWeights are the relative frequencies of the order statuses.
+type StatusWeights [commerce.Cancelled + 1]uint
 
 // Maximum sizes. Beyond them, IDs would be longer, counters would overflow, or generating would
 // take too long.
 const (
 	maxGeneratedOrders = 100_000_000
 	maxGenerated       = 10_000_000
-	maxWeight          = 1_000_000
+	maxStatusWeight    = 1_000_000
 )
 
-// ParseWeights parses weights such as "pending=1,delivered=9". A status that is not named has the
-// weight 0.
+// ParseStatusWeights parses weights such as "pending=1,delivered=9". A status that is not named has
+// the weight 0.
 //
 // It returns a commerce.InvalidError if the text is malformed, names a status twice, or has only
 // weights of 0.
-func ParseWeights(s string) (Weights, error) {
-	var w Weights
+func ParseStatusWeights(s string) (StatusWeights, error) {
+	var w StatusWeights
 	total, named := uint(0), map[commerce.Status]bool{}
 	for part := range strings.SplitSeq(s, ",") {
 		name, weight, _ := strings.Cut(part, "=")
 		status, err := commerce.ParseStatus(strings.ToLower(name)) // GraphQL's names are in upper case
 		if err != nil {
-			return w, commerce.Invalid("%q is not a status with a weight, such as pending=1: use %s", part, strings.Trim(fmt.Sprint(commerce.Statuses()), "[]"))
+			return w, commerce.NewInvalidError("%q is not a status with a weight, such as pending=1: use %s", part, strings.Trim(fmt.Sprint(commerce.Statuses()), "[]"))
 		}
 		if named[status] {
-			return w, commerce.Invalid("%q repeats a status", part)
+			return w, commerce.NewInvalidError("%q repeats a status", part)
 		}
 		named[status] = true
 		n, err := strconv.ParseUint(weight, 10, 32)
-		if err != nil || n > maxWeight {
-			return w, commerce.Invalid("%q has an invalid weight: use a whole number up to %d", part, maxWeight)
+		if err != nil || n > maxStatusWeight {
+			return w, commerce.NewInvalidError("%q has an invalid weight: use a whole number up to %d", part, maxStatusWeight)
 		}
 		total, w[status] = total+uint(n), uint(n)
 	}
 	if total == 0 {
-		return w, commerce.Invalid("has no weight above 0")
+		return w, commerce.NewInvalidError("has no weight above 0")
 	}
 	return w, nil
 }
 
-// String returns the weights in the syntax of ParseWeights.
-func (w Weights) String() string {
+// String returns the weights in the syntax of ParseStatusWeights.
+func (w StatusWeights) String() string {
 	var parts []string
 	for _, status := range commerce.Statuses() {
 		if w[status] > 0 {
@@ -90,8 +90,8 @@ func (w Weights) String() string {
 	return strings.Join(parts, ",")
 }
 
-// at returns a status with a probability in proportion to its weight. n is a random number.
-func (w Weights) at(n uint64) commerce.Status {
+// choose returns a status with a probability in proportion to its weight. n is a random number.
+func (w StatusWeights) choose(n uint64) commerce.Status {
 	total := uint64(0)
 	for _, weight := range w {
 		total += uint64(weight)
@@ -106,8 +106,8 @@ func (w Weights) at(n uint64) commerce.Status {
 	return commerce.Cancelled
 }
 
-// Check validates the shape. Its error names the flag of the seed command that must change.
-func (s Shape) Check() error {
+// Validate validates the shape. Its error names the flag of the seed command that must change.
+func (s Shape) Validate() error {
 	for _, n := range []struct {
 		name            string
 		value, min, max int
@@ -119,11 +119,11 @@ func (s Shape) Check() error {
 		}
 	}
 	switch {
-	case s.FewestItems < 1 || s.MostItems < s.FewestItems || s.MostItems > commerce.MaxLines:
-		return fmt.Errorf("items is %d-%d: use a number or an ascending range within 1 to %d", s.FewestItems, s.MostItems, commerce.MaxLines)
-	case s.MostItems > s.Products:
-		return fmt.Errorf("products is %d, but an order has up to %d different products: raise products, or lower items", s.Products, s.MostItems)
-	case s.Statuses == Weights{}:
+	case s.MinItems < 1 || s.MaxItems < s.MinItems || s.MaxItems > commerce.MaxLines:
+		return fmt.Errorf("items is %d-%d: use a number or an ascending range within 1 to %d", s.MinItems, s.MaxItems, commerce.MaxLines)
+	case s.MaxItems > s.Products:
+		return fmt.Errorf("products is %d, but an order has up to %d different products: raise products, or lower items", s.Products, s.MaxItems)
+	case s.Statuses == StatusWeights{}:
 		return fmt.Errorf("statuses has no weight above 0: add one, such as pending=1")
 	}
 	return nil
@@ -137,43 +137,43 @@ func (s Shape) Check() error {
 // and can be loaded into one table.
 type Generator struct {
 	shape Shape
-	mark  string
+	idTag string
 	// seed is derived from the shape only.
 	seed uint64
-	// placed is the number of orders per customer.
-	placed []int32
+	// orderCounts is the number of orders per customer.
+	orderCounts []int32
 	// reserved is the quantity of each product that pending and confirmed orders reserve.
 	reserved []int32
 }
 
-// firstOrder is the start of the period in which all orders are placed. The period is in the past,
+// ordersStart is the start of the period in which all orders are placed. The period is in the past,
 // so that later changes of the orders have later times.
-var firstOrder = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+var ordersStart = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// span is the length of the period in which all orders are placed.
-const span = 365 * 24 * time.Hour
+// ordersPeriod is the length of the period in which all orders are placed.
+const ordersPeriod = 365 * 24 * time.Hour
 
 // NewGenerator returns a generator for a shape. It generates each order once to count, which takes
 // about a second per million orders.
 //
-// It returns the errors of Shape.Check, or the error of ctx, because the largest shapes take
+// It returns the errors of Shape.Validate, or the error of ctx, because the largest shapes take
 // minutes.
 func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
-	if err := s.Check(); err != nil {
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	hash := sha256.Sum256(fmt.Appendf(nil, "%d customers, %d products, %d orders of %d to %d items, %s, %d", s.Customers, s.Products, s.Orders, s.FewestItems, s.MostItems, s.Statuses, s.Seed))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%d customers, %d products, %d orders of %d to %d items, %s, %d", s.Customers, s.Products, s.Orders, s.MinItems, s.MaxItems, s.Statuses, s.Seed))
 	g := &Generator{
-		shape: s, seed: binary.BigEndian.Uint64(hash[:]), mark: strings.ToLower(base32.StdEncoding.EncodeToString(hash[8:13]))[:6],
-		placed: make([]int32, s.Customers), reserved: make([]int32, s.Products),
+		shape: s, seed: binary.BigEndian.Uint64(hash[:]), idTag: strings.ToLower(base32.StdEncoding.EncodeToString(hash[8:13]))[:6],
+		orderCounts: make([]int32, s.Customers), reserved: make([]int32, s.Products),
 	}
 	for n := range s.Orders {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		d := g.draft(n)
-		g.placed[d.customer]++
-		if d.status.Reserves() {
+		g.orderCounts[d.customer]++
+		if d.status.ReservesStock() {
 			for _, line := range d.lines {
 				g.reserved[line.product] += int32(line.quantity)
 			}
@@ -182,46 +182,46 @@ func NewGenerator(ctx context.Context, s Shape) (*Generator, error) {
 	return g, nil
 }
 
-// draft contains the random choices of an order.
-type draft struct {
+// orderDraft contains the random choices of an order.
+type orderDraft struct {
 	customer int
 	status   commerce.Status
-	at       time.Time
+	placedAt time.Time
 	lines    []draftLine
 	random   *rand.Rand
 }
 
 type draftLine struct{ product, quantity int }
 
-// maxPieces is the maximum quantity of a generated line item. Even with the maximum number of
+// maxQuantity is the maximum quantity of a generated line item. Even with the maximum number of
 // orders, the reserved quantity stays below the maximum of an inventory level.
-const maxPieces = 3
+const maxQuantity = 3
 
-func (g *Generator) draft(n int) draft {
+func (g *Generator) draft(n int) orderDraft {
 	random := rand.New(rand.NewPCG(g.seed, uint64(n)))
-	slot := max(span/time.Duration(max(1, g.shape.Orders)), time.Millisecond)
-	d := draft{
-		customer: random.IntN(g.shape.Customers), status: g.shape.Statuses.at(random.Uint64()), random: random,
+	slot := max(ordersPeriod/time.Duration(max(1, g.shape.Orders)), time.Millisecond)
+	d := orderDraft{
+		customer: random.IntN(g.shape.Customers), status: g.shape.Statuses.choose(random.Uint64()), random: random,
 		// Each order has its own time slot, so the orders are sorted by time.
-		at: firstOrder.Add(time.Duration(n)*slot + time.Duration(random.Int64N(int64(slot)))).Truncate(time.Millisecond),
+		placedAt: ordersStart.Add(time.Duration(n)*slot + time.Duration(random.Int64N(int64(slot)))).Truncate(time.Millisecond),
 	}
-	d.lines = make([]draftLine, g.shape.FewestItems+random.IntN(g.shape.MostItems-g.shape.FewestItems+1))
+	d.lines = make([]draftLine, g.shape.MinItems+random.IntN(g.shape.MaxItems-g.shape.MinItems+1))
 	// Consecutive products from a random start cannot repeat within an order.
 	first := random.IntN(g.shape.Products)
 	for i := range d.lines {
-		d.lines[i] = draftLine{(first + i) % g.shape.Products, 1 + random.IntN(maxPieces)}
+		d.lines[i] = draftLine{(first + i) % g.shape.Products, 1 + random.IntN(maxQuantity)}
 	}
 	return d
 }
 
 // Customer returns the ID of the n-th customer, counted from 0.
 func (g *Generator) Customer(n int) commerce.CustomerID {
-	return commerce.CustomerID(fmt.Sprintf("customer-%s-%07d", g.mark, n))
+	return commerce.CustomerID(fmt.Sprintf("customer-%s-%07d", g.idTag, n))
 }
 
 // Order returns the ID of the n-th order, counted from 0, sorted by time.
 func (g *Generator) Order(n int) commerce.OrderID {
-	return commerce.OrderID(g.ulid(g.draft(n).at, "order", n))
+	return commerce.OrderID(g.ulid(g.draft(n).placedAt, "order", n))
 }
 
 // ulid returns a ULID with a hash instead of random bits.
@@ -234,50 +234,53 @@ func (g *Generator) ulid(at time.Time, kind string, n int) string {
 }
 
 func (g *Generator) sku(n int) commerce.SKU {
-	return commerce.SKU(fmt.Sprintf("product-%s-%07d", g.mark, n))
+	return commerce.SKU(fmt.Sprintf("product-%s-%07d", g.idTag, n))
 }
 
 func (g *Generator) warehouse(n int) commerce.WarehouseID {
-	return commerce.WarehouseID(fmt.Sprintf("warehouse-%s-%d", g.mark, n))
+	return commerce.WarehouseID(fmt.Sprintf("warehouse-%s-%d", g.idTag, n))
 }
 
 func (g *Generator) employee(n int) commerce.EmployeeID {
-	return commerce.EmployeeID(fmt.Sprintf("employee-%s-%04d", g.mark, n))
+	return commerce.EmployeeID(fmt.Sprintf("employee-%s-%04d", g.idTag, n))
 }
 
-// rep returns the account representative of a customer.
-func (g *Generator) rep(customer int) commerce.EmployeeID { return g.employee(customer % g.reps()) }
+// accountRep returns the account representative of a customer.
+func (g *Generator) accountRep(customer int) commerce.EmployeeID {
+	return g.employee(customer % g.accountRepCount())
+}
 
-// reps returns the number of account representatives: one per 500 customers, at most 100.
-func (g *Generator) reps() int { return min(1+g.shape.Customers/500, 100) }
+// accountRepCount returns the number of account representatives: one per 500 customers, at most
+// 100.
+func (g *Generator) accountRepCount() int { return min(1+g.shape.Customers/500, 100) }
 
 // Numbers of records per part, enough for a few requests, and the number of warehouses.
 const (
-	generatedCustomers = 50
-	generatedProducts  = 50
-	generatedOrders    = 25
-	warehouses         = 3
+	customersPerPart = 50
+	productsPerPart  = 50
+	ordersPerPart    = 25
+	warehouseCount   = 3
 )
 
-// Stock returns everything except orders in parts: warehouses, employees, products with their
+// MasterData returns everything except orders in parts: warehouses, employees, products with their
 // inventory, and customers. Load these parts before the orders.
-func (g *Generator) Stock() iter.Seq[commerce.Book] {
-	return func(yield func(commerce.Book) bool) {
-		if !yield(g.staff()) {
+func (g *Generator) MasterData() iter.Seq[commerce.Dataset] {
+	return func(yield func(commerce.Dataset) bool) {
+		if !yield(g.warehousesAndEmployees()) {
 			return
 		}
-		for from := 0; from < g.shape.Products; from += generatedProducts {
-			var b commerce.Book
-			for n := from; n < min(from+generatedProducts, g.shape.Products); n++ {
-				g.stockUp(&b, n)
+		for from := 0; from < g.shape.Products; from += productsPerPart {
+			var b commerce.Dataset
+			for n := from; n < min(from+productsPerPart, g.shape.Products); n++ {
+				g.addProduct(&b, n)
 			}
 			if !yield(b) {
 				return
 			}
 		}
-		for from := 0; from < g.shape.Customers; from += generatedCustomers {
-			var b commerce.Book
-			for n := from; n < min(from+generatedCustomers, g.shape.Customers); n++ {
+		for from := 0; from < g.shape.Customers; from += customersPerPart {
+			var b commerce.Dataset
+			for n := from; n < min(from+customersPerPart, g.shape.Customers); n++ {
 				b.Customers = append(b.Customers, g.customer(n))
 			}
 			if !yield(b) {
@@ -287,15 +290,15 @@ func (g *Generator) Stock() iter.Seq[commerce.Book] {
 	}
 }
 
-func (g *Generator) staff() commerce.Book {
-	var b commerce.Book
-	for n, name := range [warehouses]string{"North", "East", "Harbour"} {
+func (g *Generator) warehousesAndEmployees() commerce.Dataset {
+	var b commerce.Dataset
+	for n, name := range [warehouseCount]string{"North", "East", "Harbour"} {
 		b.Warehouses = append(b.Warehouses, commerce.Warehouse{ID: g.warehouse(n), Name: name, Version: 1})
 	}
-	for n := range g.reps() {
+	for n := range g.accountRepCount() {
 		b.Employees = append(b.Employees, commerce.Employee{
-			ID: g.employee(n), Name: g.name(1<<32 + uint64(n)), PhoneNumbers: []string{fmt.Sprintf("+1-555-01%02d", n%100)}, JobTitle: "Account Representative",
-			HireDate: commerce.Date(fmt.Sprintf("20%02d-%02d-01", 10+n%15, 1+n%12)), WarehouseID: g.warehouse(n % warehouses), Version: 1,
+			ID: g.employee(n), Name: g.personName(1<<32 + uint64(n)), PhoneNumbers: []string{fmt.Sprintf("+1-555-01%02d", n%100)}, JobTitle: "Account Representative",
+			HireDate: commerce.Date(fmt.Sprintf("20%02d-%02d-01", 10+n%15, 1+n%12)), WarehouseID: g.warehouse(n % warehouseCount), Version: 1,
 		})
 	}
 	return b
@@ -303,20 +306,20 @@ func (g *Generator) staff() commerce.Book {
 
 // Parts of generated names.
 var (
-	firstNames = [...]string{"Ada", "Boris", "Chen", "Dana", "Emeka", "Farah", "Goran", "Hana", "Ines", "Jonas", "Kofi", "Lena", "Marta", "Nils", "Olga", "Pavel"}
-	lastNames  = [...]string{"Abara", "Brook", "Costa", "Dunn", "Evans", "Fischer", "Gomez", "Haddad", "Ito", "Jensen", "Kaya", "Larsen", "Moreau", "Novak", "Okoye", "Petrov"}
-	materials  = [...]string{"Oak", "Steel", "Linen", "Cork", "Glass", "Wool", "Copper", "Clay"}
-	things     = [...]string{"Lamp", "Mug", "Chair", "Basket", "Clock", "Blanket", "Shelf", "Bowl"}
-	categories = [...]string{"Kitchen", "Living Room", "Bedroom", "Garden", "Office"}
+	firstNames   = [...]string{"Ada", "Boris", "Chen", "Dana", "Emeka", "Farah", "Goran", "Hana", "Ines", "Jonas", "Kofi", "Lena", "Marta", "Nils", "Olga", "Pavel"}
+	lastNames    = [...]string{"Abara", "Brook", "Costa", "Dunn", "Evans", "Fischer", "Gomez", "Haddad", "Ito", "Jensen", "Kaya", "Larsen", "Moreau", "Novak", "Okoye", "Petrov"}
+	materials    = [...]string{"Oak", "Steel", "Linen", "Cork", "Glass", "Wool", "Copper", "Clay"}
+	productNouns = [...]string{"Lamp", "Mug", "Chair", "Basket", "Clock", "Blanket", "Shelf", "Bowl"}
+	categories   = [...]string{"Kitchen", "Living Room", "Bedroom", "Garden", "Office"}
 )
 
-func (g *Generator) name(n uint64) string {
+func (g *Generator) personName(n uint64) string {
 	random := rand.New(rand.NewPCG(g.seed+1, n))
 	return firstNames[random.IntN(len(firstNames))] + " " + lastNames[random.IntN(len(lastNames))]
 }
 
 func productName(n int) string {
-	return fmt.Sprintf("%s %s No. %d", materials[n%len(materials)], things[n/len(materials)%len(things)], n)
+	return fmt.Sprintf("%s %s No. %d", materials[n%len(materials)], productNouns[n/len(materials)%len(productNouns)], n)
 }
 
 // price returns the price of a product, which is also the price of its line items.
@@ -325,12 +328,12 @@ func (g *Generator) price(n int) commerce.Money {
 	return commerce.Money{Amount: decimal.MustNew(cents, 2), Currency: "USD"}
 }
 
-func (g *Generator) stockUp(b *commerce.Book, n int) {
+func (g *Generator) addProduct(b *commerce.Dataset, n int) {
 	random := rand.New(rand.NewPCG(g.seed+3, uint64(n)))
 	p := commerce.Product{SKU: g.sku(n), Name: productName(n), Category: categories[n%len(categories)], UnitPrice: g.price(n), Version: 1}
-	for w := range warehouses {
+	for w := range warehouseCount {
 		quantity := 10 + random.IntN(500)
-		if w == n%warehouses {
+		if w == n%warehouseCount {
 			quantity += int(g.reserved[n]) // stock for all reserved quantities
 		}
 		p.TotalInventory += quantity
@@ -341,21 +344,21 @@ func (g *Generator) stockUp(b *commerce.Book, n int) {
 }
 
 func (g *Generator) customer(n int) commerce.Customer {
-	name, count := g.name(uint64(n)), int(g.placed[n])
-	at := firstOrder.Add(-time.Duration(g.shape.Customers-n) * time.Second)
+	name, count := g.personName(uint64(n)), int(g.orderCounts[n])
+	at := ordersStart.Add(-time.Duration(g.shape.Customers-n) * time.Second)
 	return commerce.Customer{
-		ID: g.Customer(n), Name: name, Email: fmt.Sprintf("%s.%s.%d@example.com", strings.ToLower(strings.ReplaceAll(name, " ", ".")), g.mark, n),
-		PhoneNumbers: []string{fmt.Sprintf("+1-555-01%02d", n%100)}, AccountRepID: g.rep(n), OrderCount: &count, CreatedAt: at, UpdatedAt: at, Version: 1,
+		ID: g.Customer(n), Name: name, Email: fmt.Sprintf("%s.%s.%d@example.com", strings.ToLower(strings.ReplaceAll(name, " ", ".")), g.idTag, n),
+		PhoneNumbers: []string{fmt.Sprintf("+1-555-01%02d", n%100)}, AccountRepID: g.accountRep(n), OrderCount: &count, CreatedAt: at, UpdatedAt: at, Version: 1,
 	}
 }
 
 // Orders returns the orders from the n-th on, sorted by time, in parts of equal size. Only the last
 // part may be smaller.
-func (g *Generator) Orders(from int) iter.Seq[commerce.Book] {
-	return func(yield func(commerce.Book) bool) {
-		for ; from < g.shape.Orders; from += generatedOrders {
-			var b commerce.Book
-			for n := from; n < min(from+generatedOrders, g.shape.Orders); n++ {
+func (g *Generator) Orders(from int) iter.Seq[commerce.Dataset] {
+	return func(yield func(commerce.Dataset) bool) {
+		for ; from < g.shape.Orders; from += ordersPerPart {
+			var b commerce.Dataset
+			for n := from; n < min(from+ordersPerPart, g.shape.Orders); n++ {
 				b.Orders = append(b.Orders, g.order(n))
 			}
 			if !yield(b) {
@@ -368,10 +371,10 @@ func (g *Generator) Orders(from int) iter.Seq[commerce.Book] {
 func (g *Generator) order(n int) commerce.OrderWithItems {
 	d := g.draft(n)
 	o := commerce.OrderWithItems{Order: commerce.Order{
-		ID: commerce.OrderID(g.ulid(d.at, "order", n)), CustomerID: g.Customer(d.customer), Status: d.status, Total: commerce.Money{Currency: "USD"},
-		AccountRepID: g.rep(d.customer), PlacedAt: d.at,
+		ID: commerce.OrderID(g.ulid(d.placedAt, "order", n)), CustomerID: g.Customer(d.customer), Status: d.status, Total: commerce.Money{Currency: "USD"},
+		AccountRepID: g.accountRep(d.customer), PlacedAt: d.placedAt,
 		ShippingAddress: &commerce.Address{
-			Recipient: g.name(uint64(d.customer)), Line1: fmt.Sprintf("%d Main Street", 1+d.customer%999), City: "Springfield", Region: "OR",
+			Recipient: g.personName(uint64(d.customer)), Line1: fmt.Sprintf("%d Main Street", 1+d.customer%999), City: "Springfield", Region: "OR",
 			PostalCode: fmt.Sprintf("97%03d", d.customer%1000), CountryCode: "US",
 		},
 	}}
@@ -386,12 +389,12 @@ func (g *Generator) order(n int) commerce.OrderWithItems {
 	o.Total.Amount = decimal.MustNew(cents, 2)
 	count := len(o.Lines)
 	o.ItemCount = &count
-	g.happened(&o, n, d)
+	g.addEvents(&o, n, d)
 	return o
 }
 
-// happened adds the events that lead to the order's status.
-func (g *Generator) happened(o *commerce.OrderWithItems, n int, d draft) {
+// addEvents adds the events that lead to the order's status.
+func (g *Generator) addEvents(o *commerce.OrderWithItems, n int, d orderDraft) {
 	path := []commerce.Status{commerce.Pending, commerce.Confirmed, commerce.Shipped, commerce.Delivered}
 	if d.status == commerce.Cancelled {
 		path = []commerce.Status{commerce.Pending, commerce.Cancelled}
@@ -400,7 +403,7 @@ func (g *Generator) happened(o *commerce.OrderWithItems, n int, d draft) {
 		commerce.Pending: commerce.EventPlaced, commerce.Confirmed: commerce.EventConfirmed, commerce.Shipped: commerce.EventShipped,
 		commerce.Delivered: commerce.EventDelivered, commerce.Cancelled: commerce.EventCancelled,
 	}
-	at, before := d.at, commerce.Status(0)
+	at, before := d.placedAt, commerce.Status(0)
 	for _, status := range path[:slices.Index(path, d.status)+1] {
 		o.Events = append(o.Events, commerce.Event{
 			ID: commerce.EventID(g.ulid(at, string(types[status]), n)), OrderID: o.ID, Type: types[status], From: before, To: status, At: at, Actor: "generator",

@@ -15,15 +15,15 @@ import (
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
-// whole returns a complete generated dataset.
-func whole(t rapid.TB, s sampledata.Shape) (commerce.Book, *sampledata.Generator) {
+// generateAll returns a complete generated dataset.
+func generateAll(t rapid.TB, s sampledata.Shape) (commerce.Dataset, *sampledata.Generator) {
 	t.Helper()
 	g, err := sampledata.NewGenerator(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all commerce.Book
-	for part := range g.Stock() {
+	var all commerce.Dataset
+	for part := range g.MasterData() {
 		if len(part.Orders) > 0 {
 			t.Error("an order comes before what it refers to")
 		}
@@ -39,18 +39,18 @@ func whole(t rapid.TB, s sampledata.Shape) (commerce.Book, *sampledata.Generator
 	return all, g
 }
 
-func shapes() *rapid.Generator[sampledata.Shape] {
+func randomShapes() *rapid.Generator[sampledata.Shape] {
 	return rapid.Custom(func(t *rapid.T) sampledata.Shape {
 		s := sampledata.Shape{
 			Customers: rapid.IntRange(1, 120).Draw(t, "customers"), Orders: rapid.IntRange(0, 150).Draw(t, "orders"),
-			FewestItems: rapid.IntRange(1, 5).Draw(t, "fewest"), Seed: rapid.Uint64().Draw(t, "seed"),
+			MinItems: rapid.IntRange(1, 5).Draw(t, "fewest"), Seed: rapid.Uint64().Draw(t, "seed"),
 		}
-		s.MostItems = s.FewestItems + rapid.IntRange(0, commerce.MaxLines-5).Draw(t, "more")
-		s.Products = s.MostItems + rapid.IntRange(0, 60).Draw(t, "products")
+		s.MaxItems = s.MinItems + rapid.IntRange(0, commerce.MaxLines-5).Draw(t, "more")
+		s.Products = s.MaxItems + rapid.IntRange(0, 60).Draw(t, "products")
 		for _, status := range commerce.Statuses() {
 			s.Statuses[status] = rapid.UintRange(0, 3).Draw(t, status.String())
 		}
-		if s.Statuses == (sampledata.Weights{}) {
+		if s.Statuses == (sampledata.StatusWeights{}) {
 			s.Statuses[commerce.Shipped] = 1
 		}
 		return s
@@ -61,16 +61,16 @@ func shapes() *rapid.Generator[sampledata.Shape] {
 // orders' statuses.
 func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := shapes().Draw(t, "shape")
-		dataset, g := whole(t, s)
+		s := randomShapes().Draw(t, "shape")
+		dataset, g := generateAll(t, s)
 		if len(dataset.Customers) != s.Customers || len(dataset.Products) != s.Products || len(dataset.Orders) != s.Orders {
 			t.Fatalf("%d customers, %d products, %d orders", len(dataset.Customers), len(dataset.Products), len(dataset.Orders))
 		}
-		generated, _ := whole(t, s)
+		generated, _ := generateAll(t, s)
 		if !reflect.DeepEqual(generated, dataset) {
 			t.Fatal("one shape generated two datasets")
 		}
-		if err := dataset.Settle(); err != nil {
+		if err := dataset.Derive(); err != nil {
 			t.Fatal(err)
 		}
 		for i := range generated.Orders {
@@ -95,22 +95,22 @@ func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 		}
 		last := commerce.OrderID("")
 		for n, o := range dataset.Orders {
-			if o.ID <= last || o.ID != g.Order(n) || len(o.Lines) < s.FewestItems || len(o.Lines) > s.MostItems || s.Statuses[o.Status] == 0 {
+			if o.ID <= last || o.ID != g.Order(n) || len(o.Lines) < s.MinItems || len(o.Lines) > s.MaxItems || s.Statuses[o.Status] == 0 {
 				t.Fatalf("order %d, after %s, is %+v", n, last, o)
 			}
 			last = o.ID
-			checkHistory(t, o)
+			checkEvents(t, o)
 		}
-		parsed, err := sampledata.ParseWeights(s.Statuses.String())
+		parsed, err := sampledata.ParseStatusWeights(s.Statuses.String())
 		if err != nil || parsed != s.Statuses {
 			t.Errorf("the weights %s are parsed as %v, %v", s.Statuses, parsed, err)
 		}
 	})
 }
 
-// checkHistory checks that an order's events begin with its placement, follow allowed transitions,
+// checkEvents checks that an order's events begin with its placement, follow allowed transitions,
 // and end with its status.
-func checkHistory(t rapid.TB, o commerce.OrderWithItems) {
+func checkEvents(t rapid.TB, o commerce.OrderWithItems) {
 	t.Helper()
 	before := commerce.Event{At: o.PlacedAt}
 	for i, e := range o.Events {
@@ -135,7 +135,7 @@ func TestGeneratedDatasetsShareNoIDs(t *testing.T) {
 	larger.Customers++
 	seen := map[string]int{}
 	for i, s := range []sampledata.Shape{base, reseeded, larger} {
-		dataset, _ := whole(t, s)
+		dataset, _ := generateAll(t, s)
 		note := func(id string) {
 			if earlier, ok := seen[id]; ok {
 				t.Errorf("%s is in the datasets %d and %d", id, earlier, i)
@@ -168,7 +168,7 @@ func TestGeneratedDatasetsShareNoIDs(t *testing.T) {
 func TestOrdersFromTheMiddle(t *testing.T) {
 	s := sampledata.DefaultShape()
 	s.Orders = 90
-	dataset, g := whole(t, s)
+	dataset, g := generateAll(t, s)
 	for _, from := range []int{0, 1, 25, 50, 89, 90} {
 		var rest []commerce.OrderWithItems
 		for part := range g.Orders(from) {
@@ -186,12 +186,12 @@ func TestInvalidShapes(t *testing.T) {
 		"orders is -1":            func(s *sampledata.Shape) { s.Orders = -1 },
 		"orders is 100000001":     func(s *sampledata.Shape) { s.Orders = 100_000_001 },
 		"products is 4":           func(s *sampledata.Shape) { s.Products = 4 },
-		"items is 0-5":            func(s *sampledata.Shape) { s.FewestItems = 0 },
-		"items is 6-5":            func(s *sampledata.Shape) { s.FewestItems = 6 },
-		"statuses has no w":       func(s *sampledata.Shape) { s.Statuses = sampledata.Weights{} },
+		"items is 0-5":            func(s *sampledata.Shape) { s.MinItems = 0 },
+		"items is 6-5":            func(s *sampledata.Shape) { s.MinItems = 6 },
+		"statuses has no w":       func(s *sampledata.Shape) { s.Statuses = sampledata.StatusWeights{} },
 		"products is 10000001: u": func(s *sampledata.Shape) { s.Products = 10_000_001 },
 
-		fmt.Sprintf("items is 1-%d", commerce.MaxLines+1): func(s *sampledata.Shape) { s.MostItems = commerce.MaxLines + 1 },
+		fmt.Sprintf("items is 1-%d", commerce.MaxLines+1): func(s *sampledata.Shape) { s.MaxItems = commerce.MaxLines + 1 },
 	} {
 		s := sampledata.DefaultShape()
 		change(&s)
@@ -200,7 +200,7 @@ func TestInvalidShapes(t *testing.T) {
 		}
 	}
 	for _, weights := range []string{"", "pending", "pending=", "pending=-1", "pending=1000001", "lost=1", "pending=0", "pending=1,", "pending=1,PENDING=1"} {
-		if w, err := sampledata.ParseWeights(weights); err == nil {
+		if w, err := sampledata.ParseStatusWeights(weights); err == nil {
 			t.Errorf("%q is parsed as %v", weights, w)
 		}
 	}
@@ -211,10 +211,10 @@ func TestStatusWeights(t *testing.T) {
 	s := sampledata.DefaultShape()
 	s.Orders = 4000
 	var err error
-	if s.Statuses, err = sampledata.ParseWeights("pending=1,delivered=3"); err != nil {
+	if s.Statuses, err = sampledata.ParseStatusWeights("pending=1,delivered=3"); err != nil {
 		t.Fatal(err)
 	}
-	dataset, _ := whole(t, s)
+	dataset, _ := generateAll(t, s)
 	counts := map[commerce.Status]int{}
 	for _, o := range dataset.Orders {
 		counts[o.Status]++

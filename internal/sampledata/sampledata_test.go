@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
-func sample(t testing.TB) commerce.Book {
+func sample(t testing.TB) commerce.Dataset {
 	t.Helper()
 	dataset, err := sampledata.Sample()
 	if err != nil {
@@ -100,8 +100,8 @@ func TestReadTwice(t *testing.T) {
 	}
 }
 
-// small is a dataset with one record of each type. Tests replace one value at a time.
-const small = `{
+// smallDataset is a dataset with one record of each type. Tests replace one value at a time.
+const smallDataset = `{
  "employees": [{"id": "e1", "name": "Eve", "phoneNumbers": ["+1"], "warehouseId": "w1", "jobTitle": "Manager", "hireDate": "2024-03-15"}],
  "warehouses": [{"id": "w1", "name": "West"}],
  "products": [{"sku": "mug", "name": "Mug", "category": "Kitchen", "unitPrice": "4.50", "currency": "EUR", "inventory": {"w1": 10}}],
@@ -111,7 +111,7 @@ const small = `{
 }`
 
 func TestRead(t *testing.T) {
-	b, err := sampledata.Read(strings.NewReader(small))
+	b, err := sampledata.Read(strings.NewReader(smallDataset))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +164,8 @@ func TestReadInvalid(t *testing.T) {
 		{`2024-04-01T09:00:00Z`, `yesterday`, "yesterday", "parsing time"},
 	} {
 		t.Run(c.place+" "+c.reason, func(t *testing.T) {
-			invalid := strings.Replace(small, c.replace, c.with, 1)
-			if invalid == small {
+			invalid := strings.Replace(smallDataset, c.replace, c.with, 1)
+			if invalid == smallDataset {
 				t.Fatalf("the dataset does not contain %s", c.replace)
 			}
 			_, err := sampledata.Read(strings.NewReader(invalid))
@@ -186,7 +186,7 @@ func TestReadOtherFiles(t *testing.T) {
 
 // Read returns an error or a dataset whose orders are complete.
 func FuzzRead(f *testing.F) {
-	f.Add(small)
+	f.Add(smallDataset)
 	f.Add(`{}`)
 	f.Add(`{"orders": [{"items": [{}]}]}`)
 	f.Add(`{"products": [{"inventory": null}], "customers": [{"createdAt": "2024-04-01T09:00:00Z"}]}`)

@@ -75,23 +75,23 @@ func (l *listener) heard() string {
 	return strings.Join(requests, "\n")
 }
 
-// guardedShop is a fixture with authentication that records the requests to DynamoDB.
-type guardedShop struct {
-	*shop
+// authenticatedFixture is a fixture with authentication that records the requests to DynamoDB.
+type authenticatedFixture struct {
+	*fixture
 	listener *listener
 	url      string
 }
 
-func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
+func newAuthenticatedFixture(t *testing.T, db *dynamodb.Client) authenticatedFixture {
 	t.Helper()
 	l := &listener{next: db.Options().HTTPClient}
-	s := newShop(t, dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+	s := newFixture(t, dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = l
 		o.Retryer = aws.NopRetryer{}
-	}), smallBook(t))
+	}), smallDataset(t))
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursors([]byte("a key for tests")), Authenticated: true},
-		Log:   slog.New(slog.NewTextHandler(failing{t}, nil)),
+		Log:   slog.New(slog.NewTextHandler(failOnWrite{t}, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -104,19 +104,20 @@ func newGuardedShop(t *testing.T, db *dynamodb.Client) guardedShop {
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	return guardedShop{s, l, srv.URL + server.PathGraphQL}
+	return authenticatedFixture{s, l, srv.URL + server.PathGraphQL}
 }
 
-// says returns the response to a caller. It does not ask for explain, which some roles may not use.
-func (s guardedShop) says(t *testing.T, caller, query string) string {
+// query returns the response to a caller. It does not ask for explain, which some roles may not
+// use.
+func (s authenticatedFixture) query(t *testing.T, caller, query string) string {
 	t.Helper()
 	status, text := api{s.url + "?" + caller}.send(t, query, nil)
 	return fmt.Sprintf("%d %s", status, text)
 }
 
 const (
-	asAnn   = "role=CUSTOMER&as=ann&customer=ann"
-	asStaff = "role=STAFF&as=sam"
+	annToken = "role=CUSTOMER&as=ann&customer=ann"
+	asStaff  = "role=STAFF&as=sam"
 )
 
 // A customer who guesses another customer's IDs gets the same response as for IDs that do not
@@ -124,8 +125,8 @@ const (
 // customer's own IDs, the same operations succeed.
 func TestGuessedIDs(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newGuardedShop(t, db)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newAuthenticatedFixture(t, db)
 		own, others := s.place(t, "ann", "mug", "plate"), s.place(t, "bob", "mug", "plate")
 		type ids struct{ customer, order string }
 		ann, bob, nobody := ids{"ann", own}, ids{"bob", others}, ids{"zoe", "01KJM1XZR0ZZZZZZZZZZZZZZZZ"}
@@ -153,7 +154,7 @@ func TestGuessedIDs(t *testing.T) {
 			s.listener.heard()
 			type answer struct{ said, heard string }
 			ask := func(targets ids) answer {
-				a := answer{s.says(t, asAnn, in(targets, query)), s.listener.heard()}
+				a := answer{s.query(t, annToken, in(targets, query)), s.listener.heard()}
 				out := strings.NewReplacer(targets.order, "$O", fmt.Sprintf("%q", targets.customer), `"$C"`, "CUSTOMER#"+targets.customer+`"`, `CUSTOMER#$C"`, "k"+targets.customer, "k$C", "customer "+targets.customer+" does not exist", "customer $C does not exist")
 				return answer{out.Replace(a.said), out.Replace(a.heard)}
 			}
@@ -171,10 +172,10 @@ func TestGuessedIDs(t *testing.T) {
 		}
 		// The event of ann's mutation names her as the actor. Staff may use the same mutation on bob's
 		// orders.
-		if got := s.says(t, asStaff, fmt.Sprintf(`{order(id:%q){status timeline{nodes{actor type}}}}`, own)); !strings.Contains(got, `{"actor":"ann","type":"CANCELLED"}`) || !strings.Contains(got, "explain") {
+		if got := s.query(t, asStaff, fmt.Sprintf(`{order(id:%q){status timeline{nodes{actor type}}}}`, own)); !strings.Contains(got, `{"actor":"ann","type":"CANCELLED"}`) || !strings.Contains(got, "explain") {
 			t.Errorf("staff get %s", got)
 		}
-		if got := s.says(t, asStaff, fmt.Sprintf(`mutation{cancelOrder(input:{orderId:%q}){order{status} userErrors{code}}}`, others)); !strings.Contains(got, "CANCELLED") {
+		if got := s.query(t, asStaff, fmt.Sprintf(`mutation{cancelOrder(input:{orderId:%q}){order{status} userErrors{code}}}`, others)); !strings.Contains(got, "CANCELLED") {
 			t.Errorf("staff get %s", got)
 		}
 	})
@@ -183,7 +184,7 @@ func TestGuessedIDs(t *testing.T) {
 // Customers cannot change their e-mail address. So they cannot find out which addresses exist, and
 // cannot claim an address that is not theirs.
 func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
-	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
+	s := newAuthenticatedFixture(t, storetest.Engines()[0].Client(t))
 	before := s.records(t)
 	for _, form := range []string{
 		`mutation{updateCustomer(input:{id:"ann",email:%q}){customer{email} userErrors{code}}}`,
@@ -193,7 +194,7 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 		s.listener.heard()
 		var answers []string
 		for _, email := range []string{"bob@example.com", "zoe@example.com", "ann@example.com"} { // another customer's address, an unused one, and the caller's own
-			got := s.says(t, asAnn, fmt.Sprintf(form, email))
+			got := s.query(t, annToken, fmt.Sprintf(form, email))
 			if requests := s.listener.heard(); !strings.Contains(got, errcode.Forbidden) || strings.Contains(got, `"data"`) || requests != "" {
 				t.Errorf("%s for %s: %s\n%s", form, email, got, requests)
 			}
@@ -206,10 +207,10 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	if difference := changes(before, s.records(t)); difference != "" {
 		t.Errorf("what was refused changes\n%s", difference)
 	}
-	if got := s.says(t, asAnn, `mutation{updateCustomer(input:{id:"ann",name:"Ann B.",email:null,phoneNumbers:["+1"]}){customer{name} userErrors{code}}}`); !strings.Contains(got, `"Ann B."`) {
+	if got := s.query(t, annToken, `mutation{updateCustomer(input:{id:"ann",name:"Ann B.",email:null,phoneNumbers:["+1"]}){customer{name} userErrors{code}}}`); !strings.Contains(got, `"Ann B."`) {
 		t.Errorf("ann's name: %s", got)
 	}
-	if got := s.says(t, asStaff, `mutation{updateCustomer(input:{id:"ann",email:"new@example.com"}){customer{email} userErrors{code}}}`); !strings.Contains(got, `"new@example.com"`) {
+	if got := s.query(t, asStaff, `mutation{updateCustomer(input:{id:"ann",email:"new@example.com"}){customer{email} userErrors{code}}}`); !strings.Contains(got, `"new@example.com"`) {
 		t.Errorf("staff get %s", got)
 	}
 }
@@ -217,23 +218,23 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 // Every principal can query viewer. A customer gets its record. For other roles nothing is read.
 func TestViewer(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newGuardedShop(t, db)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newAuthenticatedFixture(t, db)
 		const query = `{viewer{role permissions customer{name orders{nodes{id}}}}}`
 		own := `"permissions":["READ_VIEWER","READ_CATALOG","READ_CUSTOMER","READ_ORDER","READ_CONTACT","PLACE_ORDER","CHANGE_ORDER","CHANGE_CUSTOMER","RESOLVE_ENTITIES"]`
 		s.listener.heard()
-		if got, want := s.says(t, asAnn, query), `{"viewer":{"role":"CUSTOMER",`+own+`,"customer":{"name":"Ann","orders":{"nodes":[]}}}}`; !strings.Contains(got, want) {
+		if got, want := s.query(t, annToken, query), `{"viewer":{"role":"CUSTOMER",`+own+`,"customer":{"name":"Ann","orders":{"nodes":[]}}}}`; !strings.Contains(got, want) {
 			t.Errorf("ann gets %s, want %s", got, want)
 		}
 		s.listener.heard()
-		got := s.says(t, asStaff, query)
+		got := s.query(t, asStaff, query)
 		if !strings.Contains(got, `{"viewer":{"role":"STAFF","permissions":["READ_VIEWER",`) || !strings.Contains(got, `"customer":null}}`) {
 			t.Errorf("staff get %s", got)
 		}
 		if read := s.listener.heard(); read != "" {
 			t.Errorf("for staff %s is read", read)
 		}
-		if got := s.says(t, "", query); !strings.Contains(got, "UNAUTHENTICATED") {
+		if got := s.query(t, "", query); !strings.Contains(got, "UNAUTHENTICATED") {
 			t.Errorf("a request without a token gets %s", got)
 		}
 	})
@@ -242,7 +243,7 @@ func TestViewer(t *testing.T) {
 // A representation that names no entity is rejected. Callers that may not read the schema get a
 // message without the names of entities and keys.
 func TestMessagesAboutRepresentations(t *testing.T) {
-	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
+	s := newAuthenticatedFixture(t, storetest.Engines()[0].Client(t))
 	for representation, message := range map[string]string{
 		`{__typename:"Custom",id:"ann"}`:  "Warehouse",
 		`{__typename:"Product"}`:          "sku",
@@ -251,10 +252,10 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 		`{__typename:"Order",id:true}`:    `\"id\"`,
 	} {
 		query := `{_entities(representations:[` + representation + `,{__typename:"Customer",id:"ann"}]){... on Customer{name}}}`
-		if got := s.says(t, asStaff, query); !strings.Contains(got, message) || !strings.Contains(got, `[null,{"name":`) {
+		if got := s.query(t, asStaff, query); !strings.Contains(got, message) || !strings.Contains(got, `[null,{"name":`) {
 			t.Errorf("%s: staff get %s, want %s", representation, got, message)
 		}
-		got := s.says(t, asAnn, query)
+		got := s.query(t, annToken, query)
 		if !strings.Contains(got, `[null,{"name":`) || !strings.Contains(got, `contains a value that is not an entity`) || !strings.Contains(got, errcode.BadUserInput) {
 			t.Errorf("%s: ann gets %s", representation, got)
 		}
@@ -268,19 +269,19 @@ func TestMessagesAboutRepresentations(t *testing.T) {
 
 // A role that may not use an operation gets an HTTP response with an error, and nothing is read.
 func TestRefusedRoles(t *testing.T) {
-	s := newGuardedShop(t, storetest.Engines()[0].Client(t))
+	s := newAuthenticatedFixture(t, storetest.Engines()[0].Client(t))
 	for _, c := range []struct{ who, query, code string }{
-		{asAnn, `{orders{nodes{id}}}`, errcode.Forbidden},
-		{asAnn, `{customerByEmail(email:"ann@example.com"){name}}`, errcode.Forbidden},
-		{asAnn, `mutation{createProduct(input:{sku:"x",name:"X",category:"C",unitPrice:{amount:"1"}}){product{sku}}}`, errcode.Forbidden},
-		{asAnn, `{__schema{queryType{name}}}`, errcode.Forbidden},
+		{annToken, `{orders{nodes{id}}}`, errcode.Forbidden},
+		{annToken, `{customerByEmail(email:"ann@example.com"){name}}`, errcode.Forbidden},
+		{annToken, `mutation{createProduct(input:{sku:"x",name:"X",category:"C",unitPrice:{amount:"1"}}){product{sku}}}`, errcode.Forbidden},
+		{annToken, `{__schema{queryType{name}}}`, errcode.Forbidden},
 		{asStaff, `mutation{hireEmployee(input:{name:"X",jobTitle:"C",hireDate:"2026-01-01"}){employee{id}}}`, errcode.Forbidden},
 		{asStaff, `{_service{sdl}}`, errcode.Forbidden},
 		{"role=SERVICE&as=gateway", `mutation{updateCustomer(input:{id:"ann",name:"X"}){customer{id}}}`, errcode.Forbidden},
 		{"", `{product(sku:"mug"){name}}`, errcode.Unauthenticated},
 	} {
 		s.listener.heard()
-		got := s.says(t, c.who, c.query)
+		got := s.query(t, c.who, c.query)
 		if requests := s.listener.heard(); !strings.Contains(got, c.code) || strings.Contains(got, `"data"`) || requests != "" {
 			t.Errorf("%s, %s: %s\n%s", c.who, c.query, got, requests)
 		}

@@ -15,7 +15,7 @@ import (
 // else the subject of the token, else the client's network address.
 func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	principal := identity.Principal
-	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Stranger: principal.Role == commerce.RoleAnonymous}
+	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Anonymous: principal.Role == commerce.RoleAnonymous}
 	if principal.Customer != "" {
 		c.Key = "customer/" + string(principal.Customer)
 	}
@@ -28,17 +28,17 @@ func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 	if h.authentication.tokens == nil {
 		return admission.Caller{}
 	}
-	return admission.Caller{Key: "address/" + remoteNetwork(remote), Stranger: true}
+	return admission.Caller{Key: "address/" + remoteNetwork(remote), Anonymous: true}
 }
 
 // acquire acquires n of a pool for the caller of a context. It returns nil, or the refusal.
 func (h httpHandler) acquire(ctx context.Context, id admission.ID, n int) *refusal {
-	return poolRefusal(h.pools[id].Take(admission.CallerOf(ctx), n))
+	return poolRefusal(h.pools[id].TryAcquire(admission.CallerOf(ctx), n))
 }
 
 // release releases n that acquire has acquired.
 func (h httpHandler) release(ctx context.Context, id admission.ID, n int) {
-	h.pools[id].Give(admission.CallerOf(ctx), n)
+	h.pools[id].Release(admission.CallerOf(ctx), n)
 }
 
 // A client that retries at once after a refusal would keep the processors busy with refusals. So
@@ -76,6 +76,6 @@ func poolRefusal(full *admission.Refusal) *refusal {
 		return nil
 	}
 	r := newRefusal(http.StatusServiceUnavailable, full.Pool().Code, "%s", full.Error())
-	r.pool, r.shareExceeded = full.Pool().Name, full.OfCaller()
+	r.pool, r.shareExceeded = full.Pool().Name, full.ShareExceeded()
 	return r
 }

@@ -21,8 +21,8 @@ func TestCallers(t *testing.T) {
 	}{
 		"a customer": {commerce.Principal{ID: "a", Role: commerce.RoleCustomer, Customer: "cust_01"}, admission.Caller{Key: "customer/cust_01"}},
 		"a service":  {commerce.Principal{ID: "b", Role: commerce.RoleService}, admission.Caller{Key: "b", Weight: 8}},
-		"an address": {anonymousPrincipal("203.0.113.7:1000"), admission.Caller{Key: "anonymous/203.0.113.7", Stranger: true}},
-		"a network":  {anonymousPrincipal("[2001:db8::1]:1000"), admission.Caller{Key: "anonymous/2001:db8::/64", Stranger: true}},
+		"an address": {anonymousPrincipal("203.0.113.7:1000"), admission.Caller{Key: "anonymous/203.0.113.7", Anonymous: true}},
+		"a network":  {anonymousPrincipal("[2001:db8::1]:1000"), admission.Caller{Key: "anonymous/2001:db8::/64", Anonymous: true}},
 	} {
 		if got := h.callerOf(auth.Identity{Principal: c.who}); got != c.want {
 			t.Errorf("%s is the caller %+v, want %+v", name, got, c.want)
@@ -32,7 +32,7 @@ func TestCallers(t *testing.T) {
 		t.Errorf("without authentication there is the caller %+v", got)
 	}
 	h.authentication.tokens = new(auth.Authenticator)
-	if got := h.anonymousCaller("203.0.113.7:1000"); got != (admission.Caller{Key: "address/203.0.113.7", Stranger: true}) {
+	if got := h.anonymousCaller("203.0.113.7:1000"); got != (admission.Caller{Key: "address/203.0.113.7", Anonymous: true}) {
 		t.Errorf("before its token is verified, a request is of %+v", got)
 	}
 }

@@ -32,8 +32,8 @@ const (
 	catalogAnswer = `{"data":{"product":{"name":"Widget A"}}`
 )
 
-// askFrom sends a query without a token from a remote address.
-func askFrom(h http.Handler, remote, query string, header ...string) *httptest.ResponseRecorder {
+// queryFrom sends a query without a token from a remote address.
+func queryFrom(h http.Handler, remote, query string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, strings.NewReader(post(query)))
 	r.RemoteAddr = remote
 	r.Header.Set("Content-Type", "application/json")
@@ -45,8 +45,8 @@ func askFrom(h http.Handler, remote, query string, header ...string) *httptest.R
 	return w
 }
 
-// needsToken reports whether every error in a response has the code UNAUTHENTICATED.
-func needsToken(answer string) bool {
+// allUnauthenticated reports whether every error in a response has the code UNAUTHENTICATED.
+func allUnauthenticated(answer string) bool {
 	hints := strings.Count(answer, "send a token as Authorization: Bearer TOKEN")
 	return hints > 0 && hints == strings.Count(answer, `"message":`) && hints == strings.Count(answer, `"code":"UNAUTHENTICATED"`)
 }
@@ -81,7 +81,7 @@ func TestWithoutAToken(t *testing.T) {
 		reads.Add(1)
 		return next.Do(r)
 	})
-	g := guarding(t, store, server.Options{Anonymous: true})
+	g := newAuthenticatedServer(t, store, server.Options{Anonymous: true})
 	for _, w := range []*httptest.ResponseRecorder{
 		ask(g, http.MethodPost, server.PathGraphQL, post(catalogQuery), server.ExplainHeader, "true"),
 		ask(g, http.MethodGet, get(catalogQuery), "", "Accept", asGraphQL),
@@ -103,7 +103,7 @@ func TestWithoutAToken(t *testing.T) {
 	for name, query := range refusedWithoutToken {
 		for accept, status := range map[string]int{asJSON: http.StatusOK, asGraphQL: http.StatusUnauthorized, "text/event-stream": http.StatusUnauthorized} {
 			w := ask(g, http.MethodPost, server.PathGraphQL, post(query), "Accept", accept)
-			if w.Code != status || !needsToken(w.Body.String()) || strings.Contains(w.Body.String(), `"data"`) {
+			if w.Code != status || !allUnauthenticated(w.Body.String()) || strings.Contains(w.Body.String(), `"data"`) {
 				t.Errorf("%s: status %d, want %d: %s", name, w.Code, status, w.Body)
 			}
 			if challenge := w.Header().Get("WWW-Authenticate"); (status == http.StatusUnauthorized) != (challenge == "Bearer") {
@@ -123,7 +123,7 @@ func TestWithoutAToken(t *testing.T) {
 // An invalid Authorization header is refused even if the server accepts anonymous callers. Requests
 // without a token are refused if the server does not accept anonymous callers.
 func TestABadTokenIsNotAnonymous(t *testing.T) {
-	g := guarding(t, sampleThrough(t, direct), server.Options{Anonymous: true})
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Anonymous: true})
 	for header, given := range map[string]bool{
 		"": false, "Bearer": false, "Bearer ": false, "Basic dXNlcjpwYXNzd29yZA==": false, "Bearer nonsense": true,
 		"Bearer " + g.token(t, authtest.Object{"exp": 1}):                      true,
@@ -134,17 +134,17 @@ func TestABadTokenIsNotAnonymous(t *testing.T) {
 	} {
 		checkRefused(t, ask(g, http.MethodPost, server.PathGraphQL, post(catalogQuery), "Authorization", header), header, given)
 	}
-	if w := ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", "Bearer "+g.token(t, nil)); w.Body.String() != aliceAnswer {
+	if w := ask(g, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Authorization", "Bearer "+g.token(t, nil)); w.Body.String() != aliceAnswer {
 		t.Errorf("a good token: status %d, %s", w.Code, w.Body)
 	}
-	off := guarding(t, sampleThrough(t, direct), server.Options{})
+	off := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{})
 	checkRefused(t, ask(off, http.MethodPost, server.PathGraphQL, post(catalogQuery)), "a server that accepts tokens only", false)
 }
 
 // Callers without a token can execute trusted documents that only read the catalog.
 func TestTrustedDocumentsWithoutAToken(t *testing.T) {
 	trusted := func(id, text string) document.Trusted { return document.Trusted{ID: id, Text: text} }
-	g := guarding(t, sampleThrough(t, direct), server.Options{Anonymous: true, Graph: graph.Options{
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Anonymous: true, Graph: graph.Options{
 		TrustedOnly: true, Documents: []document.Trusted{trusted("catalog", catalogQuery), trusted("orders", `{ orders { nodes { id } } }`)},
 	}})
 	if w := ask(g, http.MethodPost, server.PathGraphQL, `{"documentId":"catalog"}`); !strings.HasPrefix(w.Body.String(), catalogAnswer) {
@@ -154,22 +154,22 @@ func TestTrustedDocumentsWithoutAToken(t *testing.T) {
 	if w := ask(g, http.MethodPost, server.PathGraphQL, fmt.Sprintf(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, hex.EncodeToString(hash[:]))); !strings.HasPrefix(w.Body.String(), catalogAnswer) {
 		t.Errorf("by its hash: status %d, %s", w.Code, w.Body)
 	}
-	if w := ask(g, http.MethodPost, server.PathGraphQL, `{"documentId":"orders"}`); !needsToken(w.Body.String()) {
+	if w := ask(g, http.MethodPost, server.PathGraphQL, `{"documentId":"orders"}`); !allUnauthenticated(w.Body.String()) {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
-	check(t, ask(g, http.MethodPost, server.PathGraphQL, post(`{ product(sku: "prod_101") { name } }`)), http.StatusOK, "DOCUMENT_NOT_TRUSTED", asJSON)
+	checkRefusal(t, ask(g, http.MethodPost, server.PathGraphQL, post(`{ product(sku: "prod_101") { name } }`)), http.StatusOK, "DOCUMENT_NOT_TRUSTED", asJSON)
 }
 
 // Callers without a token share the points of their network address. They use no points of other
 // addresses or of tokens.
 func TestPointsOfAddresses(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	g := guarding(t, sampleThrough(t, direct), server.Options{Anonymous: true, Graph: graph.Options{
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Anonymous: true, Graph: graph.Options{
 		Limits: document.Limits{Cost: 100}, Rates: rate.Options{Burst: 100, Restore: 2, Now: func() time.Time { return now }},
 	}})
 	left := func(remote string) int {
 		t.Helper()
-		return toldCost(t, askFrom(g, remote, `{ __typename }`)).Available
+		return costOf(t, queryFrom(g, remote, `{ __typename }`)).Available
 	}
 	for _, c := range []struct {
 		remote string
@@ -190,13 +190,13 @@ func TestPointsOfAddresses(t *testing.T) {
 		}
 	}
 	for range 97 {
-		askFrom(g, "203.0.113.7:1000", `{ __typename }`)
+		queryFrom(g, "203.0.113.7:1000", `{ __typename }`)
 	}
-	check(t, askFrom(g, "203.0.113.7:4000", catalogQuery), http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
+	checkRefusal(t, queryFrom(g, "203.0.113.7:4000", catalogQuery), http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
 	if got := left("203.0.113.8:1000"); got != 98 {
 		t.Errorf("another address has %d points left", got)
 	}
-	if w := askFrom(g, "203.0.113.7:1000", alice, "Authorization", "Bearer "+g.token(t, nil)); w.Body.String() == "" || toldCost(t, w).Available != 98 {
+	if w := queryFrom(g, "203.0.113.7:1000", aliceQuery, "Authorization", "Bearer "+g.token(t, nil)); w.Body.String() == "" || costOf(t, w).Available != 98 {
 		t.Errorf("a token from that address: status %d, %s", w.Code, w.Body)
 	}
 }
@@ -204,22 +204,22 @@ func TestPointsOfAddresses(t *testing.T) {
 // All callers without a token together have half of the slots for requests and half of the
 // concurrent cost, from any number of addresses.
 func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
-	b := block()
-	g := guarding(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Admission: admission.New(admission.Sizes{admission.Requests: 4, admission.Cost: 16_000})})
+	b := newBlocked()
+	g := newAuthenticatedServer(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Admission: admission.New(admission.Sizes{admission.Requests: 4, admission.Cost: 16_000})})
 	token := "Bearer " + g.token(t, nil)
 	answers := make(chan *httptest.ResponseRecorder)
 	begin := func(remote, query string, header ...string) {
-		go func() { answers <- askFrom(g, remote, query, header...) }()
+		go func() { answers <- queryFrom(g, remote, query, header...) }()
 		<-b.arrived
 	}
 	const large = `{ products(category: "Hardware", first: 100) { nodes { a: name b: name c: name d: name e: name f: name g: name h: name i: name j: name k: name l: name m: name n: name o: name p: name q: name r: name s: name t: name u: name v: name w: name x: name y: name z: name aa: name ab: name ac: name ad: name ae: name af: name ag: name ah: name ai: name aj: name ak: name al: name am: name an: name } } }`
 	begin("203.0.113.1:1", large) // about 4,100 of the 8,000 points that are half
-	if got := check(t, askFrom(g, "203.0.113.2:1", large), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "pool cost") {
+	if got := checkRefusal(t, queryFrom(g, "203.0.113.2:1", large), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "pool cost") {
 		t.Errorf("a second large one: %+v", got)
 	}
 	begin("203.0.113.1:1", large, "Authorization", token)
 	begin("203.0.113.2:1", catalogQuery)
-	if got := check(t, askFrom(g, "203.0.113.3:1", catalogQuery), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "pool requests") {
+	if got := checkRefusal(t, queryFrom(g, "203.0.113.3:1", catalogQuery), http.StatusServiceUnavailable, "OVERLOADED", asJSON); !strings.Contains(got.Errors[0].Message, "pool requests") {
 		t.Errorf("a third: %+v", got)
 	}
 	begin("203.0.113.3:1", catalogQuery, "Authorization", token)
@@ -229,26 +229,26 @@ func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 			t.Errorf("status %d, %s", w.Code, w.Body)
 		}
 	}
-	if w := askFrom(g, "203.0.113.3:1", catalogQuery); w.Code != http.StatusOK {
+	if w := queryFrom(g, "203.0.113.3:1", catalogQuery); w.Code != http.StatusOK {
 		t.Errorf("afterwards: status %d, %s", w.Code, w.Body)
 	}
 }
 
-// anonymousLive starts a live server that accepts sockets without a token.
-func anonymousLive(t *testing.T, opts server.Options) (*live, *guarded) {
+// liveWithAnonymous starts a live server that accepts sockets without a token.
+func liveWithAnonymous(t *testing.T, opts server.Options) (*liveServer, *authenticatedServer) {
 	t.Helper()
 	db := embedded.New().Client()
-	l := &live{t: t, store: storetest.Sample(t, db)}
-	l.feed = storetest.Feed(t, db, l.store, feed.Options{})
+	l := &liveServer{t: t, store: storetest.SampleStore(t, db)}
+	l.feed = storetest.OpenFeed(t, db, l.store, feed.Options{})
 	opts.Anonymous, opts.Graph.Feed = true, l.feed
-	g := guarding(t, l.store, opts, func(o *auth.Options) { o.Leeway = 0 })
+	g := newAuthenticatedServer(t, l.store, opts, func(o *auth.Options) { o.Leeway = 0 })
 	l.addr, l.log = listenTCP(t, g, opts), g.log
 	return l, g
 }
 
 // A socket without a token can query the catalog. A socket with an invalid token is closed.
 func TestSocketsWithoutAToken(t *testing.T) {
-	l, g := anonymousLive(t, server.Options{})
+	l, g := liveWithAnonymous(t, server.Options{})
 	for name, init := range map[string]string{
 		"no payload": `{"type":"connection_init"}`, "an empty payload": `{"type":"connection_init","payload":{}}`, "null": `{"type":"connection_init","payload":{"Authorization":null}}`,
 	} {
@@ -269,11 +269,11 @@ func TestSocketsWithoutAToken(t *testing.T) {
 	w.want("complete", "v")
 	for name, query := range refusedWithoutToken {
 		w.subscribe("x", query)
-		if got := string(w.want("error", "x").Payload); !needsToken(got) {
+		if got := string(w.want("error", "x").Payload); !allUnauthenticated(got) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	g.clock.Pass(time.Hour) // there is no token to expire
+	g.clock.Advance(time.Hour) // there is no token to expire
 	w.subscribe("a", catalogQuery)
 	w.want("next", "a")
 	w.want("complete", "a")
@@ -290,14 +290,14 @@ func TestSocketsWithoutAToken(t *testing.T) {
 
 // Sockets without a token leave capacity for sockets with a token.
 func TestSocketsOfOneAddress(t *testing.T) {
-	l, g := anonymousLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Connections: 22})})
+	l, g := liveWithAnonymous(t, server.Options{Admission: admission.New(admission.Sizes{admission.Connections: 22})})
 	open := l.openAll(`{"type":"connection_init"}`)
 	if len(open) < 5 || len(open) > 8 {
 		t.Errorf("one address has %d of 16 sockets", len(open))
 	}
 	l.as(g.token(t, nil))
 	_ = open[0].conn.CloseNow()
-	for deadline := time.Now().Add(guard); len(l.openAll(`{"type":"connection_init"}`)) == 0; {
+	for deadline := time.Now().Add(testTimeout); len(l.openAll(`{"type":"connection_init"}`)) == 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing is given back")
 		}

@@ -28,8 +28,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// guarded is a server that requires tokens of an issuer that publishes its keys on this machine.
-type guarded struct {
+// authenticatedServer is a server that requires tokens of an issuer that publishes its keys on this
+// machine.
+type authenticatedServer struct {
 	http.Handler
 	log *journal
 	// key signs valid tokens.
@@ -40,11 +41,11 @@ type guarded struct {
 	clock   *authtest.Clock
 }
 
-func (g *guarded) now() time.Time { return g.clock.Now() }
+func (g *authenticatedServer) now() time.Time { return g.clock.Now() }
 
-func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ...func(*auth.Options)) *guarded {
+func newAuthenticatedServer(t testing.TB, store *dynamo.Store, opts server.Options, changes ...func(*auth.Options)) *authenticatedServer {
 	t.Helper()
-	g := &guarded{key: authtest.NewKey(t, "the-key", "ES256"), clock: authtest.NewClock(time.Now())}
+	g := &authenticatedServer{key: authtest.NewKey(t, "the-key", "ES256"), clock: authtest.NewClock(time.Now())}
 	g.publish(t, g.key)
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		g.fetched.Add(1)
@@ -63,7 +64,7 @@ func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ..
 			found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{id})
 			return err == nil && !errors.Is(found[0].Err, commerce.ErrNotFound), err
 		},
-		Log: slog.New(slog.DiscardHandler), Now: g.clock.Now, After: g.clock.After,
+		Log: slog.New(slog.DiscardHandler), Now: g.clock.Now, AfterFunc: g.clock.AfterFunc,
 	}
 	for _, change := range changes {
 		change(&against)
@@ -77,7 +78,7 @@ func guarding(t testing.TB, store *dynamo.Store, opts server.Options, changes ..
 }
 
 // publish makes the issuer publish keys.
-func (g *guarded) publish(t testing.TB, keys ...authtest.Key) {
+func (g *authenticatedServer) publish(t testing.TB, keys ...authtest.Key) {
 	t.Helper()
 	var jwks []authtest.Object
 	for _, k := range keys {
@@ -88,13 +89,13 @@ func (g *guarded) publish(t testing.TB, keys ...authtest.Key) {
 }
 
 // token returns a valid token with other claims added.
-func (g *guarded) token(t testing.TB, others authtest.Object) string {
+func (g *authenticatedServer) token(t testing.TB, others authtest.Object) string {
 	t.Helper()
 	return g.key.Token(t, authtest.Claims(g.now(), others), nil)
 }
 
 // checkLog checks that the log contains no part of the secrets or of another client input.
-func (g *guarded) checkLog(t testing.TB, secrets ...string) {
+func (g *authenticatedServer) checkLog(t testing.TB, secrets ...string) {
 	t.Helper()
 	g.log.mu.Lock()
 	defer g.log.mu.Unlock()
@@ -117,10 +118,10 @@ func (g *guarded) checkLog(t testing.TB, secrets ...string) {
 	}
 }
 
-// unread is a request body that fails the test if it is read.
-type unread struct{ t testing.TB }
+// unreadableBody is a request body that fails the test if it is read.
+type unreadableBody struct{ t testing.TB }
 
-func (u unread) Read([]byte) (int, error) {
+func (u unreadableBody) Read([]byte) (int, error) {
 	u.t.Error("the body is read")
 	return 0, io.ErrUnexpectedEOF
 }
@@ -129,7 +130,7 @@ func (u unread) Read([]byte) (int, error) {
 func checkRefused(t testing.TB, w *httptest.ResponseRecorder, name string, given bool) {
 	t.Helper()
 	contentType, _, _ := strings.Cut(w.Header().Get("Content-Type"), ";")
-	check(t, w, http.StatusUnauthorized, "UNAUTHENTICATED", contentType)
+	checkRefusal(t, w, http.StatusUnauthorized, "UNAUTHENTICATED", contentType)
 	want := "Bearer"
 	if given {
 		want = `Bearer error="invalid_token"`
@@ -144,8 +145,8 @@ func checkRefused(t testing.TB, w *httptest.ResponseRecorder, name string, given
 
 // Without a valid token neither the request body nor the table is read, and the response has the
 // reason.
-func TestStrangers(t *testing.T) {
-	g := guarding(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
+func TestMissingAndInvalidTokens(t *testing.T) {
+	g := newAuthenticatedServer(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
 		t.Error("an unauthenticated request reads the table")
 		return nil, io.ErrUnexpectedEOF
 	}), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1}), Origins: []string{origin}})
@@ -199,8 +200,8 @@ func TestStrangers(t *testing.T) {
 		sent = append(sent, c.header...)
 		for accept := range answerTypes {
 			for _, r := range []*http.Request{
-				httptest.NewRequest(http.MethodPost, server.PathGraphQL, unread{t}),
-				httptest.NewRequest(http.MethodGet, get(alice, "access_token", good, "token", good, "authorization", "Bearer "+good), http.NoBody),
+				httptest.NewRequest(http.MethodPost, server.PathGraphQL, unreadableBody{t}),
+				httptest.NewRequest(http.MethodGet, get(aliceQuery, "access_token", good, "token", good, "authorization", "Bearer "+good), http.NoBody),
 			} {
 				r.Header["Authorization"] = c.header
 				r.Header.Set("Content-Type", "application/json")
@@ -231,14 +232,14 @@ func TestStrangers(t *testing.T) {
 }
 
 // A valid token is accepted with any spelling of the scheme. Public paths need no token.
-func TestWithAToken(t *testing.T) {
-	g := guarding(t, sampleThrough(t, direct), server.Options{Origins: []string{origin}})
+func TestValidTokens(t *testing.T) {
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Origins: []string{origin}})
 	for _, role := range commerce.TokenRoles() {
 		token := g.token(t, authtest.Object{"role": role.String(), "customer_id": "cust_01"})
 		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER ", "Bearer   "} {
 			for _, w := range []*httptest.ResponseRecorder{
-				ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", scheme+token),
-				ask(g, http.MethodGet, get(alice), "", "Authorization", scheme+token),
+				ask(g, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Authorization", scheme+token),
+				ask(g, http.MethodGet, get(aliceQuery), "", "Authorization", scheme+token),
 			} {
 				if w.Code != http.StatusOK || w.Body.String() != aliceAnswer || w.Header().Get("WWW-Authenticate") != "" {
 					t.Errorf("%s, %s: status %d, body %s", role, scheme, w.Code, w.Body)
@@ -265,7 +266,7 @@ func TestWithAToken(t *testing.T) {
 // An event names the token's subject as the actor. Idempotency keys of different subjects are
 // independent.
 func TestSubjectsAreActors(t *testing.T) {
-	g := guarding(t, sampleThrough(t, direct), server.Options{})
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{})
 	const place = `mutation { placeOrder(input: {customerId: "cust_01", items: [{sku: "prod_100", quantity: 1}], idempotencyKey: "one"}) { order { id timeline(first: 1) { nodes { actor } } } userErrors { message } } }`
 	ids := map[string]bool{}
 	for subject, want := range map[string]string{"auth0|me": `"actor":"auth0|me"`, "a#b": `"actor":"sha256:`} {
@@ -285,17 +286,17 @@ func TestSubjectsAreActors(t *testing.T) {
 
 // While all slots are in use, a request without a token still gets 401. A valid token does not get
 // a slot that is in use.
-func TestStrangersTakeNoPlace(t *testing.T) {
-	b := block()
-	g := guarding(t, sampleThrough(t, b.pass), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
+func TestUnauthenticatedRequestsUseNoSlot(t *testing.T) {
+	b := newBlocked()
+	g := newAuthenticatedServer(t, sampleThrough(t, b.pass), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
 	token := g.token(t, nil)
 	first := make(chan *httptest.ResponseRecorder)
 	go func() {
-		first <- ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", "Bearer "+token)
+		first <- ask(g, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Authorization", "Bearer "+token)
 	}()
 	<-b.arrived
-	checkRefused(t, ask(g, http.MethodPost, server.PathGraphQL, post(alice)), "a stranger", false)
-	check(t, ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", "Bearer "+token), http.StatusServiceUnavailable, "OVERLOADED", "application/json")
+	checkRefused(t, ask(g, http.MethodPost, server.PathGraphQL, post(aliceQuery)), "a stranger", false)
+	checkRefusal(t, ask(g, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Authorization", "Bearer "+token), http.StatusServiceUnavailable, "OVERLOADED", "application/json")
 	close(b.release)
 	if w := <-first; w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
 		t.Errorf("status %d, body %s", w.Code, w.Body)
@@ -306,9 +307,9 @@ func TestStrangersTakeNoPlace(t *testing.T) {
 // are valid until the server reads the keys again. While the issuer is down, tokens of known keys
 // are valid.
 func TestTheIssuerChangesItsKeys(t *testing.T) {
-	g := guarding(t, sampleThrough(t, direct), server.Options{})
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{})
 	status := func(token string) int {
-		return ask(g, http.MethodPost, server.PathGraphQL, post(alice), "Authorization", "Bearer "+token).Code
+		return ask(g, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Authorization", "Bearer "+token).Code
 	}
 	next := authtest.NewKey(t, "the-next-key", "EdDSA")
 	expect := func(when string, old, renewed int) {
@@ -324,11 +325,11 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 	expect("at first", 200, 401)
 	g.publish(t, next)
 	expect("as the keys were read a moment ago", 200, 401)
-	g.clock.Pass(11 * time.Second)
+	g.clock.Advance(11 * time.Second)
 	expect("as a new key is asked for after the old one was", 200, 200)
 	expect("as the keys were read", 401, 200)
 	g.jwks.Store(nil)
-	g.clock.Pass(11 * time.Second)
+	g.clock.Advance(11 * time.Second)
 	before := g.fetched.Load()
 	for range 50 {
 		expect("while the issuer is down", 401, 200)
@@ -368,13 +369,13 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	table := storetest.TableName()
 	store := storetest.NewTable(t, client, dynamo.Options{Table: table})
 	storetest.Load(t, store, book)
-	g := guarding(t, store, server.Options{})
+	g := newAuthenticatedServer(t, store, server.Options{})
 	token := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01"})
 	request := func() *httptest.ResponseRecorder {
 		return ask(g, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Authorization", "Bearer "+token)
 	}
 	fails.Store(true)
-	check(t, request(), http.StatusServiceUnavailable, "UNAVAILABLE", "application/json")
+	checkRefusal(t, request(), http.StatusServiceUnavailable, "UNAVAILABLE", "application/json")
 	if log := g.log.entries(t); len(log) != 2 || log[0]["level"] != "ERROR" || log[0]["requestId"] == nil {
 		t.Errorf("the log is %v", log)
 	}
@@ -396,7 +397,7 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	if w := request(); w.Code != http.StatusOK {
 		t.Errorf("at once: status %d, body %s", w.Code, w.Body)
 	}
-	g.clock.Pass(30 * time.Second)
+	g.clock.Advance(30 * time.Second)
 	checkRefused(t, request(), "half a minute later", true)
 	// Tokens of other customers do not depend on it.
 	if w := ask(g, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Authorization", "Bearer "+g.token(t, authtest.Object{"role": "STAFF", "customer_id": "cust_01"})); w.Code != http.StatusOK {

@@ -23,8 +23,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// bookOptions are the numbers of records in a generated dataset.
-type bookOptions struct {
+// datasetOptions are the numbers of records in a generated dataset.
+type datasetOptions struct {
 	customers, orders, items, products int
 	// status returns the status of the n-th order. If it is nil, orders are pending.
 	status func(n int) commerce.Status
@@ -43,14 +43,14 @@ func orderID(n int) commerce.OrderID {
 	return commerce.OrderID(id.String())
 }
 
-// generate makes a dataset. The customers place orders in turn, one each second.
-func generate(t testing.TB, o bookOptions) commerce.Book {
+// generateDataset makes a dataset. The customers place orders in turn, one each second.
+func generateDataset(t testing.TB, o datasetOptions) commerce.Dataset {
 	t.Helper()
 	price, err := commerce.ParseMoney("1.25", "USD")
 	if err != nil {
 		t.Fatal(err)
 	}
-	book := commerce.Book{
+	book := commerce.Dataset{
 		Warehouses: []commerce.Warehouse{{ID: "hall", Name: "Hall"}},
 		Employees:  []commerce.Employee{{ID: "rep", Name: "Rep", JobTitle: "Rep", HireDate: "2020-01-01", WarehouseID: "hall"}},
 	}
@@ -80,7 +80,7 @@ func generate(t testing.TB, o bookOptions) commerce.Book {
 		}
 		book.Orders = append(book.Orders, order)
 	}
-	if err := book.Settle(); err != nil {
+	if err := book.Derive(); err != nil {
 		t.Fatal(err)
 	}
 	return book
@@ -127,8 +127,8 @@ func TestGoldenRequestBudgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40, status: func(n int) commerce.Status {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		book := generateDataset(t, datasetOptions{customers: 30, orders: 120, items: 3, products: 40, status: func(n int) commerce.Status {
 			return commerce.Statuses()[n%5]
 		}})
 		for _, p := range book.Products {
@@ -189,9 +189,9 @@ func TestGoldenRequestBudgets(t *testing.T) {
 func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 	t.Parallel()
 	orders := longtest.Size(500, 10_000)
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		storetest.Load(t, store, generate(t, bookOptions{customers: 1, orders: orders, items: 1, products: 1}))
+		storetest.Load(t, store, generateDataset(t, datasetOptions{customers: 1, orders: orders, items: 1, products: 1}))
 		api := serve(t, store)
 		for name, query := range map[string]string{
 			"a customer with many orders": `{ list: customer(id: "customer-000") { orders(%s) { nodes { id items { nodes { name } } } pageInfo { hasNextPage hasPreviousPage startCursor } } } }`,
@@ -200,7 +200,7 @@ func TestDeepPagesCostWhatTheFirstCosts(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				first := readPage(t, api, query, `first: 50`)
 				last := readPage(t, api, query, `last: 50`)
-				deep := readPage(t, api, query, fmt.Sprintf(`first: 50, after: %q`, before(t, api, query, last.PageInfo.StartCursor)))
+				deep := readPage(t, api, query, fmt.Sprintf(`first: 50, after: %q`, cursorBefore(t, api, query, last.PageInfo.StartCursor)))
 				if first.Nodes[0].ID != string(orderID(orders-1)) || last.Nodes[49].ID != string(orderID(0)) || deep.Nodes[49].ID != string(orderID(0)) {
 					t.Errorf("the pages hold %s.., ..%s and ..%s", first.Nodes[0].ID, last.Nodes[49].ID, deep.Nodes[49].ID)
 				}
@@ -261,8 +261,8 @@ func readPage(t *testing.T, api api, query, arguments string) page {
 	return p
 }
 
-// before returns the cursor of the order that precedes a cursor's order.
-func before(t *testing.T, api api, query, cursor string) string {
+// cursorBefore returns the cursor of the order that precedes a cursor's order.
+func cursorBefore(t *testing.T, api api, query, cursor string) string {
 	t.Helper()
 	var data struct {
 		List struct {

@@ -53,8 +53,8 @@ func (c *connectionTracker) wait(ctx context.Context) error {
 
 // admit counts a new connection. It returns nil if the pool has no capacity for it.
 func (c *connectionTracker) admit(conn net.Conn) *connection {
-	caller := admission.Caller{Key: "address/" + remoteNetwork(conn.RemoteAddr().String()), Stranger: c.authenticated}
-	for c.pool.Take(caller, 1) != nil {
+	caller := admission.Caller{Key: "address/" + remoteNetwork(conn.RemoteAddr().String()), Anonymous: c.authenticated}
+	for c.pool.TryAcquire(caller, 1) != nil {
 		other := c.evictable()
 		if other == nil {
 			return nil
@@ -79,14 +79,14 @@ func (c *connectionTracker) evictable() *connection {
 	defer c.mu.Unlock()
 	anonymousCount := 0
 	for _, owned := range c.byOwner {
-		if owned.Front().Value.(*connection).caller.Stranger {
+		if owned.Front().Value.(*connection).caller.Anonymous {
 			anonymousCount += owned.Len()
 		}
 	}
 	closeAnonymous := anonymousCount >= c.pool.Size/2
 	var most *list.List
 	for _, owned := range c.byOwner {
-		closable := owned.Front().Value.(*connection).caller.Stranger || !closeAnonymous && longestIdle(owned) != nil
+		closable := owned.Front().Value.(*connection).caller.Anonymous || !closeAnonymous && longestIdle(owned) != nil
 		if closable && (most == nil || owned.Len() > most.Len()) {
 			most = owned
 		}
@@ -94,7 +94,7 @@ func (c *connectionTracker) evictable() *connection {
 	if most == nil {
 		return nil
 	}
-	if first := most.Front().Value.(*connection); first.caller.Stranger {
+	if first := most.Front().Value.(*connection); first.caller.Anonymous {
 		return first
 	}
 	return longestIdle(most)
@@ -179,7 +179,7 @@ func setConnectionCaller(ctx context.Context, caller admission.Caller) {
 	if conn.closed || conn.caller == caller {
 		return
 	}
-	conn.tracker.pool.Move(conn.caller, caller, 1)
+	conn.tracker.pool.Transfer(conn.caller, caller, 1)
 	conn.caller = caller
 	conn.tracker.appendLocked(conn)
 }
@@ -199,7 +199,7 @@ func (conn *connection) beginRequest() (tooMany bool) {
 	conn.tracker.mu.Lock()
 	defer conn.tracker.mu.Unlock()
 	conn.serving = true
-	return conn.tracker.pool.OverShare(conn.caller)
+	return conn.tracker.pool.ExceedsShare(conn.caller)
 }
 
 // endRequest records that the request has ended.
@@ -218,7 +218,7 @@ func (conn *connection) Close() error {
 	defer conn.tracker.mu.Unlock()
 	if !conn.closed {
 		conn.closed = true
-		conn.tracker.pool.Give(conn.caller, 1)
+		conn.tracker.pool.Release(conn.caller, 1)
 		conn.tracker.removeLocked(conn)
 		if conn.tracker.open--; conn.tracker.open == 0 && conn.tracker.drained != nil {
 			close(conn.tracker.drained)

@@ -15,11 +15,11 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// another starts a second server on the same table, with the same clock. Its requests do not pass
-// the wire.
-func (s *shop) another(t testing.TB) *shop {
+// secondServer starts a second server on the same table, with the same clock. Its requests do not
+// pass the wire.
+func (s *fixture) secondServer(t testing.TB) *fixture {
 	t.Helper()
-	store, err := dynamo.New(storetest.Undated(s.db), dynamo.Options{Table: s.table, Clock: s.clock.Now})
+	store, err := dynamo.New(storetest.WithoutResponseDate(s.db), dynamo.Options{Table: s.table, Clock: s.clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +33,14 @@ func (s *shop) another(t testing.TB) *shop {
 func TestManyAdjustOneLevel(t *testing.T) {
 	t.Parallel()
 	people := longtest.Size(10, 50)
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		servers := []*shop{s, s.another(t)}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		servers := []*fixture{s, s.secondServer(t)}
 		quantities := make([]int, people)
 		var group sync.WaitGroup
 		for i := range people {
 			group.Go(func() {
-				got := servers[i%len(servers)].send(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": fmt.Sprint("key-", i)}, "quantity")
+				got := servers[i%len(servers)].send(t, "adjustInventory", mutationInput{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": fmt.Sprint("key-", i)}, "quantity")
 				var data struct {
 					Payload struct {
 						Value      struct{ Quantity int }
@@ -69,25 +69,25 @@ func TestManyAdjustOneLevel(t *testing.T) {
 
 // After the first failed condition, a mutation retries with the record that DynamoDB returned.
 // After the second one, it has waited, so the record is stale and it reads the record again.
-func TestWhoLosesTwiceLooksAgain(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		level := in{"sku": "mug", "warehouseId": "north", "delta": 1}
+func TestMutationsReadAgainAfterTwoConflicts(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		level := mutationInput{"sku": "mug", "warehouseId": "north", "delta": 1}
 		for losses, want := range []string{"read write", "read write write", "read write write read write", "read write write read write read write"} {
-			s := newShop(t, db, smallBook(t))
-			others := s.another(t)
+			s := newFixture(t, db, smallDataset(t))
+			others := s.secondServer(t)
 			var adjust func()
 			left := losses
 			adjust = func() {
 				if left--; left >= 0 {
-					others.do(t, "adjustInventory", level)
-					s.wire.meanwhile(adjust)
+					others.mutate(t, "adjustInventory", level)
+					s.wire.beforeNextTransaction(adjust)
 				}
 			}
-			s.wire.meanwhile(adjust)
-			s.wire.forget()
-			got := s.do(t, "adjustInventory", level, "quantity")
+			s.wire.beforeNextTransaction(adjust)
+			s.wire.reset()
+			got := s.mutate(t, "adjustInventory", level, "quantity")
 			var steps []string
-			for _, operation := range s.wire.seen() {
+			for _, operation := range s.wire.operationNames() {
 				step := "read"
 				if operation == "TransactWriteItems" {
 					step = "write"
@@ -104,25 +104,25 @@ func TestWhoLosesTwiceLooksAgain(t *testing.T) {
 // Edits of a product or a customer succeed even if an order is placed between each read and its
 // transaction. An order only changes counters, which do not restart the edit. No counter loses an
 // order.
-func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
+func TestEditsDuringContinuousOrders(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, c := range []struct {
 			mutation string
-			input    in
+			input    mutationInput
 			record   string
 			want     func(orders int) []string
 		}{
-			{"updateProduct", in{"sku": "mug", "name": "Beaker"}, "PRODUCT#mug #METADATA", func(orders int) []string {
+			{"updateProduct", mutationInput{"sku": "mug", "name": "Beaker"}, "PRODUCT#mug #METADATA", func(orders int) []string {
 				return []string{"name=Beaker", "version=2", fmt.Sprintf("available=%d ", 102-orders), "totalInventory=102"}
 			}},
-			{"updateProduct", in{"sku": "mug", "unitPrice": in{"amount": "8"}, "expectedVersion": 1}, "PRODUCT#mug #METADATA", func(orders int) []string {
+			{"updateProduct", mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "8"}, "expectedVersion": 1}, "PRODUCT#mug #METADATA", func(orders int) []string {
 				return []string{"unitPrice=8 ", "version=2", fmt.Sprintf("available=%d ", 102-orders)}
 			}},
-			{"updateCustomer", in{"id": "bob", "name": "Bobby"}, "CUSTOMER#bob #METADATA", func(orders int) []string {
+			{"updateCustomer", mutationInput{"id": "bob", "name": "Bobby"}, "CUSTOMER#bob #METADATA", func(orders int) []string {
 				return []string{"name=Bobby", "version=2", fmt.Sprintf("orderCount=%d ", orders)}
 			}},
-			{"assignAccountRep", in{"customerId": "bob", "employeeId": "rita"}, "CUSTOMER#bob #METADATA", func(orders int) []string {
+			{"assignAccountRep", mutationInput{"customerId": "bob", "employeeId": "rita"}, "CUSTOMER#bob #METADATA", func(orders int) []string {
 				return []string{"accountRepId=rita", "version=2", fmt.Sprintf("orderCount=%d ", orders)}
 			}},
 		} {
@@ -130,18 +130,18 @@ func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
 				// This exceeds the attempts of any edit. An edit that waits for the orders to stop would reach
 				// it.
 				const most = 12
-				s := newShop(t, db, smallBook(t))
-				others, orders := s.another(t), 0
+				s := newFixture(t, db, smallDataset(t))
+				others, orders := s.secondServer(t), 0
 				var order func()
 				order = func() {
 					if orders++; orders <= most {
 						others.place(t, "bob", "mug")
-						s.wire.meanwhile(order)
+						s.wire.beforeNextTransaction(order)
 					}
 				}
-				s.wire.meanwhile(order)
-				s.do(t, c.mutation, c.input)
-				s.wire.meanwhile(nil)
+				s.wire.beforeNextTransaction(order)
+				s.mutate(t, c.mutation, c.input)
+				s.wire.beforeNextTransaction(nil)
 				if orders > most {
 					t.Fatalf("the change was made when others stopped, after %d orders", most)
 				}
@@ -162,14 +162,14 @@ func TestEditsOfWhatOthersKeepOrdering(t *testing.T) {
 // Concurrent purchases of a product and an edit of the product all succeed.
 func TestBuyersAndAnEditAtOnce(t *testing.T) {
 	const buyers, each = 6, 5
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		others := s.another(t)
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		others := s.secondServer(t)
 		var group sync.WaitGroup
 		for range buyers {
 			group.Go(func() {
 				for range each {
-					if got := others.send(t, "placeOrder", in{"customerId": "bob", "items": lines("mug")}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
+					if got := others.send(t, "placeOrder", mutationInput{"customerId": "bob", "items": lines("mug")}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
 						t.Errorf("placing an order returns %s, %+v", got.Data, got.Errors)
 					}
 				}
@@ -177,7 +177,7 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 		}
 		group.Go(func() {
 			for i := range 3 {
-				if got := s.send(t, "updateProduct", in{"sku": "mug", "category": fmt.Sprint("Cups ", i)}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
+				if got := s.send(t, "updateProduct", mutationInput{"sku": "mug", "category": fmt.Sprint("Cups ", i)}); !strings.Contains(string(got.Data), `"userErrors":[]`) {
 					t.Errorf("the edit returns %s, %+v", got.Data, got.Errors)
 				}
 			}
@@ -192,42 +192,42 @@ func TestBuyersAndAnEditAtOnce(t *testing.T) {
 
 // Shipping and cancelling do not read stock before the transaction. A failed transaction returns
 // the stock. The mutation keeps it even if another condition failed before.
-func TestWhatATransactionToldIsNotForgotten(t *testing.T) {
-	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+func TestStockFromAFailedTransactionIsKept(t *testing.T) {
+	address := mutationInput{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, c := range map[string]struct {
-			then func(s, others *shop)
-			ask  func(s *shop, order in)
+			then func(s, others *fixture)
+			ask  func(s *fixture, order mutationInput)
 		}{
 			"the stock goes": {
-				then: func(_, others *shop) {
-					others.do(t, "setInventoryLevel", in{"sku": "mug", "warehouseId": "north", "quantity": 0})
+				then: func(_, others *fixture) {
+					others.mutate(t, "setInventoryLevel", mutationInput{"sku": "mug", "warehouseId": "north", "quantity": 0})
 				},
-				ask: func(s *shop, order in) {
+				ask: func(s *fixture, order mutationInput) {
 					got := s.try(t, "shipOrder", order.with("warehouseId", "north").with("withoutAddress", true))
-					if !slices.Equal(told(got), []string{"INSUFFICIENT_STOCK input.warehouseId"}) {
-						t.Errorf("it is refused for %q", told(got))
+					if !slices.Equal(reasonsOf(got), []string{"INSUFFICIENT_STOCK input.warehouseId"}) {
+						t.Errorf("it is refused for %q", reasonsOf(got))
 					}
 				},
 			},
 			"the product goes": {
-				then: func(s, _ *shop) {
+				then: func(s, _ *fixture) {
 					_, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.table, Key: storetest.ItemKey("PRODUCT#mug", "#METADATA")})
 					if err != nil {
 						t.Error(err)
 					}
 				},
-				ask: func(s *shop, order in) { s.do(t, "cancelOrder", order) },
+				ask: func(s *fixture, order mutationInput) { s.mutate(t, "cancelOrder", order) },
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
-				s := newShop(t, db, smallBook(t))
-				order := in{"orderId": s.place(t, "ann", "mug")}
-				s.do(t, "confirmOrder", order)
-				others := s.another(t)
-				s.wire.meanwhile(func() {
-					others.do(t, "updateShippingAddress", order.with("shippingAddress", address))
-					s.wire.meanwhile(func() { c.then(s, others) })
+				s := newFixture(t, db, smallDataset(t))
+				order := mutationInput{"orderId": s.place(t, "ann", "mug")}
+				s.mutate(t, "confirmOrder", order)
+				others := s.secondServer(t)
+				s.wire.beforeNextTransaction(func() {
+					others.mutate(t, "updateShippingAddress", order.with("shippingAddress", address))
+					s.wire.beforeNextTransaction(func() { c.then(s, others) })
 				})
 				c.ask(s, order)
 			})

@@ -17,7 +17,7 @@ import (
 
 // walk returns the names in a list, page by page, and checks that paging backwards returns the
 // same. list is the field with its arguments except the page's.
-func (s *shop) walk(t testing.TB, list string, size int) []string {
+func (s *fixture) walk(t testing.TB, list string, size int) []string {
 	t.Helper()
 	pages := func(first, after, end, more string) []string {
 		var found []string
@@ -58,8 +58,8 @@ func (s *shop) walk(t testing.TB, list string, size int) []string {
 	return forward
 }
 
-// inOrder fails t if a list does not contain these names in this order.
-func (s *shop) inOrder(t testing.TB, list string, names ...string) {
+// expectNames fails t if a list does not contain these names in this order.
+func (s *fixture) expectNames(t testing.TB, list string, names ...string) {
 	t.Helper()
 	if got := s.walk(t, list, 2); !slices.Equal(got, names) {
 		t.Errorf("%s: %q, want %q", list, got, names)
@@ -69,42 +69,42 @@ func (s *shop) inOrder(t testing.TB, list string, names ...string) {
 // Products are listed by name, and found by the beginning of a name. Case does not matter, and
 // names can contain any characters.
 func TestProductsByName(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, shards := range []int{1, 3} {
-			s := newShardedShop(t, db, commerce.Book{}, shards)
+			s := newShardedFixture(t, db, commerce.Dataset{}, shards)
 			for i, name := range []string{"Trail Runner", "trail", "TRAIL MIX", "Trail#2", "Écharpe", "e\u0301clair", "🎿 Ski", "Trail", "Zebra"} {
 				category := []string{"Shoes", "Food"}[i%2]
-				s.do(t, "createProduct", in{"sku": fmt.Sprintf("p%d", i), "name": name, "category": category, "unitPrice": in{"amount": "1.00", "currencyCode": "USD"}})
+				s.mutate(t, "createProduct", mutationInput{"sku": fmt.Sprintf("p%d", i), "name": name, "category": category, "unitPrice": mutationInput{"amount": "1.00", "currencyCode": "USD"}})
 			}
-			s.inOrder(t, `products(%s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner", "Zebra", "Écharpe", "e\u0301clair", "🎿 Ski")
-			s.inOrder(t, `products(namePrefix: "", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner", "Zebra", "Écharpe", "e\u0301clair", "🎿 Ski")
-			s.inOrder(t, `products(namePrefix: "tRAIL", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner")
-			s.inOrder(t, `products(namePrefix: "trail#2", %s)`, "Trail#2")
-			s.inOrder(t, `products(namePrefix: "Trail ", %s)`, "Trail#2", "TRAIL MIX", "Trail Runner")
-			s.inOrder(t, `products(namePrefix: "É", %s)`, "Écharpe", "e\u0301clair")
-			s.inOrder(t, `products(namePrefix: "🎿", %s)`, "🎿 Ski")
-			s.inOrder(t, `products(namePrefix: "traim", %s)`)
-			s.inOrder(t, `products(namePrefix: "\u200b", %s)`)
-			s.inOrder(t, `products(category: "Shoes", %s)`, "Trail Runner", "TRAIL MIX", "Écharpe", "🎿 Ski", "Zebra")
-			s.inOrder(t, `products(category: "Shoes", namePrefix: "", %s)`, "Trail Runner", "TRAIL MIX", "Écharpe", "🎿 Ski", "Zebra")
-			s.inOrder(t, `products(category: "Shoes", namePrefix: "trail", %s)`, "TRAIL MIX", "Trail Runner")
-			s.inOrder(t, `products(category: "shoes", namePrefix: "trail", %s)`)
-			s.inOrder(t, `products(category: "", %s)`)
+			s.expectNames(t, `products(%s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner", "Zebra", "Écharpe", "e\u0301clair", "🎿 Ski")
+			s.expectNames(t, `products(namePrefix: "", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner", "Zebra", "Écharpe", "e\u0301clair", "🎿 Ski")
+			s.expectNames(t, `products(namePrefix: "tRAIL", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX", "Trail Runner")
+			s.expectNames(t, `products(namePrefix: "trail#2", %s)`, "Trail#2")
+			s.expectNames(t, `products(namePrefix: "Trail ", %s)`, "Trail#2", "TRAIL MIX", "Trail Runner")
+			s.expectNames(t, `products(namePrefix: "É", %s)`, "Écharpe", "e\u0301clair")
+			s.expectNames(t, `products(namePrefix: "🎿", %s)`, "🎿 Ski")
+			s.expectNames(t, `products(namePrefix: "traim", %s)`)
+			s.expectNames(t, `products(namePrefix: "\u200b", %s)`)
+			s.expectNames(t, `products(category: "Shoes", %s)`, "Trail Runner", "TRAIL MIX", "Écharpe", "🎿 Ski", "Zebra")
+			s.expectNames(t, `products(category: "Shoes", namePrefix: "", %s)`, "Trail Runner", "TRAIL MIX", "Écharpe", "🎿 Ski", "Zebra")
+			s.expectNames(t, `products(category: "Shoes", namePrefix: "trail", %s)`, "TRAIL MIX", "Trail Runner")
+			s.expectNames(t, `products(category: "shoes", namePrefix: "trail", %s)`)
+			s.expectNames(t, `products(category: "", %s)`)
 
-			s.do(t, "updateProduct", in{"sku": "p0", "name": "Runner"})
-			s.do(t, "updateProduct", in{"sku": "p2", "category": "Food"})
-			s.inOrder(t, `products(namePrefix: "trail", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX")
-			s.inOrder(t, `products(namePrefix: "r", %s)`, "Runner")
-			s.inOrder(t, `products(category: "Shoes", namePrefix: "trail", %s)`)
-			s.inOrder(t, `products(category: "Food", namePrefix: "trail", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX")
+			s.mutate(t, "updateProduct", mutationInput{"sku": "p0", "name": "Runner"})
+			s.mutate(t, "updateProduct", mutationInput{"sku": "p2", "category": "Food"})
+			s.expectNames(t, `products(namePrefix: "trail", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX")
+			s.expectNames(t, `products(namePrefix: "r", %s)`, "Runner")
+			s.expectNames(t, `products(category: "Shoes", namePrefix: "trail", %s)`)
+			s.expectNames(t, `products(category: "Food", namePrefix: "trail", %s)`, "trail", "Trail", "Trail#2", "TRAIL MIX")
 		}
 	})
 }
 
 // Lists by name show the current stock, although their records do not contain it.
 func TestStockInListsByName(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		s.place(t, "bob", "mug", "plate")
 		before := s.records(t)
 		for _, arguments := range []string{``, `(namePrefix: "M")`, `(category: "Kitchen", namePrefix: "mug")`} {
@@ -131,7 +131,7 @@ func TestStockInListsByName(t *testing.T) {
 				}
 			}
 		}
-		s.do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1})
+		s.mutate(t, "adjustInventory", mutationInput{"sku": "mug", "warehouseId": "north", "delta": 1})
 		for k, record := range s.records(t) {
 			if record != before[k] && (k == "PRODUCT#mug WITH_NAME" || k == "PRODUCT#mug WITH_CATEGORY") {
 				t.Errorf("a change of the stock writes %s: %s", k, record)
@@ -142,21 +142,21 @@ func TestStockInListsByName(t *testing.T) {
 
 // Customers are found by the beginning of their name, also after a change of the name.
 func TestCustomersByName(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, shards := range []int{1, 3} {
-			s := newShardedShop(t, db, smallBook(t), shards)
+			s := newShardedFixture(t, db, smallDataset(t), shards)
 			for i, name := range []string{"bobby Ray", "Ann", "Ägidius", "Ann Lee"} {
 				s.clock.pass(time.Second)
-				s.do(t, "createCustomer", in{"id": fmt.Sprintf("c%d", i), "name": name, "email": fmt.Sprintf("c%d@example.com", i)})
+				s.mutate(t, "createCustomer", mutationInput{"id": fmt.Sprintf("c%d", i), "name": name, "email": fmt.Sprintf("c%d@example.com", i)})
 			}
-			s.inOrder(t, `customers(%s)`, "Ann", "Bob", "bobby Ray", "Ann", "Ägidius", "Ann Lee")
-			s.inOrder(t, `customers(namePrefix: "", %s)`, "Ann", "Bob", "bobby Ray", "Ann", "Ägidius", "Ann Lee")
-			s.inOrder(t, `customers(namePrefix: "ANN", %s)`, "Ann", "Ann", "Ann Lee")
-			s.inOrder(t, `customers(namePrefix: "ä", %s)`, "Ägidius")
-			s.inOrder(t, `customers(namePrefix: "bob", %s)`, "Bob", "bobby Ray")
-			s.do(t, "updateCustomer", in{"id": "bob", "name": "Robert"})
+			s.expectNames(t, `customers(%s)`, "Ann", "Bob", "bobby Ray", "Ann", "Ägidius", "Ann Lee")
+			s.expectNames(t, `customers(namePrefix: "", %s)`, "Ann", "Bob", "bobby Ray", "Ann", "Ägidius", "Ann Lee")
+			s.expectNames(t, `customers(namePrefix: "ANN", %s)`, "Ann", "Ann", "Ann Lee")
+			s.expectNames(t, `customers(namePrefix: "ä", %s)`, "Ägidius")
+			s.expectNames(t, `customers(namePrefix: "bob", %s)`, "Bob", "bobby Ray")
+			s.mutate(t, "updateCustomer", mutationInput{"id": "bob", "name": "Robert"})
 			s.place(t, "bob", "mug")
-			s.inOrder(t, `customers(namePrefix: "bob", %s)`, "bobby Ray")
+			s.expectNames(t, `customers(namePrefix: "bob", %s)`, "bobby Ray")
 			var data struct {
 				Customers struct {
 					Nodes []struct {
@@ -166,7 +166,7 @@ func TestCustomersByName(t *testing.T) {
 					}
 				}
 			}
-			s.do(t, "assignAccountRep", in{"customerId": "bob", "employeeId": "rita"})
+			s.mutate(t, "assignAccountRep", mutationInput{"customerId": "bob", "employeeId": "rita"})
 			s.read(t, &data, `{ customers(namePrefix: "rob") { nodes { id orderCount accountRep { id } } } }`)
 			if got := fmt.Sprintf("%+v", data.Customers.Nodes); len(data.Customers.Nodes) != 1 || data.Customers.Nodes[0].OrderCount != 1 || data.Customers.Nodes[0].AccountRep == nil {
 				t.Errorf("found %s", got)
@@ -176,7 +176,7 @@ func TestCustomersByName(t *testing.T) {
 }
 
 // categories returns the categories with their numbers of products.
-func (s *shop) categories(t testing.TB) string {
+func (s *fixture) categories(t testing.TB) string {
 	t.Helper()
 	var data struct {
 		Categories struct {
@@ -193,33 +193,35 @@ func (s *shop) categories(t testing.TB) string {
 // Every mutation keeps the product count of a category. The category is deleted with its last
 // product.
 func TestCategories(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		expect := func(name, categories string) {
 			t.Helper()
 			if got := s.categories(t); got != categories {
 				t.Errorf("%s, the categories are %s, want %s", name, got, categories)
 			}
 		}
-		move := func(sku, category string) { s.do(t, "updateProduct", in{"sku": sku, "category": category}) }
+		move := func(sku, category string) {
+			s.mutate(t, "updateProduct", mutationInput{"sku": sku, "category": category})
+		}
 		expect("loaded", "[{Import 1} {Kitchen 3}]")
-		s.do(t, "createProduct", in{"sku": "pen", "name": "Pen", "category": "Desk", "unitPrice": in{"amount": "1.00", "currencyCode": "USD"}, "idempotencyKey": "pen"})
-		s.do(t, "createProduct", in{"sku": "pen", "name": "Pen", "category": "Desk", "unitPrice": in{"amount": "1.00", "currencyCode": "USD"}, "idempotencyKey": "pen"})
-		s.refuse(t, "createProduct", in{"sku": "pen", "name": "Pen", "category": "Else", "unitPrice": in{"amount": "1.00", "currencyCode": "USD"}}, "ALREADY_EXISTS input.sku")
+		s.mutate(t, "createProduct", mutationInput{"sku": "pen", "name": "Pen", "category": "Desk", "unitPrice": mutationInput{"amount": "1.00", "currencyCode": "USD"}, "idempotencyKey": "pen"})
+		s.mutate(t, "createProduct", mutationInput{"sku": "pen", "name": "Pen", "category": "Desk", "unitPrice": mutationInput{"amount": "1.00", "currencyCode": "USD"}, "idempotencyKey": "pen"})
+		s.refuse(t, "createProduct", mutationInput{"sku": "pen", "name": "Pen", "category": "Else", "unitPrice": mutationInput{"amount": "1.00", "currencyCode": "USD"}}, "ALREADY_EXISTS input.sku")
 		expect("a product was created", "[{Desk 1} {Import 1} {Kitchen 3}]")
 		move("yen", "Kitchen")
 		move("mug", "Desk")
 		move("mug", "Desk")
-		s.do(t, "updateProduct", in{"sku": "mug", "name": "Large mug"})
+		s.mutate(t, "updateProduct", mutationInput{"sku": "mug", "name": "Large mug"})
 		expect("two were moved", "[{Desk 2} {Kitchen 3}]")
 
 		// Both products leave at once, and each mutation sees the other product in the category.
-		s.wire.meanwhile(func() { move("pen", "Import") })
+		s.wire.beforeNextTransaction(func() { move("pen", "Import") })
 		move("mug", "Kitchen")
 		expect("both have left", "[{Import 1} {Kitchen 4}]")
 
 		// The last product leaves, and another one arrives just before the category is deleted.
-		s.wire.meanwhile(func() { s.wire.meanwhile(func() { move("mug", "Import") }) })
+		s.wire.beforeNextTransaction(func() { s.wire.beforeNextTransaction(func() { move("mug", "Import") }) })
 		move("pen", "Desk")
 		expect("one came while the last one left", "[{Desk 1} {Import 1} {Kitchen 3}]")
 
@@ -233,15 +235,15 @@ func TestCategories(t *testing.T) {
 		}
 		all.Wait()
 		expect("all have met", "[{C 5}]")
-		storetest.Clean(t, db, s.table, 1)
+		storetest.AssertConsistent(t, db, s.table, 1)
 	})
 }
 
 // Other software writes no category records. The first new product creates them, and check counts
 // their products.
 func TestCategoriesOfOtherSoftware(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		for k := range s.records(t) {
 			pk, sk, _ := strings.Cut(k, " ")
 			if pk != "CATEGORIES" && !strings.HasPrefix(sk, "WITH_") {
@@ -251,9 +253,9 @@ func TestCategoriesOfOtherSoftware(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.inOrder(t, `products(%s)`)
-		s.do(t, "updateProduct", in{"sku": "mug", "category": "Import"})
-		s.inOrder(t, `products(%s)`, "Mug")
+		s.expectNames(t, `products(%s)`)
+		s.mutate(t, "updateProduct", mutationInput{"sku": "mug", "category": "Import"})
+		s.expectNames(t, `products(%s)`, "Mug")
 		if got := s.categories(t); got != "[{Import 1}]" {
 			t.Errorf("the categories are %s", got)
 		}
@@ -263,7 +265,7 @@ func TestCategoriesOfOtherSoftware(t *testing.T) {
 		if got := s.categories(t); got != "[{Import 2} {Kitchen 2}]" {
 			t.Errorf("repaired, the categories are %s", got)
 		}
-		s.inOrder(t, `products(%s)`, "Mug", "Nothing", "Plate", "Yen")
-		storetest.Clean(t, db, s.table, 1)
+		s.expectNames(t, `products(%s)`, "Mug", "Nothing", "Plate", "Yen")
+		storetest.AssertConsistent(t, db, s.table, 1)
 	})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // ids returns the IDs of a list's records in the response to a query.
-func (s *shop) ids(t testing.TB, query, id string, args ...any) []string {
+func (s *fixture) ids(t testing.TB, query, id string, args ...any) []string {
 	t.Helper()
 	var data struct{ List map[string]any }
 	s.read(t, &data, query, args...)
@@ -46,12 +46,12 @@ func want(t testing.TB, name string, got []string, ids ...string) {
 // once. Orders keep the rep of the time when they were placed.
 func TestAccountReps(t *testing.T) {
 	const customers, orders = `{ list: employee(id: %q) { customers { nodes { id } } } }`, `{ list: employee(id: %q) { orders { nodes { id } } } }`
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		var placed []string
 		for i, rep := range []any{nil, "rita", "sam", nil} {
 			if i > 0 {
-				got := s.do(t, "assignAccountRep", in{"customerId": "bob", "employeeId": rep, "expectedVersion": i}, `version accountRep { id }`)
+				got := s.mutate(t, "assignAccountRep", mutationInput{"customerId": "bob", "employeeId": rep, "expectedVersion": i}, `version accountRep { id }`)
 				if wantRep := map[bool]string{true: `"accountRep":null`, false: fmt.Sprintf(`"accountRep":{"id":%q}`, rep)}[rep == nil]; !strings.Contains(string(got.Value), wantRep) {
 					t.Errorf("step %d returns %s", i, got.Value)
 				}
@@ -74,12 +74,12 @@ func TestAccountReps(t *testing.T) {
 		want(t, "sam's orders", s.ids(t, orders, "id", "sam"), placed[2])
 		for i, rep := range []string{"", "rita", "sam", ""} {
 			// A change of the order's status does not move the order to the customer's current rep.
-			s.do(t, "confirmOrder", in{"orderId": placed[i]})
+			s.mutate(t, "confirmOrder", mutationInput{"orderId": placed[i]})
 			o := s.order(t, placed[i])
 			if (rep == "") != (o.AccountRep == nil) || o.AccountRep != nil && o.AccountRep.ID != rep {
 				t.Errorf("order %d has rep %+v, want %q", i, o.AccountRep, rep)
 			}
-			s.copied(t, placed[i])
+			s.checkCopy(t, placed[i])
 		}
 		want(t, "rita's orders", s.ids(t, orders, "id", "rita"), placed[1])
 		for k := range s.records(t) {
@@ -87,8 +87,8 @@ func TestAccountReps(t *testing.T) {
 				t.Error("the edge of a customer without a rep stays")
 			}
 		}
-		s.refuse(t, "assignAccountRep", in{"customerId": "bob", "employeeId": "nobody"}, "NOT_FOUND input.employeeId")
-		s.refuse(t, "assignAccountRep", in{"customerId": "nobody", "employeeId": "rita"}, "NOT_FOUND input.customerId")
+		s.refuse(t, "assignAccountRep", mutationInput{"customerId": "bob", "employeeId": "nobody"}, "NOT_FOUND input.employeeId")
+		s.refuse(t, "assignAccountRep", mutationInput{"customerId": "nobody", "employeeId": "rita"}, "NOT_FOUND input.customerId")
 	})
 }
 
@@ -96,22 +96,22 @@ func TestAccountReps(t *testing.T) {
 func TestEmployeeEdges(t *testing.T) {
 	const byName, byTitle = `{ list: employeesByName(name: %q) { nodes { id version } } }`, `{ list: employeesByJobTitle(jobTitle: %q) { nodes { id version } } }`
 	const ofWarehouse = `{ list: warehouse(id: %q) { employees { nodes { id name version } } } }`
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		s.do(t, "updateEmployee", in{"id": "sam", "name": "Samuel"})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		s.mutate(t, "updateEmployee", mutationInput{"id": "sam", "name": "Samuel"})
 		want(t, "named Sam", s.ids(t, byName, "id", "Sam"))
 		want(t, "named Samuel", s.ids(t, byName, "version", "Samuel"), "2")
 		want(t, "packers", s.ids(t, byTitle, "version", "Packer"), "2")
 		want(t, "of north", s.ids(t, ofWarehouse, "name", "north"), "Samuel")
 
-		s.do(t, "updateEmployee", in{"id": "sam", "jobTitle": "Foreman", "warehouseId": "south", "phoneNumbers": []string{}})
+		s.mutate(t, "updateEmployee", mutationInput{"id": "sam", "jobTitle": "Foreman", "warehouseId": "south", "phoneNumbers": []string{}})
 		want(t, "packers", s.ids(t, byTitle, "id", "Packer"))
 		want(t, "foremen", s.ids(t, byTitle, "version", "Foreman"), "3")
 		want(t, "of north", s.ids(t, ofWarehouse, "id", "north"))
 		want(t, "of south", s.ids(t, ofWarehouse, "version", "south"), "3")
 		want(t, "named Samuel", s.ids(t, byName, "version", "Samuel"), "3")
 
-		got := s.do(t, "updateEmployee", in{"id": "sam", "warehouseId": nil}, `version warehouse { id } phoneNumbers`)
+		got := s.mutate(t, "updateEmployee", mutationInput{"id": "sam", "warehouseId": nil}, `version warehouse { id } phoneNumbers`)
 		if string(got.Value) != `{"version":4,"warehouse":null,"phoneNumbers":[]}` {
 			t.Errorf("without a warehouse it is %s", got.Value)
 		}
@@ -121,17 +121,17 @@ func TestEmployeeEdges(t *testing.T) {
 				t.Errorf("%s %s still has a warehouse", k, r)
 			}
 		}
-		s.do(t, "updateEmployee", in{"id": "sam", "warehouseId": "north"})
+		s.mutate(t, "updateEmployee", mutationInput{"id": "sam", "warehouseId": "north"})
 		want(t, "of north", s.ids(t, ofWarehouse, "version", "north"), "5")
 
 		// A missing field keeps its value. An update to the same values writes nothing.
-		got = s.do(t, "updateEmployee", in{"id": "sam"}, `name jobTitle version warehouse { id }`)
+		got = s.mutate(t, "updateEmployee", mutationInput{"id": "sam"}, `name jobTitle version warehouse { id }`)
 		if string(got.Value) != `{"name":"Samuel","jobTitle":"Foreman","version":5,"warehouse":{"id":"north"}}` {
 			t.Errorf("unchanged it is %s", got.Value)
 		}
-		s.refuse(t, "updateEmployee", in{"id": "sam", "warehouseId": "nowhere"}, "NOT_FOUND input.warehouseId")
-		s.refuse(t, "updateEmployee", in{"id": "tom", "name": "Tom"}, "NOT_FOUND input.id")
-		s.refuse(t, "hireEmployee", in{"id": "sam", "name": "Sam", "jobTitle": "Packer", "hireDate": "2026-01-01", "warehouseId": "nowhere"},
+		s.refuse(t, "updateEmployee", mutationInput{"id": "sam", "warehouseId": "nowhere"}, "NOT_FOUND input.warehouseId")
+		s.refuse(t, "updateEmployee", mutationInput{"id": "tom", "name": "Tom"}, "NOT_FOUND input.id")
+		s.refuse(t, "hireEmployee", mutationInput{"id": "sam", "name": "Sam", "jobTitle": "Packer", "hireDate": "2026-01-01", "warehouseId": "nowhere"},
 			"ALREADY_EXISTS input.id", "NOT_FOUND input.warehouseId")
 	})
 }
@@ -139,7 +139,7 @@ func TestEmployeeEdges(t *testing.T) {
 // An e-mail address belongs to at most one customer, regardless of case. A change frees the old
 // address.
 func TestEmailAddresses(t *testing.T) {
-	find := func(s *shop, t testing.TB, email string) string {
+	find := func(s *fixture, t testing.TB, email string) string {
 		t.Helper()
 		var data struct{ CustomerByEmail *struct{ ID string } }
 		s.read(t, &data, `{ customerByEmail(email: %q) { id } }`, email)
@@ -148,7 +148,7 @@ func TestEmailAddresses(t *testing.T) {
 		}
 		return data.CustomerByEmail.ID
 	}
-	claims := func(s *shop, t testing.TB) []string {
+	claims := func(s *fixture, t testing.TB) []string {
 		t.Helper()
 		var keys []string
 		for k := range s.records(t) {
@@ -158,40 +158,40 @@ func TestEmailAddresses(t *testing.T) {
 		}
 		return keys
 	}
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		s.do(t, "updateCustomer", in{"id": "ann", "email": "Ann.New@Example.com"})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		s.mutate(t, "updateCustomer", mutationInput{"id": "ann", "email": "Ann.New@Example.com"})
 		if find(s, t, "ann@example.com") != "" || find(s, t, "ann.new@example.com") != "ann" {
 			t.Error("the claims do not match the change")
 		}
 		want(t, "claims", claims(s, t), "EMAIL#ann.new@example.com #METADATA", "EMAIL#bob@example.com #METADATA")
 
 		// Only the case changes. The claim has the lower-case form.
-		got := s.do(t, "updateCustomer", in{"id": "ann", "email": "ANN.NEW@example.com"})
+		got := s.mutate(t, "updateCustomer", mutationInput{"id": "ann", "email": "ANN.NEW@example.com"})
 		if !strings.Contains(string(got.Value), `"email":"ANN.NEW@example.com"`) || !strings.Contains(string(got.Value), `"version":3`) {
 			t.Errorf("the customer is %s", got.Value)
 		}
 		want(t, "claims", claims(s, t), "EMAIL#ann.new@example.com #METADATA", "EMAIL#bob@example.com #METADATA")
 
-		s.refuse(t, "updateCustomer", in{"id": "ann", "email": "BOB@example.com"}, "EMAIL_TAKEN input.email")
-		s.refuse(t, "createCustomer", in{"name": "Cleo", "email": "Bob@Example.com"}, "EMAIL_TAKEN input.email")
-		s.refuse(t, "createCustomer", in{"id": "ann", "name": "Cleo", "email": "bob@example.com"}, "ALREADY_EXISTS input.id", "EMAIL_TAKEN input.email")
-		s.refuse(t, "createCustomer", in{"id": "ann", "name": "Cleo", "email": "cleo@example.com"}, "ALREADY_EXISTS input.id")
-		s.refuse(t, "createCustomer", in{"id": "ann", "name": "Cleo", "email": "bob@example.com", "accountRepId": "nobody"},
+		s.refuse(t, "updateCustomer", mutationInput{"id": "ann", "email": "BOB@example.com"}, "EMAIL_TAKEN input.email")
+		s.refuse(t, "createCustomer", mutationInput{"name": "Cleo", "email": "Bob@Example.com"}, "EMAIL_TAKEN input.email")
+		s.refuse(t, "createCustomer", mutationInput{"id": "ann", "name": "Cleo", "email": "bob@example.com"}, "ALREADY_EXISTS input.id", "EMAIL_TAKEN input.email")
+		s.refuse(t, "createCustomer", mutationInput{"id": "ann", "name": "Cleo", "email": "cleo@example.com"}, "ALREADY_EXISTS input.id")
+		s.refuse(t, "createCustomer", mutationInput{"id": "ann", "name": "Cleo", "email": "bob@example.com", "accountRepId": "nobody"},
 			"ALREADY_EXISTS input.id", "EMAIL_TAKEN input.email", "NOT_FOUND input.accountRepId")
 
-		s.do(t, "createCustomer", in{"id": "cleo", "name": "Cleo", "email": "ann@example.com"})
+		s.mutate(t, "createCustomer", mutationInput{"id": "cleo", "name": "Cleo", "email": "ann@example.com"})
 		if find(s, t, "ANN@example.com") != "cleo" {
 			t.Error("an address that was freed is not the new customer's")
 		}
-		s.refuse(t, "updateCustomer", in{"id": "ann", "email": "ann@example.com"}, "EMAIL_TAKEN input.email")
+		s.refuse(t, "updateCustomer", mutationInput{"id": "ann", "email": "ann@example.com"}, "EMAIL_TAKEN input.email")
 	})
 }
 
 // If two customers claim one address at the same time, one of them gets it.
 func TestRacesForAnAddress(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		answers := make(chan string, 8)
 		for i := range 8 {
 			go func() {
@@ -223,9 +223,9 @@ func TestRacesForAnAddress(t *testing.T) {
 
 // A customer's name is also in the rep's list. Both change together.
 func TestTheRepsListFollowsTheCustomer(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		s.do(t, "updateCustomer", in{"id": "ann", "name": "Anne", "phoneNumbers": []string{"+1", "+2"}})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		s.mutate(t, "updateCustomer", mutationInput{"id": "ann", "name": "Anne", "phoneNumbers": []string{"+1", "+2"}})
 		want(t, "names", s.ids(t, `{ list: employee(id: %q) { customers { nodes { name version phoneNumbers } } } }`, "phoneNumbers", "rita"), "[+1 +2]")
 		want(t, "names", s.ids(t, `{ list: employee(id: %q) { customers { nodes { name } } } }`, "name", "rita"), "Anne")
 	})
@@ -234,14 +234,14 @@ func TestTheRepsListFollowsTheCustomer(t *testing.T) {
 // A product moves from the list of one category to the list of another.
 func TestProductsMoveBetweenCategories(t *testing.T) {
 	const of = `{ list: products(category: %q) { nodes { sku } } }`
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		s.do(t, "updateProduct", in{"sku": "mug", "category": "Gifts"})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		s.mutate(t, "updateProduct", mutationInput{"sku": "mug", "category": "Gifts"})
 		want(t, "kitchen", s.ids(t, of, "sku", "Kitchen"), "plate", "none")
 		want(t, "gifts", s.ids(t, of, "sku", "Gifts"), "mug")
-		s.refuse(t, "createProduct", in{"sku": "mug", "name": "Mug", "category": "Gifts", "unitPrice": in{"amount": "1"}}, "ALREADY_EXISTS input.sku")
-		s.refuse(t, "createWarehouse", in{"id": "north", "name": "North"}, "ALREADY_EXISTS input.id")
-		s.refuse(t, "updateProduct", in{"sku": "spoon", "name": "Spoon"}, "NOT_FOUND input.sku")
+		s.refuse(t, "createProduct", mutationInput{"sku": "mug", "name": "Mug", "category": "Gifts", "unitPrice": mutationInput{"amount": "1"}}, "ALREADY_EXISTS input.sku")
+		s.refuse(t, "createWarehouse", mutationInput{"id": "north", "name": "North"}, "ALREADY_EXISTS input.id")
+		s.refuse(t, "updateProduct", mutationInput{"sku": "spoon", "name": "Spoon"}, "NOT_FOUND input.sku")
 	})
 }
 
@@ -249,8 +249,8 @@ func TestProductsMoveBetweenCategories(t *testing.T) {
 // ones. An error in one does not affect the responses of the others.
 func TestSeveralMutationsInOneRequest(t *testing.T) {
 	const place = `placeOrder(input: {customerId: "ann", items: [{sku: "mug", quantity: 1}]}) { order { id customer { orderCount } items { nodes { product { available } } } } userErrors { code } }`
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		got := s.ask(t, `mutation {
 			a: `+place+`
 			b: `+place+`
@@ -300,8 +300,8 @@ func TestSeveralMutationsInOneRequest(t *testing.T) {
 // A fault in the second of three mutations is an error of its own. The first and third are executed
 // and have data.
 func TestAFaultLeavesTheOtherMutations(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		s.change(t, "CUSTOMER#bob", "#METADATA", map[string]attribute{"email": nil})
 		var logged strings.Builder
 		got := serveLogging(t, s.store, &logged).ask(t, `mutation {

@@ -23,8 +23,8 @@ import (
 // gatewayQuery queries entities as a gateway does.
 const gatewayQuery = `query ($representations: [_Any!]!) { _entities(representations: $representations) { __typename %s } }`
 
-// represented returns the variables of a gateway's query.
-func represented(t testing.TB, representations ...in) json.RawMessage {
+// representationVariables returns the variables of a gateway's query.
+func representationVariables(t testing.TB, representations ...mutationInput) json.RawMessage {
 	t.Helper()
 	variables, err := json.Marshal(map[string]any{"representations": representations})
 	if err != nil {
@@ -37,8 +37,8 @@ func represented(t testing.TB, representations ...in) json.RawMessage {
 // together.
 func TestEntityBudgets(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		book := generate(t, bookOptions{customers: 30, orders: 120, items: 3, products: 40})
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		book := generateDataset(t, datasetOptions{customers: 30, orders: 120, items: 3, products: 40})
 		for _, p := range book.Products {
 			book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})
 		}
@@ -46,17 +46,17 @@ func TestEntityBudgets(t *testing.T) {
 		storetest.Load(t, store, book)
 		api := serve(t, store)
 
-		orders := make([]in, 100)
+		orders := make([]mutationInput, 100)
 		for i := range orders {
-			orders[i] = in{"__typename": "Order", "id": orderID(i)}
+			orders[i] = mutationInput{"__typename": "Order", "id": orderID(i)}
 		}
-		mixed := []in{
+		mixed := []mutationInput{
 			{"__typename": "Customer", "id": "customer-001"}, {"__typename": "Order", "id": orderID(1)}, {"__typename": "Product", "sku": "product-001"},
 			{"__typename": "Employee", "id": "rep"}, {"__typename": "Warehouse", "id": "hall"}, {"__typename": "Order", "id": orderID(2)}, {"__typename": "Customer", "id": "customer-001"},
 		}
 		for _, line := range []struct {
 			name, fields         string
-			representations      []in
+			representations      []mutationInput
 			requests, roundTrips int
 		}{
 			{"100 orders", `... on Order { status total { amount } }`, orders, 1, 1},
@@ -65,7 +65,7 @@ func TestEntityBudgets(t *testing.T) {
 			{"100 orders with items with products", `... on Order { items { nodes { product { name } } } }`, orders, 2, 2},
 			{"an order with items and timeline", `... on Order { items { nodes { name } } timeline { nodes { at } } }`, orders[:1], 1, 1},
 			{"ten orders with timelines", `... on Order { timeline { nodes { at } } }`, orders[:10], 10, 1},
-			{"one order ten times", `... on Order { status }`, []in{orders[0], orders[0], orders[0], orders[0], orders[0], orders[0], orders[0], orders[0], orders[0], orders[0]}, 1, 1},
+			{"one order ten times", `... on Order { status }`, []mutationInput{orders[0], orders[0], orders[0], orders[0], orders[0], orders[0], orders[0], orders[0], orders[0], orders[0]}, 1, 1},
 			{"entities of every kind", `... on Customer { name } ... on Order { status } ... on Product { name } ... on Employee { name } ... on Warehouse { name }`, mixed, 5, 1},
 			{"a customer with orders with items", `... on Customer { name orders(first: 100) { nodes { items { nodes { name } } } } }`, mixed[:1], 2, 1},
 			{"a product with its inventory", `... on Product { name inventory { nodes { quantity } } }`, mixed[2:3], 1, 1},
@@ -74,7 +74,7 @@ func TestEntityBudgets(t *testing.T) {
 			{"no entity at all", `... on Order { id }`, nil, 0, 0},
 		} {
 			t.Run(line.name, func(t *testing.T) {
-				got := api.ask(t, fmt.Sprintf(gatewayQuery, line.fields), represented(t, append([]in{}, line.representations...)...))
+				got := api.ask(t, fmt.Sprintf(gatewayQuery, line.fields), representationVariables(t, append([]mutationInput{}, line.representations...)...))
 				var data struct {
 					Entities []struct {
 						Typename string `json:"__typename"`
@@ -115,8 +115,8 @@ func TestFaultsTakeAwayOneKindOfEntity(t *testing.T) {
 	}), slog.LevelError+1)
 	body, err := json.Marshal(map[string]any{
 		"query": fmt.Sprintf(gatewayQuery, `... on Customer { name } ... on Product { name }`),
-		"variables": represented(t, in{"__typename": "Product", "sku": "prod_100"}, in{"__typename": "Customer", "id": "cust_01"}, in{"__typename": "Product", "sku": "prod_101"},
-			in{"__typename": "Customer", "id": "nobody"}),
+		"variables": representationVariables(t, mutationInput{"__typename": "Product", "sku": "prod_100"}, mutationInput{"__typename": "Customer", "id": "cust_01"}, mutationInput{"__typename": "Product", "sku": "prod_101"},
+			mutationInput{"__typename": "Customer", "id": "nobody"}),
 	})
 	if err != nil {
 		t.Fatal(err)

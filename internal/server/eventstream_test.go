@@ -37,7 +37,7 @@ type events struct {
 	comments int
 }
 
-func (l *live) stream(query string) *events {
+func (l *liveServer) stream(query string) *events {
 	l.t.Helper()
 	e := l.request(http.MethodPost, l.url(), post(query))
 	if e.response.StatusCode != http.StatusOK || e.response.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" {
@@ -46,9 +46,9 @@ func (l *live) stream(query string) *events {
 	return e
 }
 
-func (l *live) request(method, url, body string, header ...string) *events {
+func (l *liveServer) request(method, url, body string, header ...string) *events {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), guard)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	l.t.Cleanup(cancel)
 	e, err := l.try(ctx, cancel, method, url, body, header...)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *live) request(method, url, body string, header ...string) *events {
 	return e
 }
 
-func (l *live) try(ctx context.Context, cancel context.CancelFunc, method, url, body string, header ...string) (*events, error) {
+func (l *liveServer) try(ctx context.Context, cancel context.CancelFunc, method, url, body string, header ...string) (*events, error) {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -78,12 +78,12 @@ func (l *live) try(ctx context.Context, cancel context.CancelFunc, method, url, 
 	return &events{l.t, response, bufio.NewReader(response.Body), cancel, 0}, nil
 }
 
-// begun opens an event stream on a server with short timeouts. On a busy machine, sending the
+// retryStream opens an event stream on a server with short timeouts. On a busy machine, sending the
 // request or starting the operation can exceed them. Then the server closes the connection or
 // responds with a timeout, and begun tries again.
-func (l *live) begun(method, url, body string) *events {
+func (l *liveServer) retryStream(method, url, body string) *events {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), guard)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	l.t.Cleanup(cancel)
 	for {
 		e, err := l.try(ctx, cancel, method, url, body)
@@ -137,7 +137,7 @@ func (e *events) want(name, data string) {
 func TestEventStreams(t *testing.T) {
 	l := newLive(t, server.Options{})
 	order := l.place()
-	once := l.stream(alice)
+	once := l.stream(aliceQuery)
 	once.want("next", aliceAnswer)
 	once.want("complete", "")
 	if _, _, err := once.next(); !errors.Is(err, io.EOF) {
@@ -153,7 +153,7 @@ func TestEventStreams(t *testing.T) {
 	if header := byGet.response.Header; header.Get("Cache-Control") != "no-store" || header.Get("X-Request-Id") == "" || header.Get("Content-Encoding") != "" {
 		t.Errorf("header %v", header)
 	}
-	l.following(2)
+	l.waitForSubscriptions(2)
 	for quantity := 4; quantity < 7; quantity++ {
 		l.set(order, quantity)
 		for _, e := range []*events{byPost, byGet} {
@@ -161,9 +161,9 @@ func TestEventStreams(t *testing.T) {
 		}
 	}
 	byPost.leave()
-	l.following(1)
+	l.waitForSubscriptions(1)
 	byGet.leave()
-	l.settled()
+	l.waitForNoSubscriptions()
 	l.log.checkEmpty(t)
 }
 
@@ -178,7 +178,7 @@ func TestEventsHaveTheWarehouse(t *testing.T) {
 		e.want("next", `{"data":{"orderUpdated":{"event":{"type":"SHIPPED","warehouse":{"name":"Seattle"}}}}}`)
 	}
 	live := l.stream(query)
-	l.following(1)
+	l.waitForSubscriptions(1)
 	l.stream(fmt.Sprintf(`mutation { confirmOrder(input: {orderId: %q}) { userErrors { message } } }`, order)).want("next", `{"data":{"confirmOrder":{"userErrors":[]}}}`)
 	l.stream(fmt.Sprintf(`mutation { shipOrder(input: {orderId: %q, warehouseId: "wh_sea", withoutAddress: true}) { userErrors { message } } }`, order)).want("next", `{"data":{"shipOrder":{"userErrors":[]}}}`)
 	delivered(live)
@@ -215,14 +215,14 @@ func TestEventStreamsThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) { c.events.refused(t, c.status, c.code) })
 	}
 	first := l.stream(follow)
-	l.following(1)
+	l.waitForSubscriptions(1)
 	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "TOO_MANY_SUBSCRIPTIONS")
 	l.log.checkShedding(t)
 	first.leave()
-	l.settled()
+	l.waitForNoSubscriptions()
 	// Without a change feed, subscriptions are unavailable.
-	h, _ := newHandler(t, sampleThrough(t, direct), 12, server.Options{})
-	unfed := &live{t: t, addr: listenTCP(t, h, server.Options{})}
+	h, _ := newHandler(t, sampleThrough(t, forward), 12, server.Options{})
+	unfed := &liveServer{t: t, addr: listenTCP(t, h, server.Options{})}
 	unfed.request(http.MethodPost, unfed.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "UNAVAILABLE")
 }
 
@@ -238,7 +238,7 @@ func (e *events) refused(t testing.TB, status int, code string) {
 	for name, values := range e.response.Header {
 		w.Header()[name] = values
 	}
-	check(t, w, status, code, asJSON)
+	checkRefusal(t, w, status, code, asJSON)
 	if status == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "" {
 		t.Error("no response has Retry-After")
 	}
@@ -281,9 +281,9 @@ func TestEventStreamsAreKeptAlive(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: 5 * time.Millisecond, HeaderTime: 20 * time.Millisecond, BodyTime: 20 * time.Millisecond, RequestTime: 100 * time.Millisecond, AnswerTime: time.Second}})
 	order := l.place()
 	query := fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { orderId } }`, order, l.last(order))
-	byPost := l.begun(http.MethodPost, l.url(), post(query))
-	byGet := l.begun(http.MethodGet, "http://"+l.addr+get(query), "")
-	l.following(2)
+	byPost := l.retryStream(http.MethodPost, l.url(), post(query))
+	byGet := l.retryStream(http.MethodGet, "http://"+l.addr+get(query), "")
+	l.waitForSubscriptions(2)
 	for _, e := range []*events{byPost, byGet} {
 		for e.comments < 30 { // longer than 100 ms
 			line, err := e.lines.ReadString('\n')
@@ -303,10 +303,10 @@ func TestEventStreamsAreKeptAlive(t *testing.T) {
 
 // If the change feed drops a slow subscription, the stream ends with the reason.
 func TestEventStreamsThatAreTooSlow(t *testing.T) {
-	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: guard}}, feed.Options{Buffer: 4})
+	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: testTimeout}}, feed.Options{QueueCapacity: 4})
 	order := l.place()
 	e := l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
-	l.following(1)
+	l.waitForSubscriptions(1)
 	for n := 0; l.feed.Subscriptions() > 0 && n < 50_000; n++ {
 		l.set(order, n%90+2)
 	}
@@ -327,12 +327,12 @@ func TestEventStreamsThatAreNotRead(t *testing.T) {
 	l := newLive(t, server.Options{Limits: server.Limits{AnswerTime: time.Second}})
 	order := l.place()
 	l.stream(fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
-	l.following(1)
+	l.waitForSubscriptions(1)
 	for n := 0; l.feed.Subscriptions() > 0; n++ {
 		if n > 50_000 {
 			t.Fatal("it is not cut")
 		}
 		l.set(order, n%90+2)
 	}
-	l.settled()
+	l.waitForNoSubscriptions()
 }

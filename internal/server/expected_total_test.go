@@ -15,20 +15,20 @@ import (
 // An order is placed if its total equals the expected total, in any spelling of the amount.
 func TestExpectedTotal(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		order := in{"customerId": "ann", "items": lines("mug", "plate")}
-		yen := in{"customerId": "ann", "items": lines("yen")}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		order := mutationInput{"customerId": "ann", "items": lines("mug", "plate")}
+		yen := mutationInput{"customerId": "ann", "items": lines("yen")}
 		for _, c := range []struct {
 			name  string
-			input in
-			total in
+			input mutationInput
+			total mutationInput
 		}{
-			{"the same digits", order, in{"amount": "19.50", "currencyCode": "USD"}},
-			{"fewer digits", order, in{"amount": "19.5", "currencyCode": "USD"}},
-			{"more digits", order, in{"amount": "19.5000", "currencyCode": "USD"}},
-			{"the shop's currency", order, in{"amount": "19.50"}},
-			{"another currency", yen, in{"amount": "500.00", "currencyCode": "JPY"}},
+			{"the same digits", order, mutationInput{"amount": "19.50", "currencyCode": "USD"}},
+			{"fewer digits", order, mutationInput{"amount": "19.5", "currencyCode": "USD"}},
+			{"more digits", order, mutationInput{"amount": "19.5000", "currencyCode": "USD"}},
+			{"the shop's currency", order, mutationInput{"amount": "19.50"}},
+			{"another currency", yen, mutationInput{"amount": "500.00", "currencyCode": "JPY"}},
 			{"any total", order, nil},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -36,28 +36,28 @@ func TestExpectedTotal(t *testing.T) {
 				if c.total != nil {
 					input = input.with("expectedTotal", c.total)
 				}
-				s.do(t, "placeOrder", input)
+				s.mutate(t, "placeOrder", input)
 			})
 		}
 		const changed = "PRICE_CHANGED input.expectedTotal"
 		for _, c := range []struct {
 			name    string
-			input   in
-			total   in
+			input   mutationInput
+			total   mutationInput
 			current string
 			reasons []string
 		}{
-			{"less", order, in{"amount": "19.49"}, "19.50 USD", []string{changed}},
-			{"more", order, in{"amount": "19.501"}, "19.50 USD", []string{changed}},
-			{"negative", order, in{"amount": "-19.50"}, "19.50 USD", []string{changed}},
-			{"the amount in another currency", order, in{"amount": "19.50", "currencyCode": "EUR"}, "19.50 USD", []string{changed}},
-			{"the shop's currency for yen", yen, in{"amount": "500"}, "500 JPY", []string{changed}},
-			{"unknown customer", order.with("customerId", "nobody"), in{"amount": "1"}, "19.50 USD", []string{"NOT_FOUND input.customerId", changed}},
-			{"too few pieces", in{"customerId": "ann", "items": lines("mug", "none")}, in{"amount": "1"}, "8.50 USD", []string{"INSUFFICIENT_STOCK input.items.1.quantity", changed}},
-			{"unknown product: no total", order.with("items", lines("mug", "spoon")), in{"amount": "1"}, " ", []string{"NOT_FOUND input.items.1.sku"}},
-			{"two currencies: no total", order.with("items", lines("mug", "yen")), in{"amount": "1"}, " ", []string{"INVALID input.items.1.sku"}},
-			{"no number", order, in{"amount": "19,50"}, " ", []string{"INVALID input.expectedTotal.amount"}},
-			{"no currency", order, in{"amount": "19.50", "currencyCode": "usd"}, " ", []string{"INVALID input.expectedTotal.currencyCode"}},
+			{"less", order, mutationInput{"amount": "19.49"}, "19.50 USD", []string{changed}},
+			{"more", order, mutationInput{"amount": "19.501"}, "19.50 USD", []string{changed}},
+			{"negative", order, mutationInput{"amount": "-19.50"}, "19.50 USD", []string{changed}},
+			{"the amount in another currency", order, mutationInput{"amount": "19.50", "currencyCode": "EUR"}, "19.50 USD", []string{changed}},
+			{"the shop's currency for yen", yen, mutationInput{"amount": "500"}, "500 JPY", []string{changed}},
+			{"unknown customer", order.with("customerId", "nobody"), mutationInput{"amount": "1"}, "19.50 USD", []string{"NOT_FOUND input.customerId", changed}},
+			{"too few pieces", mutationInput{"customerId": "ann", "items": lines("mug", "none")}, mutationInput{"amount": "1"}, "8.50 USD", []string{"INSUFFICIENT_STOCK input.items.1.quantity", changed}},
+			{"unknown product: no total", order.with("items", lines("mug", "spoon")), mutationInput{"amount": "1"}, " ", []string{"NOT_FOUND input.items.1.sku"}},
+			{"two currencies: no total", order.with("items", lines("mug", "yen")), mutationInput{"amount": "1"}, " ", []string{"INVALID input.items.1.sku"}},
+			{"no number", order, mutationInput{"amount": "19,50"}, " ", []string{"INVALID input.expectedTotal.amount"}},
+			{"no currency", order, mutationInput{"amount": "19.50", "currencyCode": "usd"}, " ", []string{"INVALID input.expectedTotal.currencyCode"}},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				got := s.refuse(t, "placeOrder", c.input.with("expectedTotal", c.total), c.reasons...)
@@ -75,31 +75,31 @@ func TestExpectedTotal(t *testing.T) {
 
 // Prices that other software wrote can add up to more digits than the currency has.
 func TestExpectedTotalOfManyDigits(t *testing.T) {
-	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
+	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
 	s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"unitPrice": &types.AttributeValueMemberN{Value: "0.125"}})
-	s.refuse(t, "placeOrder", in{"customerId": "ann", "items": lines("mug"), "expectedTotal": in{"amount": "0.13"}}, "PRICE_CHANGED input.expectedTotal")
-	s.do(t, "placeOrder", in{"customerId": "ann", "items": lines("mug"), "expectedTotal": in{"amount": "0.125"}})
-	s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "mug", "quantity": 8}}, "expectedTotal": in{"amount": "1"}})
+	s.refuse(t, "placeOrder", mutationInput{"customerId": "ann", "items": lines("mug"), "expectedTotal": mutationInput{"amount": "0.13"}}, "PRICE_CHANGED input.expectedTotal")
+	s.mutate(t, "placeOrder", mutationInput{"customerId": "ann", "items": lines("mug"), "expectedTotal": mutationInput{"amount": "0.125"}})
+	s.mutate(t, "placeOrder", mutationInput{"customerId": "ann", "items": []mutationInput{{"sku": "mug", "quantity": 8}}, "expectedTotal": mutationInput{"amount": "1"}})
 }
 
 // If the price changes before the order is written, the mutation is refused and the customer
 // decides again.
 func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		others := s.another(t)
-		order := in{"customerId": "ann", "items": lines("mug", "plate"), "expectedTotal": in{"amount": "19.50"}, "idempotencyKey": "k"}
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		others := s.secondServer(t)
+		order := mutationInput{"customerId": "ann", "items": lines("mug", "plate"), "expectedTotal": mutationInput{"amount": "19.50"}, "idempotencyKey": "k"}
 		reprice := func(amount string) func() {
 			return func() {
-				others.do(t, "updateProduct", in{"sku": "mug", "unitPrice": in{"amount": amount}})
+				others.mutate(t, "updateProduct", mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": amount}})
 			}
 		}
 		changed := func(total, price string) {
 			t.Helper()
 			before := s.orders(t)
 			got := s.try(t, "placeOrder", order)
-			if !slices.Equal(told(got), []string{"PRICE_CHANGED input.expectedTotal"}) || string(got.Value) != "null" {
+			if !slices.Equal(reasonsOf(got), []string{"PRICE_CHANGED input.expectedTotal"}) || string(got.Value) != "null" {
 				t.Fatalf("placing gives %s, %+v", got.Value, got.UserErrors)
 			}
 			want := `[{"sku":"mug","name":"Mug","quantity":1,"unitPrice":{"amount":"` + price + `"},"subtotal":{"amount":"` + price + `"},"available":102,"inStock":true},` +
@@ -111,26 +111,26 @@ func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 				t.Errorf("the orders are %s, and were %s", after, before)
 			}
 		}
-		s.wire.meanwhile(reprice("8.00")) // between the read and the transaction
+		s.wire.beforeNextTransaction(reprice("8.00")) // between the read and the transaction
 		changed("20.00", "8.00")
 		reprice("9.00")()
 		changed("21.00", "9.00")
 
 		// A refusal is not stored under the key, so the key can place the order at the new total.
-		order = order.with("expectedTotal", in{"amount": "21.00"})
-		first := s.do(t, "placeOrder", order)
+		order = order.with("expectedTotal", mutationInput{"amount": "21.00"})
+		first := s.mutate(t, "placeOrder", order)
 		reprice("10.00")()
-		for _, same := range []in{order, order.with("expectedTotal", in{"amount": "21"})} {
-			if again := s.do(t, "placeOrder", same); string(again.Data) != string(first.Data) {
+		for _, same := range []mutationInput{order, order.with("expectedTotal", mutationInput{"amount": "21"})} {
+			if again := s.mutate(t, "placeOrder", same); string(again.Data) != string(first.Data) {
 				t.Errorf("sent again, it returns %s, first %s", again.Data, first.Data)
 			}
 		}
-		s.refuse(t, "placeOrder", order.with("expectedTotal", in{"amount": "22.00"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
+		s.refuse(t, "placeOrder", order.with("expectedTotal", mutationInput{"amount": "22.00"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
 	})
 }
 
 // orders returns the records of orders.
-func (s *shop) orders(t testing.TB) string {
+func (s *fixture) orders(t testing.TB) string {
 	t.Helper()
 	records := s.records(t)
 	for k := range records {

@@ -107,7 +107,7 @@ func forgedLists(t testing.TB) []forgedList {
 	schema := graph.Schema()
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
 		for _, f := range schema.Types[name].Fields {
-			if !operation.IsPage(&ast.Field{Definition: f}) || name == "Subscription" {
+			if !operation.ReturnsPage(&ast.Field{Definition: f}) || name == "Subscription" {
 				continue
 			}
 			if parents()[name] == nil {
@@ -199,8 +199,8 @@ func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]st
 // Each page must contain the records between its cursors. No position may cause a server fault.
 func TestForgedCursors(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		store := storetest.Sample(t, db)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.SampleStore(t, db)
 		d, err := store.DescribeTable(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func TestForgedCursors(t *testing.T) {
 		}
 		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
 		for i, l := range forgedLists(t) {
-			if !storetest.Every(t, 4, i) {
+			if !storetest.RunsCase(t, 4, i) {
 				continue
 			}
 			checkForged(t, h, l)
@@ -295,9 +295,10 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 	}
 }
 
-// TestCursorsThatAreNone queries every list with validly signed cursors that contain no position.
-func TestCursorsThatAreNone(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+// TestCursorsWithoutAPosition queries every list with validly signed cursors that contain no
+// position.
+func TestCursorsWithoutAPosition(t *testing.T) {
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	for _, l := range forgedLists(t) {
 		for name, position := range map[string]string{
 			"empty": "", "not UTF-8": "a\xff", "half a surrogate": "\xed\xa0\x80", "1001 bytes": strings.Repeat("a", 1001), "1025 bytes": strings.Repeat("a", 1025), "2049 bytes": strings.Repeat("\x00", 2049),
@@ -321,7 +322,7 @@ func TestCursorsThatAreNone(t *testing.T) {
 // TestLongKeysArePaged pages through a list of external records with the longest IDs that a cursor
 // can contain.
 func TestLongKeysArePaged(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		store, f := emptyTable(t, db)
 		var want []string
 		for _, first := range []string{"a", "b", "c"} {
@@ -363,7 +364,7 @@ func TestLongKeysArePaged(t *testing.T) {
 
 // FuzzForgedPositions checks that no two positions with valid signatures make a list fail.
 func FuzzForgedPositions(f *testing.F) {
-	h, _ := handler(f, sampleThrough(f, direct), slog.LevelInfo)
+	h, _ := handler(f, sampleThrough(f, forward), slog.LevelInfo)
 	f.Add("", "\x00")
 	f.Add("\U0010FFFF", "")
 	f.Add("01HVMK3P2Q0000000000000001\U0010FFFF", "01HVMK3P2Q0000000000000002")

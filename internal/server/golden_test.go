@@ -30,7 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(20, 100)
+	longtest.SetRapidChecks(20, 100)
 	code := dynamolocal.Main(m)
 	selected := slices.ContainsFunc([]string{"test.run", "test.skip", "test.list", "test.fuzz"}, func(name string) bool {
 		return flag.Lookup(name).Value.String() != ""
@@ -48,7 +48,7 @@ type api struct{ url string }
 // serve starts a server of a store. Logged errors fail the test.
 func serve(t testing.TB, store *dynamo.Store) api {
 	t.Helper()
-	return serveLogging(t, store, failing{t})
+	return serveLogging(t, store, failOnWrite{t})
 }
 
 // serveLogging starts a server of a store that logs to w.
@@ -66,10 +66,10 @@ func serveLogging(t testing.TB, store *dynamo.Store, w io.Writer) api {
 	return api{s.URL + server.PathGraphQL}
 }
 
-// failing is a log writer that fails the test on any output.
-type failing struct{ t testing.TB }
+// failOnWrite is a log writer that fails the test on any output.
+type failOnWrite struct{ t testing.TB }
 
-func (f failing) Write(b []byte) (int, error) {
+func (f failOnWrite) Write(b []byte) (int, error) {
 	f.t.Errorf("the server logged: %s", b)
 	return len(b), nil
 }
@@ -190,8 +190,8 @@ func TestGoldenQueries(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		api := serve(t, storetest.Sample(t, db))
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		api := serve(t, storetest.SampleStore(t, db))
 		for _, name := range names {
 			t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 				checkGolden(t, api, name)
@@ -223,7 +223,7 @@ func TestEveryAccessPatternHasAGoldenQuery(t *testing.T) {
 	for _, p := range model.AccessPatterns() {
 		found := bytes.Contains(all, fmt.Appendf(nil, ". %s ", p.ID))
 		if excuse, excused := without[p.ID]; found == excused {
-			t.Errorf("%s (%s) has a golden query: %t, and the excuse %q", p.ID, p.What, found, excuse)
+			t.Errorf("%s (%s) has a golden query: %t, and the excuse %q", p.ID, p.Description, found, excuse)
 		}
 	}
 }

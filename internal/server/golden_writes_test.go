@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/ordergraph/ordergraph/internal/golden"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // On both engines, every mutation of testdata/golden-writes has the same response, makes the same
@@ -25,14 +25,14 @@ func TestGoldenMutations(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no golden files: %v", err)
 	}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range names {
 			t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-				checkGoldenWrite(t, newShop(t, db, smallBook(t)), name)
+				checkGoldenWrite(t, newFixture(t, db, smallDataset(t)), name)
 			})
 		}
 	})
-	for mutation := range shoptest.Yields {
+	for mutation := range workload.ResultFields {
 		if !slices.ContainsFunc(names, func(name string) bool { return shows(t, name, mutation) }) {
 			t.Errorf("no golden file shows %s", mutation)
 		}
@@ -64,7 +64,7 @@ func (e explained) write() string {
 		fmt.Sprintf("%d requests, %v read units, %v write units\n", e.Totals.Requests, e.Totals.ReadUnits, e.Totals.WriteUnits)
 }
 
-func checkGoldenWrite(t *testing.T, s *shop, name string) {
+func checkGoldenWrite(t *testing.T, s *fixture, name string) {
 	archive, err := txtar.ParseFile(name)
 	if err != nil {
 		t.Fatal(err)

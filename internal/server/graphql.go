@@ -178,7 +178,7 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 		} else {
 			request, refused = decodeURL(r)
 		}
-		request.Paid = paid
+		request.ChargedPoints = paid
 		return request, refused
 	}}, nil
 }
@@ -232,10 +232,10 @@ func (h httpHandler) decode(ctx context.Context, a receivedRequest) (graph.Reque
 		return a.decode()
 	}
 	caller, pool := admission.CallerOf(ctx), h.pools[admission.Preparations]
-	if pool.Await(ctx, caller, 1) != nil {
+	if pool.Acquire(ctx, caller, 1) != nil {
 		return graph.Request{}, newRefusal(http.StatusServiceUnavailable, errcode.TimedOut, "the request was not decoded within %s, as the server is busy: try again in a moment", h.limits.RequestTime)
 	}
-	defer pool.Give(caller, 1)
+	defer pool.Release(caller, 1)
 	return a.decode()
 }
 
@@ -250,7 +250,7 @@ func withExplain(ctx context.Context, header http.Header) context.Context {
 // httpStatus returns the HTTP status of a result.
 func httpStatus(result graph.Result, t mediaType) int {
 	switch result.Outcome {
-	case graph.NotReadOnly:
+	case graph.MutationNotAllowed:
 		return http.StatusMethodNotAllowed
 	case graph.RateLimited:
 		return http.StatusTooManyRequests

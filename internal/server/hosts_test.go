@@ -10,9 +10,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// calledBy sends a request with a Host header to a server, and returns the status and the body. For
-// an upgrade it returns only the status.
-func calledBy(t *testing.T, addr, host, method, target, body string, header ...string) (int, string) {
+// requestWithHost sends a request with a Host header to a server, and returns the status and the
+// body. For an upgrade it returns only the status.
+func requestWithHost(t *testing.T, addr, host, method, target, body string, header ...string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://"+addr+target, strings.NewReader(body))
 	if err != nil {
@@ -41,11 +41,11 @@ func calledBy(t *testing.T, addr, host, method, target, body string, header ...s
 // TestHosts sends requests with many Host headers to every entry point. Without authentication the
 // server accepts only its own names. With authentication it accepts every name.
 func TestHosts(t *testing.T) {
-	store := sampleThrough(t, direct)
+	store := sampleThrough(t, forward)
 	opts := server.Options{Hosts: []string{"Shop.example:8443", "bare"}, Origins: []string{"https://origin.example"}}
 	h, _ := newHandler(t, store, slog.LevelInfo, opts)
 	open := listenTCP(t, h, server.Options{})
-	g := guarding(t, store, opts)
+	g := newAuthenticatedServer(t, store, opts)
 	guarded := listenTCP(t, g, server.Options{})
 	bearer := "Bearer " + g.token(t, nil)
 
@@ -61,9 +61,9 @@ func TestHosts(t *testing.T) {
 			header               []string
 			want                 int
 		}{
-			"GET":         {http.MethodGet, get(alice), "", nil, http.StatusOK},
-			"POST":        {http.MethodPost, server.PathGraphQL, post(alice), nil, http.StatusOK},
-			"events":      {http.MethodPost, server.PathGraphQL, post(alice), []string{"Accept", "text/event-stream"}, http.StatusOK},
+			"GET":         {http.MethodGet, get(aliceQuery), "", nil, http.StatusOK},
+			"POST":        {http.MethodPost, server.PathGraphQL, post(aliceQuery), nil, http.StatusOK},
+			"events":      {http.MethodPost, server.PathGraphQL, post(aliceQuery), []string{"Accept", "text/event-stream"}, http.StatusOK},
 			"a preflight": {http.MethodOptions, server.PathGraphQL, "", []string{"Origin", "http://" + host, "Access-Control-Request-Method", "POST"}, http.StatusNoContent},
 			"a socket": {http.MethodGet, server.PathGraphQL, "", []string{
 				"Origin", "http://" + host, "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
@@ -75,19 +75,19 @@ func TestHosts(t *testing.T) {
 			if !allowed {
 				want = http.StatusMisdirectedRequest
 			}
-			status, body := calledBy(t, open, host, c.method, c.target, c.body, c.header...)
+			status, body := requestWithHost(t, open, host, c.method, c.target, c.body, c.header...)
 			if status != want {
 				t.Errorf("%s, %s: status %d, want %d", name, host, status, want)
 			}
 			if refused := strings.Contains(body, `"HOST_NOT_ALLOWED"`) && strings.Contains(body, "ORDERGRAPH_ALLOWED_HOSTS"); refused == allowed {
 				t.Errorf("%s, %s: %.200s", name, host, body)
 			}
-			if status, body := calledBy(t, guarded, host, c.method, c.target, c.body, append(c.header, "Authorization", bearer)...); status != c.want {
+			if status, body := requestWithHost(t, guarded, host, c.method, c.target, c.body, append(c.header, "Authorization", bearer)...); status != c.want {
 				t.Errorf("%s, %s, with a token: status %d, %.200s, want %d", name, host, status, body, c.want)
 			}
 		}
 		for _, path := range []string{server.PathHealth, server.PathReady} {
-			if status, body := calledBy(t, open, host, http.MethodGet, path, ""); status != http.StatusOK {
+			if status, body := requestWithHost(t, open, host, http.MethodGet, path, ""); status != http.StatusOK {
 				t.Errorf("%s, %s: status %d, %s", path, host, status, body)
 			}
 		}

@@ -32,12 +32,13 @@ import (
 
 // alice is a query that makes one DynamoDB request, and aliceAnswer its response.
 const (
-	alice       = `{ customer(id: "cust_01") { name } }`
+	aliceQuery  = `{ customer(id: "cust_01") { name } }`
 	aliceAnswer = `{"data":{"customer":{"name":"Alice Chen"}}}`
 )
 
-// between intercepts the requests of the SDK. It forwards a request with next, or responds itself.
-type between func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
+// interceptor intercepts the requests of the SDK. It forwards a request with next, or responds
+// itself.
+type interceptor func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error)
 
 type httpClient func(*http.Request) (*http.Response, error)
 
@@ -88,7 +89,7 @@ func (j *journal) checkEmpty(t testing.TB) {
 }
 
 // sampleThrough returns a store with the sample data. Its requests pass b.
-func sampleThrough(t testing.TB, b between) *dynamo.Store {
+func sampleThrough(t testing.TB, b interceptor) *dynamo.Store {
 	t.Helper()
 	var through atomic.Bool // set once the data is loaded
 	client := embedded.New().Client(func(o *dynamodb.Options) {
@@ -100,12 +101,12 @@ func sampleThrough(t testing.TB, b between) *dynamo.Store {
 			return b(r, next)
 		})
 	})
-	store := storetest.Sample(t, client)
+	store := storetest.SampleStore(t, client)
 	through.Store(true)
 	return store
 }
 
-func direct(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) { return next.Do(r) }
+func forward(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) { return next.Do(r) }
 
 // handler starts a server of a store, and records its log.
 func handler(t testing.TB, store *dynamo.Store, level slog.Level, origins ...string) (http.Handler, *journal) {
@@ -113,8 +114,8 @@ func handler(t testing.TB, store *dynamo.Store, level slog.Level, origins ...str
 	return newHandler(t, store, level, server.Options{Origins: origins})
 }
 
-// limited starts a server with limits, and records its log.
-func limited(t testing.TB, store *dynamo.Store, opts server.Options) (http.Handler, *journal) {
+// handlerWithLimits starts a server with limits, and records its log.
+func handlerWithLimits(t testing.TB, store *dynamo.Store, opts server.Options) (http.Handler, *journal) {
 	t.Helper()
 	return newHandler(t, store, slog.LevelInfo, opts)
 }
@@ -158,8 +159,9 @@ func post(query string) string {
 // answerTypes maps values of Accept to the media types of the responses.
 var answerTypes = map[string]string{"": "application/json", "application/json": "application/json", "application/graphql-response+json": "application/graphql-response+json"}
 
-// check checks that a response is a refusal: one GraphQL error in JSON, no data, and a request ID.
-func check(t testing.TB, w *httptest.ResponseRecorder, status int, code, contentType string) answer {
+// checkRefusal checks that a response is a refusal: one GraphQL error in JSON, no data, and a
+// request ID.
+func checkRefusal(t testing.TB, w *httptest.ResponseRecorder, status int, code, contentType string) answer {
 	t.Helper()
 	var got answer
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
@@ -246,7 +248,7 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" || !strings.Contains(got.Errors[0].Message, "behind DynamoDB's") {
 		t.Errorf("a change got %s", w.Body)
 	}
-	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Body.String() != aliceAnswer {
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)); w.Body.String() != aliceAnswer {
 		t.Errorf("a query got %s", w.Body)
 	}
 	var logged []string
@@ -260,7 +262,7 @@ func TestNotReadyWithAWrongClock(t *testing.T) {
 
 // If the client of a readiness check disconnects, the next check must not report an error.
 func TestReadyOutlivesItsCaller(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	w := httptest.NewRecorder()
@@ -271,7 +273,7 @@ func TestReadyOutlivesItsCaller(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	for _, c := range []struct {
 		method, target string
 		status         int
@@ -293,7 +295,7 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
-		if w := ask(h, method, server.PathGraphQL, post(alice)); w.Code < 400 || w.Code > 499 || strings.Contains(w.Body.String(), "Alice") {
+		if w := ask(h, method, server.PathGraphQL, post(aliceQuery)); w.Code < 400 || w.Code > 499 || strings.Contains(w.Body.String(), "Alice") {
 			t.Errorf("%s: status %d, body %s", method, w.Code, w.Body)
 		}
 	}
@@ -301,8 +303,8 @@ func TestPaths(t *testing.T) {
 }
 
 func TestSecurityHeaders(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
-	if got := ask(h, http.MethodPost, server.PathGraphQL, post(alice)).Header(); got.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.Get("Content-Type"), "application/json") {
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
+	if got := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)).Header(); got.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.Get("Content-Type"), "application/json") {
 		t.Errorf("GraphQL: %v", got)
 	}
 	if got := ask(h, http.MethodGet, "/", "").Header(); got.Get("X-Content-Type-Options") != "nosniff" || got.Get("Content-Security-Policy") != graphiql.ContentSecurityPolicy {
@@ -311,9 +313,9 @@ func TestSecurityHeaders(t *testing.T) {
 }
 
 func TestRequestID(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	seen := map[string]bool{"chosen-by-the-client": true}
-	for _, target := range []string{"/", "/nothing-here", server.PathHealth, server.PathReady, server.PathGraphQL + "?query=" + url.QueryEscape(alice), server.PathGraphQL} {
+	for _, target := range []string{"/", "/nothing-here", server.PathHealth, server.PathReady, server.PathGraphQL + "?query=" + url.QueryEscape(aliceQuery), server.PathGraphQL} {
 		for range 2 {
 			id := ask(h, http.MethodGet, target, "", "X-Request-Id", "chosen-by-the-client").Header().Get("X-Request-Id")
 			if id == "" || seen[id] {
@@ -325,9 +327,9 @@ func TestRequestID(t *testing.T) {
 }
 
 func TestQueriesByGetAndPost(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	get := server.PathGraphQL + "?query=" + url.QueryEscape(`query($id: ID!) { customer(id: $id) { name } }`) + "&variables=" + url.QueryEscape(`{"id":"cust_01"}`)
-	for _, w := range []*httptest.ResponseRecorder{ask(h, http.MethodGet, get, ""), ask(h, http.MethodPost, server.PathGraphQL, post(alice))} {
+	for _, w := range []*httptest.ResponseRecorder{ask(h, http.MethodGet, get, ""), ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery))} {
 		if w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
 			t.Errorf("status %d, body %s", w.Code, w.Body)
 		}
@@ -337,7 +339,7 @@ func TestQueriesByGetAndPost(t *testing.T) {
 
 // GET must not execute mutations. Otherwise any page could make a browser execute one.
 func TestMutationByGetIsRefused(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	for _, query := range []string{
 		`mutation { confirmOrder(input: {orderId: "01HVNR4Q3R0000000000000002"}) { order { status } } }`,
 		`mutation { confirmOrder(input: {}) { nonsense } }`, // mutations with any other error in them
@@ -345,7 +347,7 @@ func TestMutationByGetIsRefused(t *testing.T) {
 	} {
 		for accept, contentType := range answerTypes {
 			w := ask(h, http.MethodGet, server.PathGraphQL+"?operationName=B&query="+url.QueryEscape(strings.Replace(query, "mutation {", "mutation B {", 1)), "", "Accept", accept)
-			check(t, w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", contentType)
+			checkRefusal(t, w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", contentType)
 			if w.Header().Get("Allow") != "POST" {
 				t.Errorf("Allow is %q, want POST", w.Header().Get("Allow"))
 			}
@@ -358,9 +360,9 @@ func TestMutationByGetIsRefused(t *testing.T) {
 
 // A form on another site can post text/plain without a preflight request.
 func TestOnlyJSONIsPosted(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	for _, contentType := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
-		w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Content-Type", contentType)
+		w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Content-Type", contentType)
 		if w.Code < 400 || w.Code > 499 || strings.Contains(w.Body.String(), "Alice") {
 			t.Errorf("%s: status %d, body %s", contentType, w.Code, w.Body)
 		}
@@ -368,8 +370,8 @@ func TestOnlyJSONIsPosted(t *testing.T) {
 }
 
 func TestBodies(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
-	padded := func(n int) string { return strings.Replace(post(alice), "{", "{"+strings.Repeat(" ", n), 1) }
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
+	padded := func(n int) string { return strings.Replace(post(aliceQuery), "{", "{"+strings.Repeat(" ", n), 1) }
 	if w := ask(h, http.MethodPost, server.PathGraphQL, padded(100<<10)); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
 		t.Errorf("a body of 100 kB: status %d, body %s", w.Code, w.Body)
 	}
@@ -395,10 +397,10 @@ func TestBodies(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-func TestExplainOnlyWhereItIsAskedFor(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+func TestExplainOnlyIfRequested(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	for value, want := range map[string]bool{"true": true, "": false, "false": false, "1": true, "TRUE": true, "0": false, "yes": false} {
-		w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), server.ExplainHeader, value)
+		w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), server.ExplainHeader, value)
 		if got := strings.Contains(w.Body.String(), `"explain"`); got != want {
 			t.Errorf("%q explains: %v, want %v", value, got, want)
 		}
@@ -409,10 +411,10 @@ const origin = "https://shop.example"
 
 // Without configured origins, pages of other sites cannot read responses.
 func TestNoOriginByDefault(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	for _, w := range []*httptest.ResponseRecorder{
-		ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Origin", origin),
-		ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Origin", "null"),
+		ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Origin", origin),
+		ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Origin", "null"),
 		ask(h, http.MethodOptions, server.PathGraphQL, "", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"),
 	} {
 		if allowed := w.Header().Get("Access-Control-Allow-Origin"); allowed != "" {
@@ -422,9 +424,9 @@ func TestNoOriginByDefault(t *testing.T) {
 }
 
 func TestConfiguredOrigins(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo, origin, "http://localhost:3000")
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo, origin, "http://localhost:3000")
 	for from, want := range map[string]string{origin: origin, "http://localhost:3000": "http://localhost:3000", "https://evil.example": "", "http://shop.example": "", "https://shop.example.evil.example": ""} {
-		w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Origin", from)
+		w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Origin", from)
 		if got := w.Header().Get("Access-Control-Allow-Origin"); got != want {
 			t.Errorf("from %s: allowed is %q, want %q", from, got, want)
 		}
@@ -450,7 +452,7 @@ func TestConfiguredOrigins(t *testing.T) {
 }
 
 // failure responds to every request with an error, as a failing engine would.
-func failure(status int, kind, message string) between {
+func failure(status int, kind, message string) interceptor {
 	return func(r *http.Request, _ dynamodb.HTTPClient) (*http.Response, error) {
 		body, err := json.Marshal(map[string]string{"__type": "com.amazonaws.dynamodb.v20120810#" + kind, "message": message})
 		if err != nil {
@@ -466,7 +468,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 	const secret = "arn:aws:dynamodb:eu-west-1:123456789012:table/orders"
 	for _, c := range []struct {
 		name  string
-		fails between
+		fails interceptor
 		code  string
 	}{
 		{"connection refused", func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
@@ -486,7 +488,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, j := handler(t, sampleThrough(t, c.fails), slog.LevelInfo)
-			w := ask(h, http.MethodPost, server.PathGraphQL, post(alice))
+			w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery))
 			var got answer
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 				t.Fatal(err)
@@ -520,7 +522,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 // blocked is an engine whose requests wait for the test.
 type blocked struct{ arrived, release chan struct{} }
 
-func block() blocked { return blocked{make(chan struct{}, 10), make(chan struct{})} }
+func newBlocked() blocked { return blocked{make(chan struct{}, 10), make(chan struct{})} }
 
 func (b blocked) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 	b.arrived <- struct{}{}
@@ -534,11 +536,11 @@ func (b blocked) pass(r *http.Request, next dynamodb.HTTPClient) (*http.Response
 
 // If a client disconnects, its reads are cancelled and no error is logged.
 func TestAClientThatGoesAwayIsNotLogged(t *testing.T) {
-	b := block()
+	b := newBlocked()
 	h, j := handler(t, sampleThrough(t, b.pass), slog.LevelInfo)
 	s := httptest.NewServer(h)
 	ctx, cancel := context.WithCancel(context.Background())
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+server.PathGraphQL, strings.NewReader(post(alice)))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+server.PathGraphQL, strings.NewReader(post(aliceQuery)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -562,7 +564,7 @@ func TestAClientThatGoesAwayIsNotLogged(t *testing.T) {
 
 // When the server stops, it accepts no new connections and completes the requests in progress.
 func TestServeDrains(t *testing.T) {
-	b := block()
+	b := newBlocked()
 	h, j := handler(t, sampleThrough(t, b.pass), slog.LevelInfo)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -573,7 +575,7 @@ func TestServeDrains(t *testing.T) {
 	go func() { served <- server.Serve(ctx, l, h, server.Options{Log: slog.New(slog.DiscardHandler)}) }()
 	got := make(chan string)
 	go func() {
-		res, err := http.Post("http://"+l.Addr().String()+server.PathGraphQL, "application/json", strings.NewReader(post(alice)))
+		res, err := http.Post("http://"+l.Addr().String()+server.PathGraphQL, "application/json", strings.NewReader(post(aliceQuery)))
 		if err != nil {
 			got <- err.Error()
 			return
@@ -604,7 +606,7 @@ func TestServeDrains(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-func TestServeTellsWhereItCannotListen(t *testing.T) {
+func TestServeReturnsListenErrors(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -617,12 +619,12 @@ func TestServeTellsWhereItCannotListen(t *testing.T) {
 
 // At debug level every request is logged, without its content.
 func TestDebugLog(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelDebug)
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelDebug)
 	for _, c := range []struct {
 		method, target, body string
 		status               float64
 	}{
-		{http.MethodGet, server.PathHealth, "", 200}, {http.MethodGet, "/nothing-here", "", 404}, {http.MethodPost, server.PathGraphQL, post(alice), 200},
+		{http.MethodGet, server.PathHealth, "", 200}, {http.MethodGet, "/nothing-here", "", 404}, {http.MethodPost, server.PathGraphQL, post(aliceQuery), 200},
 	} {
 		w := ask(h, c.method, c.target, c.body)
 		log := j.entries(t)

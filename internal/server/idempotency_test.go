@@ -13,35 +13,35 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
-// keyed returns two different inputs for each mutation that takes an idempotency key.
-func keyed(s *shop, t testing.TB) map[string][2]in {
+// mutationsWithKey returns two different inputs for each mutation that takes an idempotency key.
+func mutationsWithKey(s *fixture, t testing.TB) map[string][2]mutationInput {
 	t.Helper()
-	pending := in{"orderId": s.place(t, "ann", "mug")}
-	confirmed := in{"orderId": s.place(t, "ann", "mug")}
-	shipped := in{"orderId": s.place(t, "ann", "mug")}
-	for _, order := range []in{confirmed, shipped} {
-		s.do(t, "confirmOrder", order)
+	pending := mutationInput{"orderId": s.place(t, "ann", "mug")}
+	confirmed := mutationInput{"orderId": s.place(t, "ann", "mug")}
+	shipped := mutationInput{"orderId": s.place(t, "ann", "mug")}
+	for _, order := range []mutationInput{confirmed, shipped} {
+		s.mutate(t, "confirmOrder", order)
 	}
-	s.do(t, "shipOrder", shipped.with("warehouseId", "north").with("withoutAddress", true))
-	cancelled := in{"orderId": s.place(t, "bob", "mug")}
-	bowl := in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": in{"amount": "9.90"}}
-	cleo := in{"name": "Cleo", "email": "cleo@example.com"}
-	east := in{"name": "East"}
-	tom := in{"name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"}
-	more := in{"sku": "mug", "warehouseId": "north", "delta": 5}
-	placed := in{"customerId": "ann", "items": lines("mug", "plate")}
-	return map[string][2]in{
+	s.mutate(t, "shipOrder", shipped.with("warehouseId", "north").with("withoutAddress", true))
+	cancelled := mutationInput{"orderId": s.place(t, "bob", "mug")}
+	bowl := mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9.90"}}
+	cleo := mutationInput{"name": "Cleo", "email": "cleo@example.com"}
+	east := mutationInput{"name": "East"}
+	tom := mutationInput{"name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"}
+	more := mutationInput{"sku": "mug", "warehouseId": "north", "delta": 5}
+	placed := mutationInput{"customerId": "ann", "items": lines("mug", "plate")}
+	return map[string][2]mutationInput{
 		"createCustomer":  {cleo, cleo.with("name", "Cleopatra")},
 		"placeOrder":      {placed, placed.with("items", lines("mug"))},
 		"confirmOrder":    {pending, pending.with("note", "n")},
 		"shipOrder":       {confirmed.with("warehouseId", "north").with("withoutAddress", true), confirmed.with("warehouseId", "south").with("withoutAddress", true)},
 		"deliverOrder":    {shipped, shipped.with("note", "n")},
 		"cancelOrder":     {cancelled, cancelled.with("note", "n")},
-		"createProduct":   {bowl, bowl.with("unitPrice", in{"amount": "9.91"})},
+		"createProduct":   {bowl, bowl.with("unitPrice", mutationInput{"amount": "9.91"})},
 		"createWarehouse": {east, east.with("name", "West")},
 		"adjustInventory": {more, more.with("delta", 6)},
 		"hireEmployee":    {tom, tom.with("jobTitle", "Foreman")},
@@ -52,20 +52,20 @@ func keyed(s *shop, t testing.TB) map[string][2]in {
 // restart. A different request with the key is refused, of the same mutation or of another one.
 func TestOneKeyIsOneRequest(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		inputs := keyed(s, t)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		inputs := mutationsWithKey(s, t)
 		names := slices.Sorted(maps.Keys(inputs))
 		for i, name := range names {
 			t.Run(name, func(t *testing.T) {
 				s.restart(t)
 				input, other := inputs[name][0].with("idempotencyKey", name), inputs[name][1].with("idempotencyKey", name)
-				first := s.do(t, name, input)
+				first := s.mutate(t, name, input)
 				s.clock.pass(time.Hour)
 				written := s.records(t)
 				for _, again := range []string{"again", "after a restart"} {
-					s.wire.forget()
-					if got := s.do(t, name, input); string(got.Data) != string(first.Data) {
+					s.wire.reset()
+					if got := s.mutate(t, name, input); string(got.Data) != string(first.Data) {
 						t.Errorf("%s the response is %s, first %s", again, got.Data, first.Data)
 					}
 					if wrote := s.wire.committed(); len(wrote) > 0 {
@@ -89,8 +89,8 @@ func TestOneKeyIsOneRequest(t *testing.T) {
 // The list of mutations with an idempotency key is explicit, so that a new mutation is not
 // forgotten.
 func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
-	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
-	tried := keyed(s, t)
+	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
+	tried := mutationsWithKey(s, t)
 	var schema struct {
 		Schema struct {
 			Types []struct {
@@ -112,24 +112,24 @@ func TestEveryMutationThatTakesAKeyIsTried(t *testing.T) {
 
 // Later changes of the record do not change the response.
 func TestTheFirstAnswerStays(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		place := in{"customerId": "ann", "items": lines("mug", "plate"), "idempotencyKey": "k"}
-		first := s.do(t, "placeOrder", place)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		place := mutationInput{"customerId": "ann", "items": lines("mug", "plate"), "idempotencyKey": "k"}
+		first := s.mutate(t, "placeOrder", place)
 		var order struct{ ID string }
 		if err := json.Unmarshal(first.Value, &order); err != nil {
 			t.Fatal(err)
 		}
 		s.clock.pass(time.Minute)
-		s.do(t, "setOrderItem", in{"orderId": order.ID, "sku": "mug", "quantity": 9})
-		s.do(t, "confirmOrder", in{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
-		s.do(t, "cancelOrder", in{"orderId": order.ID})
+		s.mutate(t, "setOrderItem", mutationInput{"orderId": order.ID, "sku": "mug", "quantity": 9})
+		s.mutate(t, "confirmOrder", mutationInput{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
+		s.mutate(t, "cancelOrder", mutationInput{"orderId": order.ID})
 
-		again := s.do(t, "placeOrder", place)
+		again := s.mutate(t, "placeOrder", place)
 		if string(again.Data) != string(first.Data) || !strings.Contains(string(again.Value), `"status":"PENDING",`) || !strings.Contains(string(again.Value), `"version":1}`) {
 			t.Errorf("placing again returns %s, first %s", again.Data, first.Data)
 		}
-		confirmed := s.do(t, "confirmOrder", in{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
+		confirmed := s.mutate(t, "confirmOrder", mutationInput{"orderId": order.ID, "expectedVersion": 2, "idempotencyKey": "c"})
 		if !strings.Contains(string(confirmed.Value), `"status":"CONFIRMED",`) || !strings.Contains(string(confirmed.Value), `"version":3}`) {
 			t.Errorf("confirming again returns %s", confirmed.Value)
 		}
@@ -141,18 +141,18 @@ func TestTheFirstAnswerStays(t *testing.T) {
 
 // Twenty concurrent requests with one key place one order, and all responses contain it.
 func TestOneKeyAtOnce(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		const callers = 20
 		got := make([]string, callers)
-		variables, err := json.Marshal(in{"input": in{"customerId": "ann", "items": lines("mug", "plate"), "idempotencyKey": "k"}})
+		variables, err := json.Marshal(mutationInput{"input": mutationInput{"customerId": "ann", "items": lines("mug", "plate"), "idempotencyKey": "k"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var group sync.WaitGroup
 		for i := range callers {
 			group.Go(func() {
-				a := s.ask(t, mutation("placeOrder", shoptest.Details("Order")), variables)
+				a := s.ask(t, mutation("placeOrder", workload.RecordSelection("Order")), variables)
 				got[i] = fmt.Sprint(string(a.Data), a.Errors)
 			})
 		}
@@ -180,16 +180,16 @@ func TestOneKeyAtOnce(t *testing.T) {
 
 // Callers do not see each other's keys.
 func TestKeysAreTheirCallers(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		place := in{"customerId": "ann", "items": lines("mug"), "idempotencyKey": "k"}
-		first := s.as("alice").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
-		second := s.as("bert").do(t, "placeOrder", place, `id timeline { nodes { actor } }`)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		place := mutationInput{"customerId": "ann", "items": lines("mug"), "idempotencyKey": "k"}
+		first := s.as("alice").mutate(t, "placeOrder", place, `id timeline { nodes { actor } }`)
+		second := s.as("bert").mutate(t, "placeOrder", place, `id timeline { nodes { actor } }`)
 		if string(first.Value) == string(second.Value) || !strings.Contains(string(first.Value), `"alice"`) || !strings.Contains(string(second.Value), `"bert"`) {
 			t.Errorf("alice gets %s, bert %s", first.Value, second.Value)
 		}
-		s.as("bert").do(t, "createWarehouse", in{"name": "East", "idempotencyKey": "e"})
-		s.as("alice").do(t, "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": "e"})
+		s.as("bert").mutate(t, "createWarehouse", mutationInput{"name": "East", "idempotencyKey": "e"})
+		s.as("alice").mutate(t, "adjustInventory", mutationInput{"sku": "mug", "warehouseId": "north", "delta": 1, "idempotencyKey": "e"})
 		// A key that looks like a part of another caller's key is invalid, as is every key with '#'.
 		s.refuse(t, "placeOrder", place.with("idempotencyKey", "bert#k"), "INVALID input.idempotencyKey")
 	})
@@ -197,38 +197,38 @@ func TestKeysAreTheirCallers(t *testing.T) {
 
 // A refusal is not stored. The same request with the same key succeeds once the cause has gone.
 func TestRefusalsAreNotRemembered(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		tooMany := in{"customerId": "ann", "items": []in{{"sku": "none", "quantity": 3}}, "idempotencyKey": "k"}
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		tooMany := mutationInput{"customerId": "ann", "items": []mutationInput{{"sku": "none", "quantity": 3}}, "idempotencyKey": "k"}
 		s.refuse(t, "placeOrder", tooMany, "INSUFFICIENT_STOCK input.items.0.quantity")
-		s.do(t, "adjustInventory", in{"sku": "none", "warehouseId": "south", "delta": 3, "idempotencyKey": "stock"})
-		s.do(t, "placeOrder", tooMany)
+		s.mutate(t, "adjustInventory", mutationInput{"sku": "none", "warehouseId": "south", "delta": 3, "idempotencyKey": "stock"})
+		s.mutate(t, "placeOrder", tooMany)
 
-		bad := in{"name": "Cleo", "email": "cleo", "idempotencyKey": "c"}
+		bad := mutationInput{"name": "Cleo", "email": "cleo", "idempotencyKey": "c"}
 		s.refuse(t, "createCustomer", bad, "INVALID input.email")
-		s.do(t, "createCustomer", bad.with("email", "cleo@example.com"))
+		s.mutate(t, "createCustomer", bad.with("email", "cleo@example.com"))
 
-		taken := in{"name": "Dora", "email": "bob@example.com", "idempotencyKey": "d"}
+		taken := mutationInput{"name": "Dora", "email": "bob@example.com", "idempotencyKey": "d"}
 		s.refuse(t, "createCustomer", taken, "EMAIL_TAKEN input.email")
-		s.do(t, "updateCustomer", in{"id": "bob", "email": "robert@example.com"})
-		s.do(t, "createCustomer", taken)
+		s.mutate(t, "updateCustomer", mutationInput{"id": "bob", "email": "robert@example.com"})
+		s.mutate(t, "createCustomer", taken)
 
 		order := s.place(t, "bob", "mug")
-		ship := in{"orderId": order, "warehouseId": "north", "withoutAddress": true, "idempotencyKey": "s"}
+		ship := mutationInput{"orderId": order, "warehouseId": "north", "withoutAddress": true, "idempotencyKey": "s"}
 		s.refuse(t, "shipOrder", ship, "INVALID_TRANSITION input.orderId")
-		s.do(t, "confirmOrder", in{"orderId": order})
-		s.do(t, "shipOrder", ship)
+		s.mutate(t, "confirmOrder", mutationInput{"orderId": order})
+		s.mutate(t, "shipOrder", ship)
 	})
 }
 
 // A key is stored for 24 hours. After that it is free, even if DynamoDB has not deleted its record.
 func TestKeysAreFreeAfterADay(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		place := in{"customerId": "ann", "items": lines("mug"), "idempotencyKey": "k"}
-		first := s.do(t, "placeOrder", place)
-		confirm := in{"orderId": s.place(t, "bob", "mug"), "idempotencyKey": "c"}
-		s.do(t, "confirmOrder", confirm)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		place := mutationInput{"customerId": "ann", "items": lines("mug"), "idempotencyKey": "k"}
+		first := s.mutate(t, "placeOrder", place)
+		confirm := mutationInput{"orderId": s.place(t, "bob", "mug"), "idempotencyKey": "c"}
+		s.mutate(t, "confirmOrder", confirm)
 
 		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &s.table, Key: storetest.ItemKey("IDEMPOTENCY#anonymous#k", "#METADATA")})
 		if err != nil {
@@ -239,17 +239,17 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 		}
 
 		s.clock.pass(24*time.Hour - time.Second)
-		if again := s.do(t, "placeOrder", place); string(again.Data) != string(first.Data) {
+		if again := s.mutate(t, "placeOrder", place); string(again.Data) != string(first.Data) {
 			t.Errorf("within the day the response is %s, first %s", again.Data, first.Data)
 		}
 		s.refuse(t, "placeOrder", place.with("customerId", "bob"), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
 		s.clock.pass(time.Second)
-		other := s.do(t, "placeOrder", place.with("customerId", "bob"))
+		other := s.mutate(t, "placeOrder", place.with("customerId", "bob"))
 		if string(other.Data) == string(first.Data) {
 			t.Errorf("after a day the response is still %s", other.Data)
 		}
 		// The key now belongs to the new request.
-		if again := s.do(t, "placeOrder", place.with("customerId", "bob")); string(again.Data) != string(other.Data) {
+		if again := s.mutate(t, "placeOrder", place.with("customerId", "bob")); string(again.Data) != string(other.Data) {
 			t.Errorf("the new request returns %s, first %s", again.Data, other.Data)
 		}
 		// The key's first request confirmed the order a day ago, so the lifecycle rules refuse a second
@@ -262,16 +262,16 @@ func TestKeysAreFreeAfterADay(t *testing.T) {
 // gets its result. The SDK sends the transaction again. DynamoDB recognises its token for ten
 // minutes, and the order book recognises the caller's key for a day.
 func TestLostAnswers(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, key := range []string{"", "k"} {
 			t.Run("key "+key, func(t *testing.T) {
-				s := newShop(t, db, smallBook(t))
-				input := in{"customerId": "ann", "items": lines("mug")}
+				s := newFixture(t, db, smallDataset(t))
+				input := mutationInput{"customerId": "ann", "items": lines("mug")}
 				if key != "" {
 					input["idempotencyKey"] = key
 				}
-				s.wire.lose()
-				got := s.do(t, "placeOrder", input, `id status customer { orderCount orders { nodes { id } } }`)
+				s.wire.loseNextResponse()
+				got := s.mutate(t, "placeOrder", input, `id status customer { orderCount orders { nodes { id } } }`)
 				want := `{"id":"01KJM6JM000000000000000001","status":"PENDING","customer":{"orderCount":1,"orders":{"nodes":[{"id":"01KJM6JM000000000000000001"}]}}}`
 				if string(got.Value) != want {
 					t.Errorf("the answer is %s, want %s", got.Value, want)

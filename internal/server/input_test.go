@@ -20,7 +20,7 @@ import (
 // An invalid argument gets BAD_USER_INPUT and a message that names the argument. Nothing is read,
 // and nothing is logged as an error.
 func TestBadInput(t *testing.T) {
-	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	api := serve(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)))
 	var foreignCursor struct {
 		Customers struct{ PageInfo struct{ EndCursor string } }
 	}
@@ -77,8 +77,8 @@ func TestBadInput(t *testing.T) {
 
 // A look-up by a value that no record can have returns nothing, as for an unknown value, and does
 // not read it.
-func TestLookupsOfWhatCannotBe(t *testing.T) {
-	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+func TestLookupsByImpossibleValues(t *testing.T) {
+	api := serve(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)))
 	long := strings.Repeat("x", 10_000)
 	for _, c := range []struct {
 		name, query, want string
@@ -121,7 +121,7 @@ func TestLookupsOfWhatCannotBe(t *testing.T) {
 
 // Errors in variables have the same messages as errors in literals.
 func TestBadVariables(t *testing.T) {
-	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	api := serve(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)))
 	for query, variables := range map[string]string{
 		`query($s: OrderStatus!) { ordersByStatus(status: $s) { nodes { id } } }`: `{"s": "NOPE"}`,
 		`query($p: TimeRange) { orders(placed: $p) { nodes { id } } }`:            `{"p": {"from": 5}}`,
@@ -140,7 +140,7 @@ func TestBadVariables(t *testing.T) {
 // An enum value in another case is rejected. If it were ignored, the filter would be missing and
 // the list would contain other records.
 func TestEnumVariablesAreReadStrictly(t *testing.T) {
-	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	api := serve(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)))
 	for query, variables := range map[string]string{
 		`query($s: [OrderStatus!]) { orders(statuses: $s) { nodes { id } } }`:                         `{"s": ["pending"]}`,
 		`query($s: [OrderStatus!]) { orders(statuses: $s) { nodes { status } } }`:                     `{"s": "Pending"}`,
@@ -162,8 +162,8 @@ func TestEnumVariablesAreReadStrictly(t *testing.T) {
 
 // A circular query, whose response grows by a page per level, is rejected before its execution. A
 // large query is accepted.
-func TestQueriesThatAskForTooMuch(t *testing.T) {
-	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+func TestQueriesOverTheLimits(t *testing.T) {
+	api := serve(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)))
 	circle := `id`
 	for range 4 {
 		circle = `orders(first: 100) { nodes { customer { ` + circle + ` } } }`
@@ -200,8 +200,8 @@ func TestQueriesThatAskForTooMuch(t *testing.T) {
 }
 
 // A malformed request is rejected with a message that does not repeat it.
-func TestRequestsThatAreNone(t *testing.T) {
-	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+func TestMalformedRequests(t *testing.T) {
+	api := serve(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)))
 	for body, want := range map[string]struct{ says, code string }{
 		`[{"query": "{ secret }"}]`:                          {"JSON object", "BAD_REQUEST"},
 		`{"query": "{ secret`:                                {"valid JSON", "BAD_REQUEST"},
@@ -226,7 +226,7 @@ func TestRequestsThatAreNone(t *testing.T) {
 
 // A null bound of a range means that the range is open.
 func TestNullEndsOfRanges(t *testing.T) {
-	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	api := serve(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)))
 	for query, variables := range map[string]string{
 		`{ list: orders(placed: {from: null, to: "2024-04-17T00:00:00Z"}) { nodes { id } } }`:                                        `{}`,
 		`query($f: DateTime) { list: orders(placed: {from: $f, to: "2024-04-17T00:00:00Z"}) { nodes { id } } }`:                      `{"f": null}`,
@@ -247,7 +247,7 @@ func TestNullEndsOfRanges(t *testing.T) {
 
 // A null variable for a required value is rejected before anything is read.
 func TestNullVariablesInThePlaceOfValues(t *testing.T) {
-	store := storetest.Sample(t, storetest.Engines()[0].Client(t))
+	store := storetest.SampleStore(t, storetest.Engines()[0].Client(t))
 	api := serve(t, store)
 	for query, variables := range map[string]string{
 		`query($b: Boolean = true) { customer(id: "cust_01") { name @skip(if: $b) } }`:                            `{"b": null}`,
@@ -273,7 +273,7 @@ func TestNullVariablesInThePlaceOfValues(t *testing.T) {
 
 // For any text as an ID, a name or a cursor, the result is a record, null or BAD_USER_INPUT.
 func TestNoTextBreaksTheServer(t *testing.T) {
-	api := serve(t, storetest.Sample(t, storetest.Engines()[0].Client(t)))
+	api := serve(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)))
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[#A-Z0-9a-z._-]{0,30}`)).Draw(rt, "text")
 		variables, err := json.Marshal(map[string]string{"t": text})
@@ -292,8 +292,8 @@ func TestNoTextBreaksTheServer(t *testing.T) {
 	})
 }
 
-// walked is a page with cursors.
-type walked struct {
+// cursorList is a page with cursors.
+type cursorList struct {
 	Edges []struct {
 		Cursor string
 		Node   struct{ ID string }
@@ -310,7 +310,7 @@ type walked struct {
 func TestWalkingConnections(t *testing.T) {
 	t.Parallel()
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{Shards: 2})
-	book := generate(t, bookOptions{customers: 7, orders: 19, items: 5, products: 9, status: func(n int) commerce.Status { return commerce.Statuses()[n%4] }})
+	book := generateDataset(t, datasetOptions{customers: 7, orders: 19, items: 5, products: 9, status: func(n int) commerce.Status { return commerce.Statuses()[n%4] }})
 	storetest.Load(t, store, book)
 	api := serve(t, store)
 	const of = `{ %s { edges { cursor node { id%s } } nodes { id%s } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`
@@ -323,7 +323,7 @@ func TestWalkingConnections(t *testing.T) {
 		"products":       {`products(category: "Things", %s)`, `: sku`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			read := func(arguments string) walked {
+			read := func(arguments string) cursorList {
 				query := fmt.Sprintf(of, fmt.Sprintf(list.field, arguments), list.id, list.id)
 				query += strings.Repeat(" }", strings.Count(list.field, "{"))
 				var data map[string]json.RawMessage
@@ -363,7 +363,7 @@ func TestWalkingConnections(t *testing.T) {
 }
 
 // findPage returns the page that a response contains at any depth.
-func findPage(t *testing.T, data map[string]json.RawMessage) walked {
+func findPage(t *testing.T, data map[string]json.RawMessage) cursorList {
 	t.Helper()
 	for _, raw := range data {
 		var inner map[string]json.RawMessage
@@ -373,18 +373,18 @@ func findPage(t *testing.T, data map[string]json.RawMessage) walked {
 		if _, ok := inner["edges"]; !ok {
 			return findPage(t, inner)
 		}
-		var p walked
+		var p cursorList
 		if err := json.Unmarshal(raw, &p); err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	t.Fatal("no page in the answer")
-	return walked{}
+	return cursorList{}
 }
 
 // walk reads a list in pages of one size, from the start or from the end.
-func walk(t *testing.T, size int, forwards bool, read func(arguments string) walked) []string {
+func walk(t *testing.T, size int, forwards bool, read func(arguments string) cursorList) []string {
 	t.Helper()
 	var ids []string
 	arguments := map[bool]string{true: fmt.Sprintf("first: %d", size), false: fmt.Sprintf("last: %d", size)}[forwards]

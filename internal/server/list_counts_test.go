@@ -16,12 +16,12 @@ import (
 )
 
 // orderCountOf is the `orderCount` of a product or an employee, nil for null.
-func (s *shop) orderCountOf(t testing.TB, record string) *int {
+func (s *fixture) orderCountOf(t testing.TB, record string) *int {
 	t.Helper()
 	var data struct {
 		Of struct{ OrderCount *int }
 	}
-	got := s.bare(t).api.ask(t, `{ of: `+record+` { orderCount } }`, nil)
+	got := s.withoutLog(t).api.ask(t, `{ of: `+record+` { orderCount } }`, nil)
 	if err := json.Unmarshal(got.Data, &data); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func (s *shop) orderCountOf(t testing.TB, record string) *int {
 }
 
 // wantOrderCounts compares the numbers of orders of some products and employees; -1 is null.
-func (s *shop) wantOrderCounts(t testing.TB, want map[string]int) {
+func (s *fixture) wantOrderCounts(t testing.TB, want map[string]int) {
 	t.Helper()
 	for record, n := range want {
 		if got := s.orderCountOf(t, record); (got == nil) != (n < 0) || got != nil && *got != n {
@@ -50,27 +50,27 @@ const (
 	rita, sam  = `employee(id: "rita")`, `employee(id: "sam")`
 )
 
-// A product counts the orders that have a line item of it, and an account rep those that were placed
-// when the employee was the rep. Cancelled orders count.
+// A product counts the orders that have a line item of it, and an account rep those that were
+// placed when the employee was the rep. Cancelled orders count.
 func TestOrdersOfProductsAndAccountReps(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		s.wantOrderCounts(t, map[string]int{mug: 0, plate: 0, rita: 0, sam: 0})
-		s.do(t, "assignAccountRep", in{"customerId": "ann", "employeeId": "rita"})
+		s.mutate(t, "assignAccountRep", mutationInput{"customerId": "ann", "employeeId": "rita"})
 		first := s.place(t, "ann", "mug", "plate")
-		s.do(t, "assignAccountRep", in{"customerId": "ann", "employeeId": "sam"})
+		s.mutate(t, "assignAccountRep", mutationInput{"customerId": "ann", "employeeId": "sam"})
 		second := s.place(t, "ann", "mug")
 		s.wantOrderCounts(t, map[string]int{mug: 2, plate: 1, rita: 1, sam: 1})
-		s.do(t, "setOrderItem", in{"orderId": second, "sku": "mug", "quantity": 3})
-		s.do(t, "setOrderItem", in{"orderId": second, "sku": "plate", "quantity": 1})
-		s.do(t, "removeOrderItem", in{"orderId": second, "sku": "mug"})
-		s.do(t, "cancelOrder", in{"orderId": first})
+		s.mutate(t, "setOrderItem", mutationInput{"orderId": second, "sku": "mug", "quantity": 3})
+		s.mutate(t, "setOrderItem", mutationInput{"orderId": second, "sku": "plate", "quantity": 1})
+		s.mutate(t, "removeOrderItem", mutationInput{"orderId": second, "sku": "mug"})
+		s.mutate(t, "cancelOrder", mutationInput{"orderId": first})
 		s.wantOrderCounts(t, map[string]int{mug: 1, plate: 2, rita: 1, sam: 1})
-		s.do(t, "createProduct", in{"sku": "jug", "name": "Jug", "category": "Kitchen", "unitPrice": in{"amount": "9.00"}})
-		s.do(t, "hireEmployee", in{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"})
+		s.mutate(t, "createProduct", mutationInput{"sku": "jug", "name": "Jug", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9.00"}})
+		s.mutate(t, "hireEmployee", mutationInput{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"})
 		s.wantOrderCounts(t, map[string]int{`product(sku: "jug")`: 0, `employee(id: "tom")`: 0})
-		storetest.Clean(t, db, s.table, 1)
+		storetest.AssertConsistent(t, db, s.table, 1)
 	})
 }
 
@@ -78,12 +78,12 @@ func TestOrdersOfProductsAndAccountReps(t *testing.T) {
 // counted them, and exactly after it.
 func TestOrdersOfOtherSoftwaresProductsAreCountedByARepair(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		const abc, def, eve = `product(sku: "abc")`, `product(sku: "def")`, `employee(id: "eve")`
-		s, order := foreignShop(t, db)
-		s.do(t, "assignAccountRep", in{"customerId": "cust_01", "employeeId": "eve"})
+		s, order := externalFixture(t, db)
+		s.mutate(t, "assignAccountRep", mutationInput{"customerId": "cust_01", "employeeId": "eve"})
 		s.place(t, "cust_01", "abc")
-		s.do(t, "removeOrderItem", in{"orderId": order, "sku": "abc"})
+		s.mutate(t, "removeOrderItem", mutationInput{"orderId": order, "sku": "abc"})
 		s.wantOrderCounts(t, map[string]int{abc: -1, def: -1, eve: -1})
 		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
 			t.Fatal(err)
@@ -98,9 +98,9 @@ func TestOrdersOfOtherSoftwaresProductsAreCountedByARepair(t *testing.T) {
 // they replace others. Loading that ends early leaves no numbers.
 func TestLoadedOrdersCountForProductsAndAccountRepsOfTheTable(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		s.do(t, "assignAccountRep", in{"customerId": "ann", "employeeId": "rita"})
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		s.mutate(t, "assignAccountRep", mutationInput{"customerId": "ann", "employeeId": "rita"})
 		placed := commerce.OrderID(s.place(t, "ann", "mug"))
 		order := func(id commerce.OrderID, rep commerce.EmployeeID, skus ...commerce.SKU) commerce.OrderWithItems {
 			at, _ := id.Time()
@@ -110,20 +110,20 @@ func TestLoadedOrdersCountForProductsAndAccountRepsOfTheTable(t *testing.T) {
 			}
 			return o
 		}
-		book := commerce.Book{Orders: []commerce.OrderWithItems{order(placed, "sam", "mug", "plate"), order("01KJM6JM00000000000000ZZZZ", "rita", "plate")}}
+		book := commerce.Dataset{Orders: []commerce.OrderWithItems{order(placed, "sam", "mug", "plate"), order("01KJM6JM00000000000000ZZZZ", "rita", "plate")}}
 		for range 2 {
 			if _, err := s.store.Load(t.Context(), book); err != nil {
 				t.Fatal(err)
 			}
 			s.wantOrderCounts(t, map[string]int{mug: 1, plate: 2, rita: 1, sam: 1})
 		}
-		if _, err := s.store.Load(t.Context(), commerce.Book{Products: smallBook(t).Products, Employees: smallBook(t).Employees}); err != nil {
+		if _, err := s.store.Load(t.Context(), commerce.Dataset{Products: smallDataset(t).Products, Employees: smallDataset(t).Employees}); err != nil {
 			t.Fatal(err)
 		}
 		s.wantOrderCounts(t, map[string]int{mug: 1, plate: 2, rita: 1, sam: 1})
 		ctx, stop := context.WithCancel(t.Context())
-		more := commerce.Book{Orders: []commerce.OrderWithItems{order("01KJM6JM00000000000000ZZZX", "rita", "mug")}}
-		if _, err := s.store.LoadAll(ctx, slices.Values([]commerce.Book{more}), func(bulk.Loaded) { stop() }); err == nil {
+		more := commerce.Dataset{Orders: []commerce.OrderWithItems{order("01KJM6JM00000000000000ZZZX", "rita", "mug")}}
+		if _, err := s.store.LoadAll(ctx, slices.Values([]commerce.Dataset{more}), func(bulk.Loaded) { stop() }); err == nil {
 			t.Error("loading that was stopped came to its end")
 		}
 		s.wantOrderCounts(t, map[string]int{mug: -1, rita: -1, plate: 2, sam: 1})
@@ -133,7 +133,7 @@ func TestLoadedOrdersCountForProductsAndAccountRepsOfTheTable(t *testing.T) {
 // A list by name, which lacks the number, reads the record for it.
 func TestOrderCountOfAProductInAListByName(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
+	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
 	s.place(t, "ann", "mug")
 	var data struct {
 		Products struct{ Nodes []struct{ OrderCount int } }

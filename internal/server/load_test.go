@@ -22,8 +22,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// guard is the maximum wait for an expected event. After it a test fails instead of hanging.
-const guard = 30 * time.Second
+// testTimeout is the maximum wait for an expected event. After it a test fails instead of hanging.
+const testTimeout = 30 * time.Second
 
 // listen serves h on l until the test ends.
 func listen(t testing.TB, l net.Listener, h http.Handler, opts server.Options) {
@@ -58,7 +58,7 @@ func dial(t testing.TB, addr string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(guard)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -66,8 +66,8 @@ func dial(t testing.TB, addr string) net.Conn {
 
 // A busy server refuses a further request at once. Health checks succeed, and so do later requests.
 func TestShedding(t *testing.T) {
-	b := block()
-	h, j := limited(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
+	b := newBlocked()
+	h, j := handlerWithLimits(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
@@ -80,7 +80,7 @@ func TestShedding(t *testing.T) {
 	}), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 2})})
 	got := make(chan *httptest.ResponseRecorder)
 	for range 2 {
-		go func() { got <- ask(h, http.MethodPost, server.PathGraphQL, post(alice)) }()
+		go func() { got <- ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)) }()
 	}
 	<-b.arrived
 	<-b.arrived
@@ -89,7 +89,7 @@ func TestShedding(t *testing.T) {
 			ask(h, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Accept", accept),
 			ask(h, http.MethodGet, get(`{ __typename }`), "", "Accept", accept),
 		} {
-			check(t, w, http.StatusServiceUnavailable, "OVERLOADED", contentType)
+			checkRefusal(t, w, http.StatusServiceUnavailable, "OVERLOADED", contentType)
 			if w.Header().Get("Retry-After") != "1" {
 				t.Errorf("Retry-After is %q", w.Header().Get("Retry-After"))
 			}
@@ -106,30 +106,30 @@ func TestShedding(t *testing.T) {
 			t.Errorf("a request under way: status %d, body %s", w.Code, w.Body)
 		}
 	}
-	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Code != http.StatusOK {
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)); w.Code != http.StatusOK {
 		t.Errorf("a request afterwards: status %d, body %s", w.Code, w.Body)
 	}
 	j.checkShedding(t)
 }
 
 // A request whose body has not arrived completely uses no slot.
-func TestSlowBodiesTakeNoPlace(t *testing.T) {
-	h, _ := limited(t, sampleThrough(t, direct), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
+func TestSlowBodiesUseNoSlot(t *testing.T) {
+	h, _ := handlerWithLimits(t, sampleThrough(t, forward), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
 	body, slow := io.Pipe()
 	reading := make(chan struct{})
 	got := make(chan *httptest.ResponseRecorder)
 	go func() {
-		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, &observed{Reader: body, reading: reading})
+		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, &observedReader{Reader: body, reading: reading})
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		got <- w
 	}()
 	<-reading
-	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Code != http.StatusOK {
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)); w.Code != http.StatusOK {
 		t.Errorf("beside a slow body: status %d, body %s", w.Code, w.Body)
 	}
-	if _, err := io.WriteString(slow, post(alice)); err != nil {
+	if _, err := io.WriteString(slow, post(aliceQuery)); err != nil {
 		t.Fatal(err)
 	}
 	_ = slow.Close()
@@ -138,22 +138,22 @@ func TestSlowBodiesTakeNoPlace(t *testing.T) {
 	}
 }
 
-// observed closes reading on the first read.
-type observed struct {
+// observedReader closes reading on the first read.
+type observedReader struct {
 	io.Reader
 	reading chan struct{}
 	once    sync.Once
 }
 
-func (r *observed) Read(b []byte) (int, error) {
+func (r *observedReader) Read(b []byte) (int, error) {
 	r.once.Do(func() { close(r.reading) })
 	return r.Reader.Read(b)
 }
 
 // A request that exceeds its time limit gets TIMED_OUT.
 func TestTimeOfARequest(t *testing.T) {
-	h, j := limited(t, sampleThrough(t, block().pass), server.Options{Limits: server.Limits{RequestTime: 10 * time.Millisecond}})
-	w := ask(h, http.MethodPost, server.PathGraphQL, post(alice))
+	h, j := handlerWithLimits(t, sampleThrough(t, newBlocked().pass), server.Options{Limits: server.Limits{RequestTime: 10 * time.Millisecond}})
+	w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery))
 	var got answer
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "TIMED_OUT" {
 		t.Errorf("status %d, body %s, %v", w.Code, w.Body, err)
@@ -165,7 +165,7 @@ func TestTimeOfARequest(t *testing.T) {
 
 // The server closes a connection whose headers do not arrive completely.
 func TestSlowHeaders(t *testing.T) {
-	h, _ := limited(t, sampleThrough(t, direct), server.Options{})
+	h, _ := handlerWithLimits(t, sampleThrough(t, forward), server.Options{})
 	addr := listenTCP(t, h, server.Options{Limits: server.Limits{HeaderTime: 20 * time.Millisecond, BodyTime: time.Hour}})
 	for _, part := range []string{"", "POST /graphql HT", "POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: appl"} {
 		c := dial(t, addr)
@@ -181,7 +181,7 @@ func TestSlowHeaders(t *testing.T) {
 // A body that does not arrive completely gets 408, and the connection is closed.
 func TestSlowBodies(t *testing.T) {
 	opts := server.Options{Limits: server.Limits{BodyTime: 20 * time.Millisecond}}
-	h, j := limited(t, sampleThrough(t, direct), opts)
+	h, j := handlerWithLimits(t, sampleThrough(t, forward), opts)
 	addr := listenTCP(t, h, server.Options{Limits: server.Limits{BodyTime: time.Hour}}) // the handler sets an earlier deadline
 	for _, part := range []string{"Content-Length: 100\r\n\r\n{\"query\"", "Content-Length: 100\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"que\r\n"} {
 		c := dial(t, addr)
@@ -205,7 +205,7 @@ func TestSlowBodies(t *testing.T) {
 
 // An incomplete body gets an error. A body over the limit is refused before it has arrived.
 func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
-	h, j := limited(t, sampleThrough(t, direct), server.Options{})
+	h, j := handlerWithLimits(t, sampleThrough(t, forward), server.Options{})
 	addr := listenTCP(t, h, server.Options{})
 	for request, want := range map[string]int{
 		"Content-Length: 100\r\n\r\n{\"query\"":                                    http.StatusBadRequest,
@@ -233,16 +233,16 @@ func TestBodiesThatEndTooSoonOrTooLate(t *testing.T) {
 	j.checkEmpty(t)
 }
 
-// pipes is a listener whose connections have no buffers. A client that does not read blocks at
-// once.
-type pipes struct {
+// pipeListener is a listener whose connections have no buffers. A client that does not read blocks
+// at once.
+type pipeListener struct {
 	net.Listener // for its address
 	accepted     chan net.Conn
 	closed       chan struct{}
 	once         sync.Once
 }
 
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.accepted:
 		return c, nil
@@ -251,59 +251,59 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Close() error {
+func (p *pipeListener) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return p.Listener.Close()
 }
 
-// watched calls closed when a connection is closed.
-type watched struct {
+// watchedConn calls closed when a connection is closed.
+type watchedConn struct {
 	net.Conn
 	closed func()
 	once   sync.Once
 }
 
-func (w *watched) Close() error {
+func (w *watchedConn) Close() error {
 	w.once.Do(w.closed)
 	return w.Conn.Close()
 }
 
 // The connection of a client that does not read its response is closed.
-func TestAnswersThatNobodyReads(t *testing.T) {
+func TestUnreadResponses(t *testing.T) {
 	opts := server.Options{Limits: server.Limits{AnswerTime: 20 * time.Millisecond}}
-	h, j := limited(t, sampleThrough(t, direct), opts)
+	h, j := handlerWithLimits(t, sampleThrough(t, forward), opts)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pipes{Listener: l, accepted: make(chan net.Conn), closed: make(chan struct{})}
+	p := &pipeListener{Listener: l, accepted: make(chan net.Conn), closed: make(chan struct{})}
 	// The server's own deadline is far away. The handler sets an earlier one.
 	listen(t, p, h, server.Options{})
-	for _, request := range []string{"GET " + get(alice) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
+	for _, request := range []string{"GET " + get(aliceQuery) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
 		client, ours := net.Pipe()
 		t.Cleanup(func() { _ = client.Close() })
 		closed := make(chan struct{})
-		p.accepted <- &watched{Conn: ours, closed: func() { close(closed) }}
+		p.accepted <- &watchedConn{Conn: ours, closed: func() { close(closed) }}
 		if _, err := io.WriteString(client, request); err != nil {
 			t.Fatal(err)
 		}
 		select {
 		case <-closed:
-		case <-time.After(guard):
+		case <-time.After(testTimeout):
 			t.Fatalf("%s: the connection is still open", request)
 		}
 	}
 	j.checkEmpty(t)
 }
 
-// counted is a listener that records the maximum number of open connections.
-type counted struct {
+// countingListener is a listener that records the maximum number of open connections.
+type countingListener struct {
 	net.Listener
 	mu         sync.Mutex
 	open, most int
 }
 
-func (l *counted) Accept() (net.Conn, error) {
+func (l *countingListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -312,7 +312,7 @@ func (l *counted) Accept() (net.Conn, error) {
 	defer l.mu.Unlock()
 	l.open++
 	l.most = max(l.most, l.open)
-	return &watched{Conn: c, closed: func() {
+	return &watchedConn{Conn: c, closed: func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.open--
@@ -322,15 +322,15 @@ func (l *counted) Accept() (net.Conn, error) {
 // If every connection serves a request and the pool is exhausted, new connections are closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, clients = 3, 12
-	b := block()
-	h, j := limited(t, sampleThrough(t, b.pass), server.Options{})
+	b := newBlocked()
+	h, j := handlerWithLimits(t, sampleThrough(t, b.pass), server.Options{})
 	addr := listenTCP(t, h, server.Options{Admission: admission.New(admission.Sizes{admission.Connections: most})})
 	answers := make(chan string, clients)
 	begin := func() {
 		conn := dial(t, addr)
 		go func() {
 			defer func() { _ = conn.Close() }()
-			_, _ = io.WriteString(conn, "GET "+get(alice)+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+			_, _ = io.WriteString(conn, "GET "+get(aliceQuery)+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 			answer, _ := io.ReadAll(conn) // empty if the connection is closed
 			answers <- string(answer)
 		}()
@@ -362,8 +362,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 // closed.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	const most = 8
-	h, j := limited(t, sampleThrough(t, direct), server.Options{})
-	l := &counted{Listener: listenLocal(t)}
+	h, j := handlerWithLimits(t, sampleThrough(t, forward), server.Options{})
+	l := &countingListener{Listener: listenLocal(t)}
 	pools := admission.New(admission.Sizes{admission.Connections: most})
 	listen(t, l, h, server.Options{Admission: pools})
 	var kept []net.Conn
@@ -388,7 +388,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 
 // A request without a path has a request ID, too.
 func TestRequestIDWithoutAPath(t *testing.T) {
-	h, _ := limited(t, sampleThrough(t, direct), server.Options{})
+	h, _ := handlerWithLimits(t, sampleThrough(t, forward), server.Options{})
 	c := dial(t, listenTCP(t, h, server.Options{}))
 	if _, err := io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)

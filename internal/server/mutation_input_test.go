@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 // Input errors are user errors with a code, the path of the field and a message, all of them at
@@ -22,12 +22,14 @@ func TestBadMutationInput(t *testing.T) {
 	t.Parallel()
 	const unknown = "01HVMK3P2Q0000000000000001"
 	long := strings.Repeat("x", 100_000)
-	line := func(sku string, quantity int) []in { return []in{{"sku": sku, "quantity": quantity}} }
-	order := in{"customerId": "ann", "items": lines("mug")}
-	customer := in{"name": "Cleo", "email": "cleo@example.com"}
-	product := in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": in{"amount": "9.90"}}
-	employee := in{"name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"}
-	address := in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
+	line := func(sku string, quantity int) []mutationInput {
+		return []mutationInput{{"sku": sku, "quantity": quantity}}
+	}
+	order := mutationInput{"customerId": "ann", "items": lines("mug")}
+	customer := mutationInput{"name": "Cleo", "email": "cleo@example.com"}
+	product := mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9.90"}}
+	employee := mutationInput{"name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"}
+	address := mutationInput{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}
 	many := func(n int) []string {
 		numbers := make([]string, n)
 		for i := range numbers {
@@ -37,13 +39,13 @@ func TestBadMutationInput(t *testing.T) {
 	}
 	cases := []struct {
 		name, mutation string
-		input          in
+		input          mutationInput
 		requests       int
 		reasons        []string
 	}{
 		{"unknown SKU", "placeOrder", order.with("items", lines("mug", "spoon", "fork")), 1, []string{"NOT_FOUND input.items.1.sku", "NOT_FOUND input.items.2.sku"}},
 		{"unknown customer", "placeOrder", order.with("customerId", "nobody"), 1, []string{"NOT_FOUND input.customerId"}},
-		{"unknown customer and SKU", "placeOrder", in{"customerId": "nobody", "items": lines("spoon")}, 1, []string{"NOT_FOUND input.customerId", "NOT_FOUND input.items.0.sku"}},
+		{"unknown customer and SKU", "placeOrder", mutationInput{"customerId": "nobody", "items": lines("spoon")}, 1, []string{"NOT_FOUND input.customerId", "NOT_FOUND input.items.0.sku"}},
 		{"quantity 0", "placeOrder", order.with("items", line("mug", 0)), 0, []string{"INVALID input.items.0.quantity"}},
 		{"negative quantity", "placeOrder", order.with("items", line("mug", -1)), 0, []string{"INVALID input.items.0.quantity"}},
 		{"huge quantity", "placeOrder", order.with("items", line("mug", 1_000_001)), 0, []string{"INVALID input.items.0.quantity"}},
@@ -52,10 +54,10 @@ func TestBadMutationInput(t *testing.T) {
 		{"lines that sum up to too many", "placeOrder", order.with("items", append(line("mug", 1_000_000), line("mug", 1)...)), 0, []string{"INVALID input.items.1.quantity"}},
 		{"lines that sum up to more than there is", "placeOrder", order.with("items", append(line("mug", 100), line("mug", 3)...)), 1, []string{"INSUFFICIENT_STOCK input.items.0.quantity"}},
 		{"currencies mixed", "placeOrder", order.with("items", lines("mug", "yen")), 1, []string{"INVALID input.items.1.sku"}},
-		{"no items", "placeOrder", order.with("items", []in{}), 0, []string{"INVALID input.items"}},
+		{"no items", "placeOrder", order.with("items", []mutationInput{}), 0, []string{"INVALID input.items"}},
 		{"one line too many", "placeOrder", order.with("items", lines(skus(commerce.MaxLines+1)...)), 0, []string{"TOO_MANY_LINES input.items"}},
 		{"3,000 lines", "placeOrder", order.with("items", slices.Repeat(lines("a"), 3000)), 0, []string{"TOO_MANY_LINES input.items"}},
-		{"all of a line", "placeOrder", in{"customerId": "a#b", "items": line("", 0), "idempotencyKey": "a#b", "shippingAddress": in{"recipient": " ", "line1": long, "city": "\x01", "countryCode": "XX"}}, 0,
+		{"all of a line", "placeOrder", mutationInput{"customerId": "a#b", "items": line("", 0), "idempotencyKey": "a#b", "shippingAddress": mutationInput{"recipient": " ", "line1": long, "city": "\x01", "countryCode": "XX"}}, 0,
 			[]string{"INVALID input.customerId", "INVALID input.items.0.sku", "INVALID input.items.0.quantity", "INVALID input.shippingAddress.recipient", "INVALID input.shippingAddress.line1", "INVALID input.shippingAddress.city", "INVALID input.shippingAddress.countryCode", "INVALID input.idempotencyKey"}},
 		{"empty key", "placeOrder", order.with("idempotencyKey", ""), 0, []string{"INVALID input.idempotencyKey"}},
 		{"key of 129 bytes", "placeOrder", order.with("idempotencyKey", strings.Repeat("k", 129)), 0, []string{"INVALID input.idempotencyKey"}},
@@ -77,67 +79,67 @@ func TestBadMutationInput(t *testing.T) {
 		{"11 phone numbers", "createCustomer", customer.with("phoneNumbers", many(11)), 0, []string{"INVALID input.phoneNumbers"}},
 		{"an empty phone number", "createCustomer", customer.with("phoneNumbers", []string{"+1", ""}), 0, []string{"INVALID input.phoneNumbers.1"}},
 		{"unknown rep", "createCustomer", customer.with("accountRepId", "nobody"), 2, []string{"NOT_FOUND input.accountRepId"}},
-		{"all of a customer", "createCustomer", in{"id": "#", "name": "", "email": "", "accountRepId": "#", "phoneNumbers": []string{long}, "idempotencyKey": "\n"}, 0,
+		{"all of a customer", "createCustomer", mutationInput{"id": "#", "name": "", "email": "", "accountRepId": "#", "phoneNumbers": []string{long}, "idempotencyKey": "\n"}, 0,
 			[]string{"INVALID input.id", "INVALID input.name", "INVALID input.email", "INVALID input.phoneNumbers.0", "INVALID input.accountRepId", "INVALID input.idempotencyKey"}},
-		{"update: unknown customer", "updateCustomer", in{"id": "nobody", "name": "N"}, 1, []string{"NOT_FOUND input.id"}},
-		{"update: empty name", "updateCustomer", in{"id": "ann", "name": ""}, 0, []string{"INVALID input.name"}},
-		{"update: no e-mail address", "updateCustomer", in{"id": "ann", "email": "@"}, 0, []string{"INVALID input.email"}},
-		{"rep: id with #", "assignAccountRep", in{"customerId": "ann", "employeeId": "a#b"}, 0, []string{"INVALID input.employeeId"}},
+		{"update: unknown customer", "updateCustomer", mutationInput{"id": "nobody", "name": "N"}, 1, []string{"NOT_FOUND input.id"}},
+		{"update: empty name", "updateCustomer", mutationInput{"id": "ann", "name": ""}, 0, []string{"INVALID input.name"}},
+		{"update: no e-mail address", "updateCustomer", mutationInput{"id": "ann", "email": "@"}, 0, []string{"INVALID input.email"}},
+		{"rep: id with #", "assignAccountRep", mutationInput{"customerId": "ann", "employeeId": "a#b"}, 0, []string{"INVALID input.employeeId"}},
 
-		{"unknown order", "confirmOrder", in{"orderId": unknown}, 1, []string{"NOT_FOUND input.orderId"}},
-		{"ship: unknown order", "shipOrder", in{"orderId": unknown, "warehouseId": "north"}, 1, []string{"NOT_FOUND input.orderId"}},
-		{"deliver: unknown order", "deliverOrder", in{"orderId": unknown}, 1, []string{"NOT_FOUND input.orderId"}},
-		{"cancel: unknown order", "cancelOrder", in{"orderId": unknown}, 1, []string{"NOT_FOUND input.orderId"}},
-		{"set item: unknown order", "setOrderItem", in{"orderId": unknown, "sku": "mug", "quantity": 1}, 1, []string{"NOT_FOUND input.orderId"}},
-		{"remove item: unknown order", "removeOrderItem", in{"orderId": unknown, "sku": "mug"}, 1, []string{"NOT_FOUND input.orderId"}},
-		{"address: unknown order", "updateShippingAddress", in{"orderId": unknown, "shippingAddress": address}, 1, []string{"NOT_FOUND input.orderId"}},
-		{"malformed order ID", "confirmOrder", in{"orderId": "42"}, 0, []string{"INVALID input.orderId"}},
-		{"deliver: malformed order ID", "deliverOrder", in{"orderId": "42"}, 0, []string{"INVALID input.orderId"}},
-		{"order id with U", "shipOrder", in{"orderId": "01HVMK3P2Q000000000000000U", "warehouseId": "#"}, 0, []string{"INVALID input.orderId", "INVALID input.warehouseId"}},
-		{"shipment: control character and 201 bytes", "shipOrder", in{"orderId": unknown, "warehouseId": "north", "trackingNumber": "1\x00", "carrier": strings.Repeat("c", 201)}, 0,
+		{"unknown order", "confirmOrder", mutationInput{"orderId": unknown}, 1, []string{"NOT_FOUND input.orderId"}},
+		{"ship: unknown order", "shipOrder", mutationInput{"orderId": unknown, "warehouseId": "north"}, 1, []string{"NOT_FOUND input.orderId"}},
+		{"deliver: unknown order", "deliverOrder", mutationInput{"orderId": unknown}, 1, []string{"NOT_FOUND input.orderId"}},
+		{"cancel: unknown order", "cancelOrder", mutationInput{"orderId": unknown}, 1, []string{"NOT_FOUND input.orderId"}},
+		{"set item: unknown order", "setOrderItem", mutationInput{"orderId": unknown, "sku": "mug", "quantity": 1}, 1, []string{"NOT_FOUND input.orderId"}},
+		{"remove item: unknown order", "removeOrderItem", mutationInput{"orderId": unknown, "sku": "mug"}, 1, []string{"NOT_FOUND input.orderId"}},
+		{"address: unknown order", "updateShippingAddress", mutationInput{"orderId": unknown, "shippingAddress": address}, 1, []string{"NOT_FOUND input.orderId"}},
+		{"malformed order ID", "confirmOrder", mutationInput{"orderId": "42"}, 0, []string{"INVALID input.orderId"}},
+		{"deliver: malformed order ID", "deliverOrder", mutationInput{"orderId": "42"}, 0, []string{"INVALID input.orderId"}},
+		{"order id with U", "shipOrder", mutationInput{"orderId": "01HVMK3P2Q000000000000000U", "warehouseId": "#"}, 0, []string{"INVALID input.orderId", "INVALID input.warehouseId"}},
+		{"shipment: control character and 201 bytes", "shipOrder", mutationInput{"orderId": unknown, "warehouseId": "north", "trackingNumber": "1\x00", "carrier": strings.Repeat("c", 201)}, 0,
 			[]string{"INVALID input.trackingNumber", "INVALID input.carrier"}},
-		{"note with a control character", "confirmOrder", in{"orderId": unknown, "note": "a\x07"}, 0, []string{"INVALID input.note"}},
-		{"note of 100 kB", "cancelOrder", in{"orderId": unknown, "note": long}, 0, []string{"INVALID input.note"}},
-		{"set item: quantity 0", "setOrderItem", in{"orderId": unknown, "sku": "mug", "quantity": 0}, 0, []string{"INVALID input.quantity"}},
-		{"set item: SKU with #", "setOrderItem", in{"orderId": unknown, "sku": "#", "quantity": 1}, 0, []string{"INVALID input.sku"}},
-		{"address: lower-case country", "updateShippingAddress", in{"orderId": unknown, "shippingAddress": address.with("countryCode", "gb")}, 0, []string{"INVALID input.shippingAddress.countryCode"}},
-		{"address: blank city", "updateShippingAddress", in{"orderId": unknown, "shippingAddress": address.with("city", "  ")}, 0, []string{"INVALID input.shippingAddress.city"}},
+		{"note with a control character", "confirmOrder", mutationInput{"orderId": unknown, "note": "a\x07"}, 0, []string{"INVALID input.note"}},
+		{"note of 100 kB", "cancelOrder", mutationInput{"orderId": unknown, "note": long}, 0, []string{"INVALID input.note"}},
+		{"set item: quantity 0", "setOrderItem", mutationInput{"orderId": unknown, "sku": "mug", "quantity": 0}, 0, []string{"INVALID input.quantity"}},
+		{"set item: SKU with #", "setOrderItem", mutationInput{"orderId": unknown, "sku": "#", "quantity": 1}, 0, []string{"INVALID input.sku"}},
+		{"address: lower-case country", "updateShippingAddress", mutationInput{"orderId": unknown, "shippingAddress": address.with("countryCode", "gb")}, 0, []string{"INVALID input.shippingAddress.countryCode"}},
+		{"address: blank city", "updateShippingAddress", mutationInput{"orderId": unknown, "shippingAddress": address.with("city", "  ")}, 0, []string{"INVALID input.shippingAddress.city"}},
 
-		{"negative price", "createProduct", product.with("unitPrice", in{"amount": "-0.01"}), 0, []string{"INVALID input.unitPrice.amount"}},
-		{"price that is no number", "createProduct", product.with("unitPrice", in{"amount": "much"}), 0, []string{"INVALID input.unitPrice.amount"}},
-		{"price that is no such number", "createProduct", product.with("unitPrice", in{"amount": "1e400"}), 0, []string{"INVALID input.unitPrice.amount"}},
-		{"currency that is none", "createProduct", product.with("unitPrice", in{"amount": "1", "currencyCode": "EURO"}), 0, []string{"INVALID input.unitPrice.currencyCode"}},
-		{"price with three digits", "createProduct", product.with("unitPrice", in{"amount": "9.999"}), 0, []string{"INVALID input.unitPrice.amount"}},
-		{"price in yen with digits", "createProduct", product.with("unitPrice", in{"amount": "9.5", "currencyCode": "JPY"}), 0, []string{"INVALID input.unitPrice.amount"}},
-		{"price of 16 digits", "createProduct", product.with("unitPrice", in{"amount": "12345678901234.00"}), 0, []string{"INVALID input.unitPrice.amount"}},
+		{"negative price", "createProduct", product.with("unitPrice", mutationInput{"amount": "-0.01"}), 0, []string{"INVALID input.unitPrice.amount"}},
+		{"price that is no number", "createProduct", product.with("unitPrice", mutationInput{"amount": "much"}), 0, []string{"INVALID input.unitPrice.amount"}},
+		{"price that is no such number", "createProduct", product.with("unitPrice", mutationInput{"amount": "1e400"}), 0, []string{"INVALID input.unitPrice.amount"}},
+		{"currency that is none", "createProduct", product.with("unitPrice", mutationInput{"amount": "1", "currencyCode": "EURO"}), 0, []string{"INVALID input.unitPrice.currencyCode"}},
+		{"price with three digits", "createProduct", product.with("unitPrice", mutationInput{"amount": "9.999"}), 0, []string{"INVALID input.unitPrice.amount"}},
+		{"price in yen with digits", "createProduct", product.with("unitPrice", mutationInput{"amount": "9.5", "currencyCode": "JPY"}), 0, []string{"INVALID input.unitPrice.amount"}},
+		{"price of 16 digits", "createProduct", product.with("unitPrice", mutationInput{"amount": "12345678901234.00"}), 0, []string{"INVALID input.unitPrice.amount"}},
 		{"category with #", "createProduct", product.with("category", "a#b"), 0, []string{"INVALID input.category"}},
 		{"SKU with a space", "createProduct", product.with("sku", "a b"), 0, []string{"INVALID input.sku"}},
-		{"update: blank category", "updateProduct", in{"sku": "mug", "category": " "}, 0, []string{"INVALID input.category"}},
-		{"warehouse without a name", "createWarehouse", in{"name": ""}, 0, []string{"INVALID input.name"}},
-		{"negative level", "setInventoryLevel", in{"sku": "mug", "warehouseId": "north", "quantity": -1}, 0, []string{"INVALID input.quantity"}},
-		{"level of more than a billion", "setInventoryLevel", in{"sku": "mug", "warehouseId": "north", "quantity": 1_000_000_001}, 0, []string{"INVALID input.quantity"}},
-		{"delta 0", "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": 0}, 0, []string{"INVALID input.delta"}},
-		{"the smallest Int", "adjustInventory", in{"sku": "mug", "warehouseId": "north", "delta": -1 << 31}, 0, []string{"INVALID input.delta"}},
+		{"update: blank category", "updateProduct", mutationInput{"sku": "mug", "category": " "}, 0, []string{"INVALID input.category"}},
+		{"warehouse without a name", "createWarehouse", mutationInput{"name": ""}, 0, []string{"INVALID input.name"}},
+		{"negative level", "setInventoryLevel", mutationInput{"sku": "mug", "warehouseId": "north", "quantity": -1}, 0, []string{"INVALID input.quantity"}},
+		{"level of more than a billion", "setInventoryLevel", mutationInput{"sku": "mug", "warehouseId": "north", "quantity": 1_000_000_001}, 0, []string{"INVALID input.quantity"}},
+		{"delta 0", "adjustInventory", mutationInput{"sku": "mug", "warehouseId": "north", "delta": 0}, 0, []string{"INVALID input.delta"}},
+		{"the smallest Int", "adjustInventory", mutationInput{"sku": "mug", "warehouseId": "north", "delta": -1 << 31}, 0, []string{"INVALID input.delta"}},
 		{"employee's name with #", "hireEmployee", employee.with("name", "a#b"), 0, []string{"INVALID input.name"}},
 		{"employee's title with #", "hireEmployee", employee.with("jobTitle", "a#b"), 0, []string{"INVALID input.jobTitle"}},
 		{"unknown warehouse", "hireEmployee", employee.with("warehouseId", "nowhere"), 2, []string{"NOT_FOUND input.warehouseId"}},
-		{"update: blank title", "updateEmployee", in{"id": "sam", "jobTitle": "\u3000"}, 0, []string{"INVALID input.jobTitle"}},
+		{"update: blank title", "updateEmployee", mutationInput{"id": "sam", "jobTitle": "\u3000"}, 0, []string{"INVALID input.jobTitle"}},
 	}
 	tried := map[string]bool{}
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, longBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, longDataset(t))
 		for _, c := range cases {
 			tried[c.mutation] = true
 			t.Run(c.mutation+" "+c.name, func(t *testing.T) {
-				s.wire.forget()
+				s.wire.reset()
 				s.refuse(t, c.mutation, c.input, c.reasons...)
-				if made := s.wire.seen(); len(made) != c.requests {
+				if made := s.wire.operationNames(); len(made) != c.requests {
 					t.Errorf("requests are %q, want %d", made, c.requests)
 				}
 			})
 		}
 	})
-	for mutation := range shoptest.Yields {
+	for mutation := range workload.ResultFields {
 		if !tried[mutation] {
 			t.Errorf("no bad input of %s is tried", mutation)
 		}
@@ -146,8 +148,8 @@ func TestBadMutationInput(t *testing.T) {
 
 // An input of the wrong type is an error of the request.
 func TestInputOfTheWrongType(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		before := s.records(t)
 		for _, c := range []struct{ mutation, variables string }{
 			{"placeOrder", `{"input": {"customerId": "ann", "items": [{"sku": "mug", "quantity": 2147483648}]}}`},
@@ -161,14 +163,14 @@ func TestInputOfTheWrongType(t *testing.T) {
 			{"hireEmployee", `{"input": {"name": "T", "jobTitle": "P", "hireDate": "2026-02-30"}}`},
 			{"updateCustomer", `{"input": {"id": "ann", "expectedVersion": 3000000000}}`},
 		} {
-			s.wire.forget()
+			s.wire.reset()
 			got := s.ask(t, mutation(c.mutation, "__typename"), json.RawMessage(c.variables))
-			if len(got.Errors) == 0 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" || got.Status >= 500 || len(s.wire.seen()) > 0 {
-				t.Errorf("%s %s: status %d, data %s, errors %+v, requests %q", c.mutation, c.variables, got.Status, got.Data, got.Errors, s.wire.seen())
+			if len(got.Errors) == 0 || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" || got.Status >= 500 || len(s.wire.operationNames()) > 0 {
+				t.Errorf("%s %s: status %d, data %s, errors %+v, requests %q", c.mutation, c.variables, got.Status, got.Data, got.Errors, s.wire.operationNames())
 			}
 		}
 		// A body over the size limit is an error of the request, too.
-		body := in{"input": in{"customerId": "ann", "items": slices.Repeat(lines("mug"), 10_000)}}
+		body := mutationInput{"input": mutationInput{"customerId": "ann", "items": slices.Repeat(lines("mug"), 10_000)}}
 		variables, err := json.Marshal(body)
 		if err != nil {
 			t.Fatal(err)
@@ -184,9 +186,9 @@ func TestInputOfTheWrongType(t *testing.T) {
 
 // Lines of one product are merged into one line, and their sum reduces the stock.
 func TestLinesOfOneProductAreAddedUp(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		got := s.do(t, "placeOrder", in{"customerId": "ann", "items": []in{
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		got := s.mutate(t, "placeOrder", mutationInput{"customerId": "ann", "items": []mutationInput{
 			{"sku": "mug", "quantity": 2}, {"sku": "plate", "quantity": 1}, {"sku": "mug", "quantity": 3},
 		}}, `itemCount total { amount } items { nodes { productId quantity } }`)
 		if want := `{"itemCount":2,"total":{"amount":"49.50"},"items":{"nodes":[{"productId":"mug","quantity":5},{"productId":"plate","quantity":1}]}}`; string(got.Value) != want {
@@ -200,26 +202,26 @@ func TestLinesOfOneProductAreAddedUp(t *testing.T) {
 
 // Values at the limits are accepted, and returned unchanged.
 func TestValuesAtTheLimit(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		name := strings.Repeat("é", 100)
 		note := strings.Repeat("🙂", 250)
 		id := strings.Repeat("A-z_0.", 10) + "1234"
 		for _, c := range []struct {
 			mutation string
-			input    in
+			input    mutationInput
 			fields   string
 			want     string
 		}{
-			{"createCustomer", in{"id": id, "name": name, "email": strings.Repeat("x", 242) + "@example.com"}, "id name", fmt.Sprintf(`{"id":%q,"name":%q}`, id, name)},
-			{"createProduct", in{"sku": "max", "name": "<b>'\"\\", "category": "Möbel & Co", "unitPrice": in{"amount": "9999999999999.99"}}, "name category unitPrice { amount }", ""},
-			{"createProduct", in{"sku": "free", "name": "Free", "category": "Gifts", "unitPrice": in{"amount": "0"}}, "unitPrice { amount currencyCode }", `{"unitPrice":{"amount":"0.00","currencyCode":"USD"}}`},
-			{"setInventoryLevel", in{"sku": "none", "warehouseId": "north", "quantity": 1_000_000_000}, "quantity", `{"quantity":1000000000}`},
-			{"placeOrder", in{"customerId": "ann", "items": []in{{"sku": "none", "quantity": 1_000_000}}, "idempotencyKey": strings.Repeat("k", 128)}, "total { amount }", `{"total":{"amount":"1000000.00"}}`},
-			{"confirmOrder", in{"orderId": s.place(t, "bob", "mug"), "note": note}, "timeline(last: 1) { nodes { note } }", fmt.Sprintf(`{"timeline":{"nodes":[{"note":%q}]}}`, note)},
-			{"confirmOrder", in{"orderId": strings.ToLower(s.place(t, "bob", "mug")), "note": ""}, "timeline(last: 1) { nodes { note } }", `{"timeline":{"nodes":[{"note":null}]}}`},
+			{"createCustomer", mutationInput{"id": id, "name": name, "email": strings.Repeat("x", 242) + "@example.com"}, "id name", fmt.Sprintf(`{"id":%q,"name":%q}`, id, name)},
+			{"createProduct", mutationInput{"sku": "max", "name": "<b>'\"\\", "category": "Möbel & Co", "unitPrice": mutationInput{"amount": "9999999999999.99"}}, "name category unitPrice { amount }", ""},
+			{"createProduct", mutationInput{"sku": "free", "name": "Free", "category": "Gifts", "unitPrice": mutationInput{"amount": "0"}}, "unitPrice { amount currencyCode }", `{"unitPrice":{"amount":"0.00","currencyCode":"USD"}}`},
+			{"setInventoryLevel", mutationInput{"sku": "none", "warehouseId": "north", "quantity": 1_000_000_000}, "quantity", `{"quantity":1000000000}`},
+			{"placeOrder", mutationInput{"customerId": "ann", "items": []mutationInput{{"sku": "none", "quantity": 1_000_000}}, "idempotencyKey": strings.Repeat("k", 128)}, "total { amount }", `{"total":{"amount":"1000000.00"}}`},
+			{"confirmOrder", mutationInput{"orderId": s.place(t, "bob", "mug"), "note": note}, "timeline(last: 1) { nodes { note } }", fmt.Sprintf(`{"timeline":{"nodes":[{"note":%q}]}}`, note)},
+			{"confirmOrder", mutationInput{"orderId": strings.ToLower(s.place(t, "bob", "mug")), "note": ""}, "timeline(last: 1) { nodes { note } }", `{"timeline":{"nodes":[{"note":null}]}}`},
 		} {
-			got := s.do(t, c.mutation, c.input, c.fields)
+			got := s.mutate(t, c.mutation, c.input, c.fields)
 			if c.want != "" && string(got.Value) != c.want {
 				t.Errorf("%s gives %s, want %s", c.mutation, got.Value, c.want)
 			}
@@ -228,16 +230,16 @@ func TestValuesAtTheLimit(t *testing.T) {
 			}
 		}
 		// The total inventory of a product is a 32-bit integer in the schema.
-		s.do(t, "setInventoryLevel", in{"sku": "none", "warehouseId": "south", "quantity": 1_000_000_000}, "product { totalInventory }")
-		s.do(t, "createWarehouse", in{"id": "east", "name": "East"})
-		s.refuse(t, "setInventoryLevel", in{"sku": "none", "warehouseId": "east", "quantity": 1}, "INVALID input.quantity")
-		s.refuse(t, "adjustInventory", in{"sku": "none", "warehouseId": "east", "delta": 1}, "INVALID input.delta")
+		s.mutate(t, "setInventoryLevel", mutationInput{"sku": "none", "warehouseId": "south", "quantity": 1_000_000_000}, "product { totalInventory }")
+		s.mutate(t, "createWarehouse", mutationInput{"id": "east", "name": "East"})
+		s.refuse(t, "setInventoryLevel", mutationInput{"sku": "none", "warehouseId": "east", "quantity": 1}, "INVALID input.quantity")
+		s.refuse(t, "adjustInventory", mutationInput{"sku": "none", "warehouseId": "east", "delta": 1}, "INVALID input.delta")
 		// Two items at the maximum price exceed the maximum amount.
-		s.do(t, "setInventoryLevel", in{"sku": "max", "warehouseId": "north", "quantity": 1000})
-		s.refuse(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "max", "quantity": 2}}}, "INVALID input.items")
-		s.refuse(t, "placeOrder", in{"customerId": "ann", "items": []in{{"sku": "max", "quantity": 1000}}}, "INVALID input.items")
+		s.mutate(t, "setInventoryLevel", mutationInput{"sku": "max", "warehouseId": "north", "quantity": 1000})
+		s.refuse(t, "placeOrder", mutationInput{"customerId": "ann", "items": []mutationInput{{"sku": "max", "quantity": 2}}}, "INVALID input.items")
+		s.refuse(t, "placeOrder", mutationInput{"customerId": "ann", "items": []mutationInput{{"sku": "max", "quantity": 1000}}}, "INVALID input.items")
 		order := s.place(t, "ann", "max")
-		s.refuse(t, "setOrderItem", in{"orderId": order, "sku": "max", "quantity": 3}, "INVALID input.quantity")
-		s.do(t, "cancelOrder", in{"orderId": order})
+		s.refuse(t, "setOrderItem", mutationInput{"orderId": order, "sku": "max", "quantity": 3}, "INVALID input.quantity")
+		s.mutate(t, "cancelOrder", mutationInput{"orderId": order})
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // counts returns the numbers of orders by status.
-func (s *shop) counts(t testing.TB) map[string]int {
+func (s *fixture) counts(t testing.TB) map[string]int {
 	t.Helper()
 	var data struct {
 		OrderCounts []struct {
@@ -32,20 +32,20 @@ func (s *shop) counts(t testing.TB) map[string]int {
 // Exactly the mutations that change the status of an order change the counts.
 func TestOrdersAreCountedByStatus(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		want := s.counts(t)
 		for status := range want {
 			want[status] = 0
 		}
 		for _, to := range commerce.Statuses() {
-			s.brought(t, to)
+			s.placeWithStatus(t, to)
 			want[strings.ToUpper(to.String())]++
 		}
-		pending := s.brought(t, commerce.Pending)
+		pending := s.placeWithStatus(t, commerce.Pending)
 		want["PENDING"]++
-		s.do(t, "updateShippingAddress", in{"orderId": pending, "shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}})
-		s.refuse(t, "shipOrder", in{"orderId": pending, "warehouseId": "north", "withoutAddress": true}, "INVALID_TRANSITION input.orderId")
+		s.mutate(t, "updateShippingAddress", mutationInput{"orderId": pending, "shippingAddress": mutationInput{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}})
+		s.refuse(t, "shipOrder", mutationInput{"orderId": pending, "warehouseId": "north", "withoutAddress": true}, "INVALID_TRANSITION input.orderId")
 		if got := s.counts(t); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("there are %v, want %v", got, want)
 		}
@@ -55,17 +55,17 @@ func TestOrdersAreCountedByStatus(t *testing.T) {
 // External orders are not counted until a repair has counted them.
 func TestOrdersOfOtherSoftwareAreCountedByARepair(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s, order := foreignShop(t, db)
-		s.do(t, "confirmOrder", in{"orderId": order})
-		got := s.bare(t).api.ask(t, `{ orderCounts { status count } }`, nil)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s, order := externalFixture(t, db)
+		s.mutate(t, "confirmOrder", mutationInput{"orderId": order})
+		got := s.withoutLog(t).api.ask(t, `{ orderCounts { status count } }`, nil)
 		if string(got.Data) != `{"orderCounts":null}` || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
 			t.Errorf("the response is %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
 		}
 		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
 			t.Fatal(err)
 		}
-		s.do(t, "shipOrder", in{"orderId": order, "warehouseId": "hall", "withoutAddress": true})
+		s.mutate(t, "shipOrder", mutationInput{"orderId": order, "warehouseId": "hall", "withoutAddress": true})
 		if got := s.counts(t); got["SHIPPED"] != 1 || got["CONFIRMED"] != 0 {
 			t.Errorf("there are %v, want one that is shipped", got)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-func panicking(with any) between {
+func panicking(with any) interceptor {
 	return func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) { panic(with) }
 }
 
@@ -27,7 +27,7 @@ func TestPanics(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		"in a batch of a loader":  {http.MethodPost, server.PathGraphQL, post(alice), http.StatusOK},
+		"in a batch of a loader":  {http.MethodPost, server.PathGraphQL, post(aliceQuery), http.StatusOK},
 		"in a handler":            {http.MethodGet, server.PathReady, "", http.StatusInternalServerError},
 		"in a handler, with HEAD": {http.MethodHead, server.PathReady, "", http.StatusInternalServerError},
 	} {

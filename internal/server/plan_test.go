@@ -15,7 +15,7 @@ import (
 // Reads whose keys are known at the same time run concurrently. One field queries an order with its
 // timeline, and another field the timeline of the same order by ID. The test blocks one read until
 // the others have started.
-func TestAnOrderWithItsTimelineHoldsUpNothing(t *testing.T) {
+func TestAnOrderWithItsTimelineIsReadConcurrently(t *testing.T) {
 	var others sync.WaitGroup
 	others.Add(2) // the customer, and the customer's copy of the order
 	h, _ := handler(t, sampleThrough(t, func(r *http.Request, next dynamodb.HTTPClient) (*http.Response, error) {

@@ -19,21 +19,21 @@ import (
 
 // holder is the holder of a token of one issuer.
 type holder struct {
-	g      *guarded
+	g      *authenticatedServer
 	claims authtest.Object
 }
 
-func (h holder) asks(t *testing.T, query string) (status int, answer string) {
+func (h holder) query(t *testing.T, query string) (status int, answer string) {
 	t.Helper()
 	w := ask(h.g, http.MethodPost, server.PathGraphQL, post(query), "Authorization", "Bearer "+h.g.token(t, h.claims))
 	return w.Code, w.Body.String()
 }
 
-// places places an order with an idempotency key, or repeats the request. It returns the order's
-// ID.
-func (h holder) places(t *testing.T, customer, key string) string {
+// placeOrder places an order with an idempotency key, or repeats the request. It returns the
+// order's ID.
+func (h holder) placeOrder(t *testing.T, customer, key string) string {
 	t.Helper()
-	_, answer := h.asks(t, fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "prod_100", quantity: 1}], idempotencyKey: %q}) { order { id } userErrors { code } } }`, customer, key))
+	_, answer := h.query(t, fmt.Sprintf(`mutation { placeOrder(input: {customerId: %q, items: [{sku: "prod_100", quantity: 1}], idempotencyKey: %q}) { order { id } userErrors { code } } }`, customer, key))
 	_, id, found := strings.Cut(answer, `"order":{"id":"`)
 	if !found {
 		t.Fatalf("the response to %v is %s", h.claims, answer)
@@ -45,13 +45,13 @@ func (h holder) places(t *testing.T, customer, key string) string {
 // no rate limit. Their orders show the subject as the actor.
 func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		store := storetest.Sample(t, db)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.SampleStore(t, db)
 		now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 		opts := server.Options{Graph: graph.Options{Rates: rate.Options{Burst: 2000, Restore: 1, Now: func() time.Time { return now }}}}
 		const other = "https://other.example/"
-		first := guarding(t, store, opts)
-		second := guarding(t, store, opts, func(o *auth.Options) { o.Issuer = other })
+		first := newAuthenticatedServer(t, store, opts)
+		second := newAuthenticatedServer(t, store, opts, func(o *auth.Options) { o.Issuer = other })
 		customer := func(id string) authtest.Object {
 			return authtest.Object{"sub": "pages", "role": "CUSTOMER", "customer_id": id}
 		}
@@ -68,17 +68,17 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 		}
 		placed := map[string]int{}
 		for i, h := range all {
-			id := h.places(t, h.customer, "k")
+			id := h.placeOrder(t, h.customer, "k")
 			if before, known := placed[id]; known {
 				t.Errorf("principal %d gets the order of principal %d", i, before)
 			}
 			placed[id] = i
-			if again := h.places(t, h.customer, "k"); again != id {
+			if again := h.placeOrder(t, h.customer, "k"); again != id {
 				t.Errorf("principal %d has placed the order %s, and %s with the same key", i, id, again)
 			}
 		}
 		for id := range placed {
-			_, answer := holder{first, staff}.asks(t, fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { actor } } } }`, id))
+			_, answer := holder{first, staff}.query(t, fmt.Sprintf(`{ order(id: %q) { timeline(first: 1) { nodes { actor } } } }`, id))
 			if !strings.Contains(answer, `"actor":"pages"`) {
 				t.Errorf("the actor is not the subject: %s", answer)
 			}
@@ -87,7 +87,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 		const costly = `{ customer(id: "cust_01") { orders(first: 50) { nodes { id status timeline(first: 10) { nodes { id at } } } } } }`
 		limited := false
 		for range 2000 {
-			if status, _ := all[0].asks(t, costly); status == http.StatusTooManyRequests {
+			if status, _ := all[0].query(t, costly); status == http.StatusTooManyRequests {
 				limited = true
 				break
 			}
@@ -96,7 +96,7 @@ func TestOneSubjectOfSeveralPrincipals(t *testing.T) {
 			t.Fatal("no caller runs out of points")
 		}
 		for i, h := range all[1:] {
-			if status, answer := h.asks(t, costly); status != http.StatusOK {
+			if status, answer := h.query(t, costly); status != http.StatusOK {
 				t.Errorf("principal %d: status %d, %s", i+1, status, answer)
 			}
 		}

@@ -23,9 +23,9 @@ type quoteView struct {
 }
 
 // quote queries the price of items. It writes nothing.
-func (s *shop) quote(t testing.TB, items any) quoteView {
+func (s *fixture) quote(t testing.TB, items any) quoteView {
 	t.Helper()
-	variables, err := json.Marshal(in{"input": in{"items": items}})
+	variables, err := json.Marshal(mutationInput{"input": mutationInput{"items": items}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,38 +43,38 @@ func (s *shop) quote(t testing.TB, items any) quoteView {
 }
 
 // A quote has the same user errors, lines and total as an order of the same items a moment later.
-func TestAQuoteIsWhatPlacingSays(t *testing.T) {
+func TestQuotesMatchPlacedOrders(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, longBook(t))
-		s.do(t, "createProduct", in{"sku": "max", "name": "Max", "category": "Kitchen", "unitPrice": in{"amount": "9999999999999.99"}})
-		s.do(t, "setInventoryLevel", in{"sku": "max", "warehouseId": "north", "quantity": 10})
-		line := func(sku string, quantity int) in { return in{"sku": sku, "quantity": quantity} }
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, longDataset(t))
+		s.mutate(t, "createProduct", mutationInput{"sku": "max", "name": "Max", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9999999999999.99"}})
+		s.mutate(t, "setInventoryLevel", mutationInput{"sku": "max", "warehouseId": "north", "quantity": 10})
+		line := func(sku string, quantity int) mutationInput { return mutationInput{"sku": sku, "quantity": quantity} }
 		for _, c := range []struct {
 			name     string
-			items    []in
+			items    []mutationInput
 			total    string
 			requests int
 		}{
-			{"two lines of one product", []in{line("mug", 2), line("plate", 1), line("mug", 3)}, "49.50 USD", 1},
+			{"two lines of one product", []mutationInput{line("mug", 2), line("plate", 1), line("mug", 3)}, "49.50 USD", 1},
 			{"yen", lines("yen"), "500 JPY", 1},
 			{"as many lines as an order can have", lines(skus(commerce.MaxLines)...), fmt.Sprintf("%d.00 USD", commerce.MaxLines), 1},
-			{"too few pieces", []in{line("mug", 103), line("none", 1), line("plate", 50)}, "1373.50 USD", 1},
-			{"too few pieces in two lines", []in{line("mug", 100), line("mug", 3)}, "772.50 USD", 1},
+			{"too few pieces", []mutationInput{line("mug", 103), line("none", 1), line("plate", 50)}, "1373.50 USD", 1},
+			{"too few pieces in two lines", []mutationInput{line("mug", 100), line("mug", 3)}, "772.50 USD", 1},
 			{"unknown products", lines("mug", "spoon", "fork"), "", 1},
 			{"two currencies", lines("mug", "yen", "plate"), "", 1},
-			{"two currencies, and too few pieces", []in{line("none", 1), line("yen", 11)}, "", 1},
-			{"too large a total", []in{line("max", 2)}, "", 1},
+			{"two currencies, and too few pieces", []mutationInput{line("none", 1), line("yen", 11)}, "", 1},
+			{"too large a total", []mutationInput{line("max", 2)}, "", 1},
 			{"too many lines", lines(skus(commerce.MaxLines + 1)...), "", 0},
 			{"far too many lines", slices.Repeat(lines("mug"), 1000), "", 0},
-			{"too many pieces in two lines", []in{line("mug", 1_000_000), line("mug", 1)}, "", 0},
-			{"no items", []in{}, "", 0},
-			{"bad SKU and quantity", []in{line("a#b", 0)}, "", 0},
+			{"too many pieces in two lines", []mutationInput{line("mug", 1_000_000), line("mug", 1)}, "", 0},
+			{"no items", []mutationInput{}, "", 0},
+			{"bad SKU and quantity", []mutationInput{line("a#b", 0)}, "", 0},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				s.wire.forget()
+				s.wire.reset()
 				quote := s.quote(t, c.items)
-				if made := s.wire.seen(); len(made) != c.requests || c.requests == 1 && made[0] != "BatchGetItem" && made[0] != "GetItem" {
+				if made := s.wire.operationNames(); len(made) != c.requests || c.requests == 1 && made[0] != "BatchGetItem" && made[0] != "GetItem" {
 					t.Errorf("requests are %q, want %d", made, c.requests)
 				}
 				total := ""
@@ -85,7 +85,7 @@ func TestAQuoteIsWhatPlacingSays(t *testing.T) {
 					t.Errorf("the total is %q, want %q", total, c.total)
 				}
 				// A total is never -1, so the order is refused. The refusal contains the total and the lines.
-				placed := s.try(t, "placeOrder", in{"customerId": "ann", "items": c.items, "expectedTotal": in{"amount": "-1"}})
+				placed := s.try(t, "placeOrder", mutationInput{"customerId": "ann", "items": c.items, "expectedTotal": mutationInput{"amount": "-1"}})
 				reasons := placed.UserErrors
 				if i := slices.IndexFunc(reasons, func(e userError) bool { return e.Code == "PRICE_CHANGED" }); i >= 0 {
 					if string(reasons[i].Lines) != string(quote.Lines) || *quote.Total != reasons[i].CurrentTotal {
@@ -101,7 +101,7 @@ func TestAQuoteIsWhatPlacingSays(t *testing.T) {
 				if quote.Total == nil || len(quote.UserErrors) > 0 {
 					return
 				}
-				s.do(t, "placeOrder", in{"customerId": "ann", "items": c.items, "expectedTotal": in{"amount": quote.Total.Amount, "currencyCode": quote.Total.CurrencyCode}})
+				s.mutate(t, "placeOrder", mutationInput{"customerId": "ann", "items": c.items, "expectedTotal": mutationInput{"amount": quote.Total.Amount, "currencyCode": quote.Total.CurrencyCode}})
 			})
 		}
 	})

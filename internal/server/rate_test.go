@@ -17,21 +17,21 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// costTold is extensions.cost of a response.
-type costTold struct{ Requested, Actual, Available, Maximum, RestoreRate int }
+// responseCost is extensions.cost of a response.
+type responseCost struct{ Requested, Actual, Available, Maximum, RestoreRate int }
 
-func toldCost(t testing.TB, w *httptest.ResponseRecorder) costTold {
+func costOf(t testing.TB, w *httptest.ResponseRecorder) responseCost {
 	t.Helper()
-	var got struct{ Extensions struct{ Cost *costTold } }
+	var got struct{ Extensions struct{ Cost *responseCost } }
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Extensions.Cost == nil {
 		t.Fatalf("no cost in %s (%v)", w.Body, err)
 	}
 	return *got.Extensions.Cost
 }
 
-// rated starts a server with rate limits: buckets of 100 points, which refill by two points per
-// second. It also returns a function that advances the clock.
-func rated(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
+// newRateLimited starts a server with rate limits: buckets of 100 points, which refill by two
+// points per second. It also returns a function that advances the clock.
+func newRateLimited(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
 	t.Helper()
 	var mu sync.Mutex
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -40,7 +40,7 @@ func rated(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
 		defer mu.Unlock()
 		return now
 	}
-	h, j := newHandler(t, sampleThrough(t, direct), slog.LevelInfo, server.Options{
+	h, j := newHandler(t, sampleThrough(t, forward), slog.LevelInfo, server.Options{
 		Origins: []string{"https://shop.example"},
 		Graph:   graph.Options{Limits: document.Limits{Cost: 100}, Rates: rate.Options{Burst: 100, Restore: 2, Now: clock}},
 	})
@@ -54,12 +54,12 @@ func rated(t *testing.T) (http.Handler, *journal, func(time.Duration)) {
 // A caller without points gets 429 with any media type and method. Retry-After is the time until
 // the request is accepted.
 func TestRateLimits(t *testing.T) {
-	h, j, forward := rated(t)
+	h, j, forward := newRateLimited(t)
 	const orders = `{ orders(first: 40) { nodes { id status } } }` // the cost is 1 + 10 + 1 + 40*3, too much; with 20 orders it is 72
-	check(t, ask(h, http.MethodPost, server.PathGraphQL, post(orders), "Accept", asGraphQL), http.StatusBadRequest, "TOO_EXPENSIVE", asGraphQL)
+	checkRefusal(t, ask(h, http.MethodPost, server.PathGraphQL, post(orders), "Accept", asGraphQL), http.StatusBadRequest, "TOO_EXPENSIVE", asGraphQL)
 	w := ask(h, http.MethodPost, server.PathGraphQL, post(`{ a: orders(first: 20) { nodes { id status } } }`))
-	cost := toldCost(t, w)
-	if want := (costTold{72, cost.Actual, 99 - cost.Actual, 100, 2}); w.Code != http.StatusOK || cost != want || cost.Actual < 12+3 || cost.Actual > 72 {
+	cost := costOf(t, w)
+	if want := (responseCost{72, cost.Actual, 99 - cost.Actual, 100, 2}); w.Code != http.StatusOK || cost != want || cost.Actual < 12+3 || cost.Actual > 72 {
 		t.Fatalf("status %d, %+v, %s", w.Code, cost, w.Body)
 	}
 	left := cost.Available
@@ -71,7 +71,7 @@ func TestRateLimits(t *testing.T) {
 	} {
 		for accept, contentType := range map[string]string{"": asJSON, asJSON: asJSON, asGraphQL: asGraphQL, "text/event-stream": asJSON} {
 			w := ask(h, request.method, request.target, request.body, "Accept", accept, "Origin", "https://shop.example", "Apollo-Require-Preflight", "true")
-			got := check(t, w, http.StatusTooManyRequests, "RATE_LIMITED", contentType)
+			got := checkRefusal(t, w, http.StatusTooManyRequests, "RATE_LIMITED", contentType)
 			left--
 			wait := float64(22-left) / 2
 			if retry := got.Errors[0].Extensions["retryAfter"]; retry != wait {
@@ -80,13 +80,13 @@ func TestRateLimits(t *testing.T) {
 			if retry, err := time.ParseDuration(w.Header().Get("Retry-After") + "s"); err != nil || retry < time.Duration(wait*float64(time.Second)) || retry >= time.Duration((wait+1)*float64(time.Second)) {
 				t.Errorf("%s: Retry-After is %q, want %v rounded up", request.method, w.Header().Get("Retry-After"), wait)
 			}
-			if cost, want := toldCost(t, w), (costTold{22, 1, left, 100, 2}); cost != want || got.Errors[0].Extensions["cost"] == nil {
+			if cost, want := costOf(t, w), (responseCost{22, 1, left, 100, 2}); cost != want || got.Errors[0].Extensions["cost"] == nil {
 				t.Errorf("%s: %+v, want %+v", request.method, cost, want)
 			}
 		}
 	}
 	// Cheap requests are accepted meanwhile.
-	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice)); w.Code != http.StatusOK || toldCost(t, w) != (costTold{2, 2, 2, 100, 2}) {
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)); w.Code != http.StatusOK || costOf(t, w) != (responseCost{2, 2, 2, 100, 2}) {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
 	forward(10 * time.Second)
@@ -106,7 +106,7 @@ func typenames(n int) string {
 
 // A request that HTTP refuses is charged one point and its bytes, as every request is. Without
 // points the request is not decoded, so the response is 429 for any malformed request.
-func TestWhatHTTPRefusesPays(t *testing.T) {
+func TestRefusedRequestsAreCharged(t *testing.T) {
 	long := strings.Repeat(" ", 10<<10)
 	for name, c := range map[string]struct {
 		method, target, body string
@@ -115,19 +115,19 @@ func TestWhatHTTPRefusesPays(t *testing.T) {
 	}{
 		"JSON that breaks off":      {http.MethodPost, server.PathGraphQL, `{"query":`, nil, http.StatusBadRequest, 1},
 		"a long body of no JSON":    {http.MethodPost, server.PathGraphQL, long, nil, http.StatusBadRequest, 1 + 10},
-		"no Content-Type":           {http.MethodPost, server.PathGraphQL, post(alice), []string{"Content-Type", ""}, http.StatusUnsupportedMediaType, 1},
+		"no Content-Type":           {http.MethodPost, server.PathGraphQL, post(aliceQuery), []string{"Content-Type", ""}, http.StatusUnsupportedMediaType, 1},
 		"a body that is too long":   {http.MethodPost, server.PathGraphQL, strings.Repeat(" ", 200<<10), nil, http.StatusRequestEntityTooLarge, 1},
-		"a GET that may be forged":  {http.MethodGet, get(alice), "", []string{"Origin", "https://evil.example"}, http.StatusForbidden, 1},
+		"a GET that may be forged":  {http.MethodGet, get(aliceQuery), "", []string{"Origin", "https://evil.example"}, http.StatusForbidden, 1},
 		"a URL that is too long":    {http.MethodGet, get(`{` + strings.Repeat("a", 17<<10) + `}`), "", []string{"Apollo-Require-Preflight", "true"}, http.StatusRequestURITooLong, 1 + 17},
 		"a long document that fits": {http.MethodPost, server.PathGraphQL, post(`{ __typename #` + long + "\n}"), nil, http.StatusOK, 1 + 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, _ := rated(t)
+			h, _, _ := newRateLimited(t)
 			for points := 100; points > 0; points -= c.cost {
 				w := ask(h, c.method, c.target, c.body, c.header...)
 				if points < c.cost {
-					check(t, w, http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
-					if cost := toldCost(t, w); cost != (costTold{c.cost, 0, points, 100, 2}) || w.Header().Get("Retry-After") == "" {
+					checkRefusal(t, w, http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
+					if cost := costOf(t, w); cost != (responseCost{c.cost, 0, points, 100, 2}) || w.Header().Get("Retry-After") == "" {
 						t.Errorf("with %d points: %+v, Retry-After %q", points, cost, w.Header().Get("Retry-After"))
 					}
 					return
@@ -136,14 +136,14 @@ func TestWhatHTTPRefusesPays(t *testing.T) {
 					t.Fatalf("with %d points: status %d, want %d: %s", points, w.Code, c.status, w.Body)
 				}
 			}
-			check(t, ask(h, c.method, c.target, c.body, c.header...), http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
+			checkRefusal(t, ask(h, c.method, c.target, c.body, c.header...), http.StatusTooManyRequests, "RATE_LIMITED", asJSON)
 		})
 	}
 }
 
 // On a socket, a message that starts an operation is charged before its payload is decoded. A ping
 // is charged for its payload.
-func TestMessagesPay(t *testing.T) {
+func TestMessagesAreCharged(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	l := newLive(t, server.Options{}, func(o *server.Options) {
 		o.Graph.Rates = rate.Options{Burst: 20, Restore: 1, Now: func() time.Time { return now }}

@@ -17,21 +17,21 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// guardedLive starts a live server that requires tokens.
-func guardedLive(t testing.TB, opts ...server.Options) (*live, *guarded) {
+// liveWithAuthentication starts a live server that requires tokens.
+func liveWithAuthentication(t testing.TB, opts ...server.Options) (*liveServer, *authenticatedServer) {
 	t.Helper()
 	opts = append(opts, server.Options{})
 	db := embedded.New().Client()
-	l := &live{t: t, store: storetest.Sample(t, db)}
-	l.feed = storetest.Feed(t, db, l.store, feed.Options{})
+	l := &liveServer{t: t, store: storetest.SampleStore(t, db)}
+	l.feed = storetest.OpenFeed(t, db, l.store, feed.Options{})
 	opts[0].Graph.Feed = l.feed
-	g := guarding(t, l.store, opts[0])
+	g := newAuthenticatedServer(t, l.store, opts[0])
 	l.addr, l.log = listenTCP(t, g, opts[0]), g.log
 	return l, g
 }
 
 // as opens a socket with a token.
-func (l *live) as(token string) *peer {
+func (l *liveServer) as(token string) *peer {
 	l.t.Helper()
 	w := l.dial()
 	w.text(fmt.Sprintf(`{"type":"connection_init","payload":{"Authorization":"Bearer %s"}}`, token))
@@ -44,8 +44,8 @@ func customerClaims(id string) authtest.Object {
 }
 
 // The token of a socket is in connection_init or in the upgrade.
-func TestSocketsSayWhoUsesThem(t *testing.T) {
-	l, g := guardedLive(t)
+func TestSocketAuthentication(t *testing.T) {
+	l, g := liveWithAuthentication(t)
 	good := g.token(t, nil)
 	for name, init := range map[string]string{
 		"Authorization": `{"type":"connection_init","payload":{"Authorization":"Bearer ` + good + `"}}`,
@@ -61,7 +61,7 @@ func TestSocketsSayWhoUsesThem(t *testing.T) {
 	w := l.dial("Authorization", "Bearer "+good)
 	w.text(`{"type":"connection_init"}`)
 	w.want("connection_ack", "")
-	w.subscribe("a", alice)
+	w.subscribe("a", aliceQuery)
 	w.want("next", "a")
 
 	for name, init := range map[string]string{
@@ -86,15 +86,15 @@ func TestSocketsSayWhoUsesThem(t *testing.T) {
 	w.text(`{"type":"connection_init","payload":{"Authorization":"Bearer nonsense"}}`)
 	w.closed(4403)
 	w = l.dial("Authorization", "Bearer "+good)
-	w.subscribe("a", alice)
+	w.subscribe("a", aliceQuery)
 	w.closed(4401)
 	g.checkLog(t, good)
 }
 
 // A customer can subscribe to its own orders. Orders of other customers look the same as missing
 // ones. Subscriptions for staff are refused.
-func TestCustomersFollowTheirOwnOrders(t *testing.T) {
-	l, g := guardedLive(t)
+func TestCustomersSubscribeToTheirOwnOrders(t *testing.T) {
+	l, g := liveWithAuthentication(t)
 	mine := l.place()
 	foreign := `01KNVV2HR00000000000000101`
 	w := l.as(g.token(t, customerClaims("cust_01")))
@@ -115,7 +115,7 @@ func TestCustomersFollowTheirOwnOrders(t *testing.T) {
 	staff.subscribe("a", `subscription { orderUpdated(id: "`+foreign+`") { id } }`)
 	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { customer { id } } } }`, mine, l.last(mine)))
 	w.subscribe("b", fmt.Sprintf(`subscription { customerOrders(customerId: "cust_01", after: %q) { order { customer { id } } } }`, l.last(mine)))
-	l.following(3)
+	l.waitForSubscriptions(3)
 	l.set(mine, 2)
 	for range 2 {
 		if got := w.receive(); got.Type != "next" || !strings.HasSuffix(string(got.Payload), `{"order":{"customer":{"id":"cust_01"}}}}}`) {
@@ -125,8 +125,8 @@ func TestCustomersFollowTheirOwnOrders(t *testing.T) {
 }
 
 // A socket and an event stream end when their token expires.
-func TestTheTokensEndIsTheEnd(t *testing.T) {
-	l, g := guardedLive(t)
+func TestExpiredTokensEndConnections(t *testing.T) {
+	l, g := liveWithAuthentication(t)
 	short, long := g.token(t, authtest.Object{"exp": g.now().Add(time.Hour).Unix()}), g.token(t, authtest.Object{"exp": g.now().Add(3 * time.Hour).Unix()})
 	w, unexpired := l.as(short), l.as(long)
 	const follow = `subscription { orderStatusChanged { id } }`
@@ -137,27 +137,27 @@ func TestTheTokensEndIsTheEnd(t *testing.T) {
 		t.Fatalf("status %d", e.response.StatusCode)
 	}
 	// The server accepts a clock difference of a minute.
-	g.clock.Pass(time.Hour + 50*time.Second)
-	w.subscribe("b", alice)
+	g.clock.Advance(time.Hour + 50*time.Second)
+	w.subscribe("b", aliceQuery)
 	w.want("next", "b")
 	w.want("complete", "b")
-	g.clock.Pass(10 * time.Second)
+	g.clock.Advance(10 * time.Second)
 	w.closed(4403)
 	if name, _, err := e.next(); err == nil {
 		t.Errorf("the stream has %q instead of its end", name)
 	}
-	l.following(1)
+	l.waitForSubscriptions(1)
 	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusUnauthorized, "UNAUTHENTICATED")
-	unexpired.subscribe("b", alice)
+	unexpired.subscribe("b", aliceQuery)
 	unexpired.want("next", "b")
 	_ = unexpired.conn.Close(websocket.StatusNormalClosure, "")
-	l.settled()
+	l.waitForNoSubscriptions()
 	g.checkLog(t, short, long)
 }
 
 // openAll opens sockets with a first message until the server refuses one. It returns the open
 // ones.
-func (l *live) openAll(init string) (open []*peer) {
+func (l *liveServer) openAll(init string) (open []*peer) {
 	l.t.Helper()
 	for {
 		w, status, err := l.tryDial([]string{"graphql-transport-ws"})
@@ -180,8 +180,8 @@ func (l *live) openAll(init string) (open []*peer) {
 
 // A customer cannot use the capacity of all others, neither with subscriptions on any number of
 // sockets nor with sockets and streams. A single customer can use most of the capacity.
-func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
-	l, g := guardedLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Subscriptions: 16, admission.Connections: 43})})
+func TestOneCustomerLeavesCapacityForOthers(t *testing.T) {
+	l, g := liveWithAuthentication(t, server.Options{Admission: admission.New(admission.Sizes{admission.Subscriptions: 16, admission.Connections: 43})})
 	ann, bob := g.token(t, customerClaims("cust_01")), g.token(t, customerClaims("cust_001"))
 	const follow = `subscription { customerOrders(customerId: "cust_01") { id } }`
 	stream := func(token string) *events {
@@ -195,7 +195,7 @@ func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
 	for i := range 14 {
 		open[i%2].subscribe(fmt.Sprint(i), follow)
 	}
-	l.following(14)
+	l.waitForSubscriptions(14)
 	for _, w := range open {
 		w.subscribe("more", follow)
 		if got := codes(t, w.want("error", "more")); got != "TOO_MANY_SUBSCRIPTIONS" {
@@ -204,32 +204,32 @@ func TestOneCustomerLeavesRoomForOthers(t *testing.T) {
 	}
 	w := l.as(bob)
 	w.subscribe("a", `subscription { customerOrders(customerId: "cust_001") { id } }`)
-	l.following(15)
+	l.waitForSubscriptions(15)
 	// Everything that ends releases its capacity, on every path.
 	open[0].send(frame{ID: "0", Type: "complete"})
-	l.following(14)
+	l.waitForSubscriptions(14)
 	for _, w := range open[2:] {
 		_ = w.conn.CloseNow()
 	}
 	open[0].send(frame{ID: "2", Type: "complete"})
-	l.following(13)
+	l.waitForSubscriptions(13)
 	var e *events
-	for deadline := time.Now().Add(guard); e == nil || e.response.StatusCode != http.StatusOK; {
+	for deadline := time.Now().Add(testTimeout); e == nil || e.response.StatusCode != http.StatusOK; {
 		if time.Now().After(deadline) {
 			t.Fatal("nothing is given back")
 		}
 		e = stream(ann)
 	}
-	l.following(14)
+	l.waitForSubscriptions(14)
 	e.leave()
 	_ = open[0].conn.CloseNow()
 	_ = open[1].conn.CloseNow()
-	l.following(1)
+	l.waitForSubscriptions(1)
 }
 
 // Before a socket is authenticated, it accepts only short messages.
-func TestStrangersSendNoLongMessages(t *testing.T) {
-	l, g := guardedLive(t)
+func TestUnauthenticatedSocketsAcceptOnlyShortMessages(t *testing.T) {
+	l, g := liveWithAuthentication(t)
 	long := `{"type":"ping","payload":{"x":"` + strings.Repeat("x", 40<<10) + `"}}`
 	w := l.dial()
 	w.text(long)

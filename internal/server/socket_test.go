@@ -25,8 +25,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// live is a server with a change feed, on the sample data.
-type live struct {
+// liveServer is a server with a change feed, on the sample data.
+type liveServer struct {
 	t     testing.TB
 	addr  string
 	store *dynamo.Store
@@ -34,20 +34,20 @@ type live struct {
 	log   *journal
 }
 
-func newLive(t testing.TB, config server.Options, opts ...func(*server.Options)) *live {
+func newLive(t testing.TB, config server.Options, opts ...func(*server.Options)) *liveServer {
 	t.Helper()
 	return newLiveWith(t, config, feed.Options{}, opts...)
 }
 
-func newLiveWith(t testing.TB, config server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
+func newLiveWith(t testing.TB, config server.Options, feed feed.Options, opts ...func(*server.Options)) *liveServer {
 	t.Helper()
 	return newLiveOn(t, embedded.New().Client(), config, feed, opts...)
 }
 
-func newLiveOn(t testing.TB, db *dynamodb.Client, config server.Options, feed feed.Options, opts ...func(*server.Options)) *live {
+func newLiveOn(t testing.TB, db *dynamodb.Client, config server.Options, feed feed.Options, opts ...func(*server.Options)) *liveServer {
 	t.Helper()
-	l := &live{t: t, store: storetest.Sample(t, db)}
-	l.feed = storetest.Feed(t, db, l.store, feed)
+	l := &liveServer{t: t, store: storetest.SampleStore(t, db)}
+	l.feed = storetest.OpenFeed(t, db, l.store, feed)
 	o := config
 	o.Graph.Feed = l.feed
 	for _, change := range opts {
@@ -59,18 +59,18 @@ func newLiveOn(t testing.TB, db *dynamodb.Client, config server.Options, feed fe
 	return l
 }
 
-func (l *live) url() string { return "http://" + l.addr + server.PathGraphQL }
+func (l *liveServer) url() string { return "http://" + l.addr + server.PathGraphQL }
 
 // place places an order of the customer cust_01, and returns its ID.
-func (l *live) place() commerce.OrderID {
+func (l *liveServer) place() commerce.OrderID {
 	l.t.Helper()
 	return l.placeFor("cust_01")
 }
 
 // placeFor places an order of a customer, and returns its ID.
-func (l *live) placeFor(customer commerce.CustomerID) commerce.OrderID {
+func (l *liveServer) placeFor(customer commerce.CustomerID) commerce.OrderID {
 	l.t.Helper()
-	order, err := l.store.PlaceOrder(context.Background(), change.Caller{Name: "tester"}, commerce.NewOrder{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
+	order, err := l.store.PlaceOrder(context.Background(), change.Caller{Name: "tester"}, commerce.OrderRequest{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func (l *live) placeFor(customer commerce.CustomerID) commerce.OrderID {
 }
 
 // set changes the quantity of an order's item.
-func (l *live) set(id commerce.OrderID, quantity int) {
+func (l *liveServer) set(id commerce.OrderID, quantity int) {
 	l.t.Helper()
 	if _, err := l.store.SetOrderItem(context.Background(), change.Caller{Name: "tester"}, commerce.OrderItemChange{OrderID: id, SKU: "prod_100", Quantity: quantity}); err != nil {
 		l.t.Fatal(err)
@@ -87,19 +87,19 @@ func (l *live) set(id commerce.OrderID, quantity int) {
 
 // last returns the ID of an order's last event. A subscription without it starts at a time that the
 // test cannot observe.
-func (l *live) last(id commerce.OrderID) commerce.EventID {
+func (l *liveServer) last(id commerce.OrderID) commerce.EventID {
 	l.t.Helper()
-	page, err := dynamo.ReadPage(context.Background(), l.store.Consistent(), model.Timeline, dynamo.ListRequest{Of: string(id), Page: dynamo.Page{Limit: 1000}})
+	page, err := dynamo.ReadPage(context.Background(), l.store.Consistent(), model.Timeline, dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}})
 	if err != nil || len(page.Items) == 0 {
 		l.t.Fatal(err)
 	}
 	return page.Items[len(page.Items)-1].ID
 }
 
-// settled waits until there is no subscription.
-func (l *live) settled() {
+// waitForNoSubscriptions waits until there is no subscription.
+func (l *liveServer) waitForNoSubscriptions() {
 	l.t.Helper()
-	deadline := time.Now().Add(guard)
+	deadline := time.Now().Add(testTimeout)
 	for l.feed.Subscriptions() > 0 {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("%d subscriptions are left", l.feed.Subscriptions())
@@ -108,10 +108,10 @@ func (l *live) settled() {
 	}
 }
 
-// following waits until there are n subscriptions.
-func (l *live) following(n int) {
+// waitForSubscriptions waits until there are n subscriptions.
+func (l *liveServer) waitForSubscriptions(n int) {
 	l.t.Helper()
-	deadline := time.Now().Add(guard)
+	deadline := time.Now().Add(testTimeout)
 	for l.feed.Subscriptions() != n {
 		if time.Now().After(deadline) {
 			l.t.Fatalf("%d subscriptions, want %d", l.feed.Subscriptions(), n)
@@ -134,12 +134,12 @@ type frame struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-func (l *live) dial(header ...string) *peer {
+func (l *liveServer) dial(header ...string) *peer {
 	l.t.Helper()
 	return l.dialAs([]string{"graphql-transport-ws"}, header...)
 }
 
-func (l *live) dialAs(protocols []string, header ...string) *peer {
+func (l *liveServer) dialAs(protocols []string, header ...string) *peer {
 	l.t.Helper()
 	w, status, err := l.tryDial(protocols, header...)
 	if err != nil {
@@ -148,9 +148,9 @@ func (l *live) dialAs(protocols []string, header ...string) *peer {
 	return w
 }
 
-func (l *live) tryDial(protocols []string, header ...string) (*peer, int, error) {
+func (l *liveServer) tryDial(protocols []string, header ...string) (*peer, int, error) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), guard)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	l.t.Cleanup(cancel)
 	h := http.Header{}
 	for i := 0; i < len(header); i += 2 {
@@ -169,7 +169,7 @@ func (l *live) tryDial(protocols []string, header ...string) (*peer, int, error)
 }
 
 // open opens a socket and waits for connection_ack.
-func (l *live) open(header ...string) *peer {
+func (l *liveServer) open(header ...string) *peer {
 	l.t.Helper()
 	w := l.dial(header...)
 	w.send(frame{Type: "connection_init"})
@@ -258,7 +258,7 @@ func TestSockets(t *testing.T) {
 	l := newLive(t, server.Options{})
 	order := l.place()
 	w := l.open()
-	w.subscribe("q", alice)
+	w.subscribe("q", aliceQuery)
 	if got := w.want("next", "q"); string(got.Payload) != aliceAnswer {
 		t.Errorf("%s", got.Payload)
 	}
@@ -266,7 +266,7 @@ func TestSockets(t *testing.T) {
 
 	w.subscribe("one", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { orderId event { type } order { items { nodes { quantity } } } } }`, order, l.last(order)))
 	w.subscribe("all", fmt.Sprintf(`subscription { customerOrders(customerId: "cust_01", after: %q) { id orderId } }`, l.last(order)))
-	l.following(2)
+	l.waitForSubscriptions(2)
 	w.send(frame{ID: "m", Type: "subscribe", Payload: json.RawMessage(post(fmt.Sprintf(`mutation { setOrderItem(input: {orderId: %q, sku: "prod_100", quantity: 3}) { userErrors { message } } }`, order)))})
 	got := map[string][]string{}
 	for range 4 { // in any order
@@ -284,14 +284,14 @@ func TestSockets(t *testing.T) {
 	}
 	// After the client has completed an operation, it gets no more messages. The ID can be used again.
 	w.send(frame{ID: "all", Type: "complete"})
-	l.following(1)
-	w.subscribe("all", alice)
+	l.waitForSubscriptions(1)
+	w.subscribe("all", aliceQuery)
 	w.want("next", "all")
 	w.want("complete", "all")
 	l.set(order, 4)
 	w.want("next", "one")
 	_ = w.conn.Close(websocket.StatusNormalClosure, "")
-	l.settled()
+	l.waitForNoSubscriptions()
 	l.log.checkEmpty(t)
 }
 
@@ -304,7 +304,7 @@ func TestSocketsResume(t *testing.T) {
 	}
 	w := l.open()
 	w.subscribe("1", subscription(fmt.Sprintf(", after: %q", l.last(order))))
-	l.following(1)
+	l.waitForSubscriptions(1)
 	l.set(order, 2)
 	var last struct {
 		Data struct{ CustomerOrders struct{ ID string } }
@@ -313,7 +313,7 @@ func TestSocketsResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = w.conn.CloseNow()
-	l.settled()
+	l.waitForNoSubscriptions()
 	for quantity := 3; quantity <= 5; quantity++ {
 		l.set(order, quantity)
 	}
@@ -336,7 +336,7 @@ func TestSocketsResume(t *testing.T) {
 func TestSubscriptionsThatAreRefused(t *testing.T) {
 	l := newLive(t, server.Options{})
 	mine, other := l.place(), l.place()
-	page, err := dynamo.ReadPage(context.Background(), l.store, model.Timeline, dynamo.ListRequest{Of: string(other), Page: dynamo.Page{Limit: 1}})
+	page, err := dynamo.ReadPage(context.Background(), l.store, model.Timeline, dynamo.ListRequest{PartitionValue: string(other), Page: dynamo.PageRequest{Limit: 1}})
 	if err != nil || len(page.Items) != 1 {
 		t.Fatal(err)
 	}
@@ -366,14 +366,14 @@ func TestSubscriptionsThatAreRefused(t *testing.T) {
 	if got := codes(t, w.want("error", "x")); got != "PERSISTED_QUERY_NOT_FOUND" {
 		t.Errorf("a hash without a query: %s", got)
 	}
-	l.settled()
-	w.subscribe("x", alice)
+	l.waitForNoSubscriptions()
+	w.subscribe("x", aliceQuery)
 	w.want("next", "x")
 	l.log.checkEmpty(t)
 }
 
-// subscribing returns a subscribe message with a payload.
-func subscribing(payload string) string {
+// subscribeMessage returns a subscribe message with a payload.
+func subscribeMessage(payload string) string {
 	return `{"id":"a","type":"subscribe","payload":` + payload + `}`
 }
 
@@ -400,25 +400,25 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 		"no payload":                 {append(open, `{"id":"a","type":"subscribe"}`), 4400},
 		"a null payload":             {append(open, `{"id":"a","type":"subscribe","payload":null}`), 4400},
 		"a list as payload":          {append(open, `{"id":"a","type":"subscribe","payload":[]}`), 4400},
-		"no query":                   {append(open, subscribing(`{}`)), 4400},
-		"a null query":               {append(open, subscribing(`{"query":null}`)), 4400},
-		"a query in capitals":        {append(open, subscribing(`{"QUERY":"{__typename}"}`)), 4400},
-		"extensions without a hash":  {append(open, subscribing(`{"extensions":{"persistedQuery":null}}`)), 4400},
-		"a number as query":          {append(open, subscribing(`{"query":1}`)), 4400},
-		"an object as query":         {append(open, subscribing(`{"query":{}}`)), 4400},
-		"two queries":                {append(open, subscribing(`{"query":"{__typename}","query":"{__typename}"}`)), 4400},
-		"a list as operationName":    {append(open, subscribing(`{"query":"{__typename}","operationName":["a"]}`)), 4400},
-		"false as operationName":     {append(open, subscribing(`{"query":"{__typename}","operationName":false}`)), 4400},
-		"a list as variables":        {append(open, subscribing(`{"query":"{__typename}","variables":[]}`)), 4400},
-		"a string as variables":      {append(open, subscribing(`{"query":"{__typename}","variables":"{}"}`)), 4400},
-		"a number as extensions":     {append(open, subscribing(`{"query":"{__typename}","extensions":0}`)), 4400},
-		"a number as documentId":     {append(open, subscribing(`{"query":"{__typename}","documentId":0}`)), 4400},
+		"no query":                   {append(open, subscribeMessage(`{}`)), 4400},
+		"a null query":               {append(open, subscribeMessage(`{"query":null}`)), 4400},
+		"a query in capitals":        {append(open, subscribeMessage(`{"QUERY":"{__typename}"}`)), 4400},
+		"extensions without a hash":  {append(open, subscribeMessage(`{"extensions":{"persistedQuery":null}}`)), 4400},
+		"a number as query":          {append(open, subscribeMessage(`{"query":1}`)), 4400},
+		"an object as query":         {append(open, subscribeMessage(`{"query":{}}`)), 4400},
+		"two queries":                {append(open, subscribeMessage(`{"query":"{__typename}","query":"{__typename}"}`)), 4400},
+		"a list as operationName":    {append(open, subscribeMessage(`{"query":"{__typename}","operationName":["a"]}`)), 4400},
+		"false as operationName":     {append(open, subscribeMessage(`{"query":"{__typename}","operationName":false}`)), 4400},
+		"a list as variables":        {append(open, subscribeMessage(`{"query":"{__typename}","variables":[]}`)), 4400},
+		"a string as variables":      {append(open, subscribeMessage(`{"query":"{__typename}","variables":"{}"}`)), 4400},
+		"a number as extensions":     {append(open, subscribeMessage(`{"query":"{__typename}","extensions":0}`)), 4400},
+		"a number as documentId":     {append(open, subscribeMessage(`{"query":"{__typename}","documentId":0}`)), 4400},
 		"a list as ping's payload":   {append(open, `{"type":"ping","payload":[]}`), 4400},
 		"a string as pong's payload": {append(open, `{"type":"pong","payload":"x"}`), 4400},
 		"a list as init's payload":   {[]string{`{"type":"connection_init","payload":[]}`}, 4400},
 		"complete with an empty id":  {append(open, `{"type":"complete","id":""}`), 4400},
 		"null":                       {[]string{`null`}, 4400},
-		"an invalid one before init": {[]string{subscribing(`{"query":1}`)}, 4401},
+		"an invalid one before init": {[]string{subscribeMessage(`{"query":1}`)}, 4401},
 		"complete without an id":     {append(open, `{"type":"complete"}`), 4400},
 		"subscribe first":            {following[1:], 4401},
 		"two Authorizations":         {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer a","authorization":"Bearer b"}}`}, 4403},
@@ -460,7 +460,7 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 	if w := l.dialAs([]string{"graphql-ws", "graphql-transport-ws"}); w.conn.Subprotocol() != "graphql-transport-ws" {
 		t.Errorf("speaks %q", w.conn.Subprotocol())
 	}
-	l.settled()
+	l.waitForNoSubscriptions()
 	l.log.checkEmpty(t)
 }
 
@@ -487,7 +487,7 @@ func TestSocketsThatAreSilent(t *testing.T) {
 		break
 	}
 	w.closed(-1) // the client responds no more
-	l.settled()
+	l.waitForNoSubscriptions()
 	l.log.checkEmpty(t)
 }
 
@@ -529,16 +529,16 @@ func TestLimitsOfSockets(t *testing.T) {
 	l.log.checkEmpty(t) // these errors are the client's
 	other := l.open()
 	other.subscribe("a", follow)
-	l.following(3)
+	l.waitForSubscriptions(3)
 	other.subscribe("b", follow)
 	if got := codes(t, other.want("error", "b")); got != "TOO_MANY_SUBSCRIPTIONS" {
 		t.Errorf("in all: %s", got)
 	}
 	l.log.checkShedding(t)
 	_ = w.conn.Close(websocket.StatusNormalClosure, "")
-	l.following(1)
+	l.waitForSubscriptions(1)
 	other.subscribe("b", follow)
-	l.following(2)
+	l.waitForSubscriptions(2)
 	for range 5 { // five of six
 		l.open()
 	}
@@ -546,9 +546,9 @@ func TestLimitsOfSockets(t *testing.T) {
 		t.Errorf("more sockets than three quarters of the connections: status %d, %v", status, err)
 	}
 	l.request(http.MethodPost, l.url(), post(follow)).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
-	l.following(2)
+	l.waitForSubscriptions(2)
 	// Requests still have capacity.
-	response, err := http.Post(l.url(), "application/json", strings.NewReader(post(alice)))
+	response, err := http.Post(l.url(), "application/json", strings.NewReader(post(aliceQuery)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -559,14 +559,14 @@ func TestLimitsOfSockets(t *testing.T) {
 }
 
 // Operations on sockets share the slots of requests.
-func TestSocketsShareThePlaces(t *testing.T) {
-	b := block()
+func TestSocketsShareTheRequestSlots(t *testing.T) {
+	b := newBlocked()
 	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
-	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
+	l := &liveServer{t: t, addr: listenTCP(t, h, server.Options{})}
 	w := l.open()
-	w.subscribe("1", alice)
+	w.subscribe("1", aliceQuery)
 	<-b.arrived
-	w.subscribe("2", alice)
+	w.subscribe("2", aliceQuery)
 	if got := codes(t, w.want("error", "2")); got != "OVERLOADED" {
 		t.Errorf("%s", got)
 	}
@@ -587,12 +587,12 @@ func largeSelection() string {
 
 // A subscription of a slow reader ends with an error if the error can still be sent. It can
 // continue with after.
-func TestFollowersThatAreTooSlow(t *testing.T) {
-	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: guard}}, feed.Options{Buffer: 4})
+func TestSlowSubscribers(t *testing.T) {
+	l := newLiveWith(t, server.Options{Limits: server.Limits{AnswerTime: testTimeout}}, feed.Options{QueueCapacity: 4})
 	order := l.place()
 	w := l.open()
 	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { id %s } }`, order, l.last(order), largeSelection()))
-	l.following(1)
+	l.waitForSubscriptions(1)
 	n := 0
 	for ; l.feed.Subscriptions() > 0 && n < 20_000; n++ {
 		l.set(order, n%90+2)
@@ -609,7 +609,7 @@ func TestFollowersThatAreTooSlow(t *testing.T) {
 			break
 		}
 	}
-	w.subscribe("a", alice)
+	w.subscribe("a", aliceQuery)
 	w.want("next", "a")
 }
 
@@ -619,9 +619,9 @@ func TestClientsThatReadNothing(t *testing.T) {
 	order := l.place()
 	slow, quick := l.open(), l.open()
 	slow.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { %s } }`, order, l.last(order), largeSelection()))
-	l.following(1)
+	l.waitForSubscriptions(1)
 	quick.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { items { nodes { quantity } } } } }`, order, l.last(order)))
-	l.following(2)
+	l.waitForSubscriptions(2)
 	n := 0
 	for ; l.feed.Subscriptions() > 1 && n < 50_000; n++ {
 		l.set(order, n%90+2)
@@ -637,8 +637,8 @@ func TestClientsThatReadNothing(t *testing.T) {
 // When the server stops, sockets and streams are closed, and Serve returns.
 func TestServeClosesSockets(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.Sample(t, db)
-	feed := storetest.Feed(t, db, store, feed.Options{})
+	store := storetest.SampleStore(t, db)
+	feed := storetest.OpenFeed(t, db, store, feed.Options{})
 	h, _ := newHandler(t, store, slog.LevelInfo, server.Options{Graph: graph.Options{Feed: feed}})
 	ctx, stop := context.WithCancel(context.Background())
 	listener := listenLocal(t)
@@ -646,11 +646,11 @@ func TestServeClosesSockets(t *testing.T) {
 	go func() {
 		served <- server.Serve(ctx, listener, h, server.Options{Log: slog.New(slog.DiscardHandler)})
 	}()
-	l := &live{t: t, addr: listener.Addr().String(), store: store, feed: feed}
+	l := &liveServer{t: t, addr: listener.Addr().String(), store: store, feed: feed}
 	w, silent := l.open(), l.dial()
 	w.subscribe("a", `subscription { orderStatusChanged { id } }`)
 	events := l.stream(`subscription { orderStatusChanged { id } }`)
-	l.following(2)
+	l.waitForSubscriptions(2)
 	stop()
 	w.closed(websocket.StatusGoingAway)
 	silent.closed(websocket.StatusGoingAway)
@@ -660,15 +660,15 @@ func TestServeClosesSockets(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Errorf("Serve: %v", err)
 	}
-	l.settled()
+	l.waitForNoSubscriptions()
 }
 
 // A panic ends only its operation, with INTERNAL.
 func TestPanicsOnSockets(t *testing.T) {
 	h, j := newHandler(t, sampleThrough(t, panicking("a secret")), slog.LevelInfo, server.Options{})
-	l := &live{t: t, addr: listenTCP(t, h, server.Options{})}
+	l := &liveServer{t: t, addr: listenTCP(t, h, server.Options{})}
 	w := l.open()
-	w.subscribe("a", alice)
+	w.subscribe("a", aliceQuery)
 	got := w.want("next", "a")
 	if !strings.Contains(string(got.Payload), "INTERNAL") || strings.Contains(string(got.Payload), "secret") {
 		t.Errorf("%s", got.Payload)
@@ -680,7 +680,7 @@ func TestPanicsOnSockets(t *testing.T) {
 }
 
 // A malformed upgrade gets an HTTP error.
-func TestUpgradesThatAreNone(t *testing.T) {
+func TestMalformedUpgrades(t *testing.T) {
 	l := newLive(t, server.Options{})
 	for name, header := range map[string][]string{
 		"no key":          {"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"},
@@ -715,7 +715,7 @@ func TestEventsAreExplained(t *testing.T) {
 	not := l.open()
 	for i, w := range []*peer{byHeader, byPayload, not} {
 		w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { order { customer { name } } } }`, order, l.last(order)))
-		l.following(i + 1)
+		l.waitForSubscriptions(i + 1)
 	}
 	l.set(order, 2)
 	for i, w := range []*peer{byHeader, byPayload, not} {

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// spent returns the spending of a customer by month.
-func (s *shop) spent(t testing.TB, customer string) map[string]string {
+// spending returns the spending of a customer by month.
+func (s *fixture) spending(t testing.TB, customer string) map[string]string {
 	t.Helper()
 	var data struct {
 		Customer struct {
@@ -32,26 +32,26 @@ func (s *shop) spent(t testing.TB, customer string) map[string]string {
 // A customer's spending follows every change of an order's items. Cancelled orders do not count.
 func TestSpendingFollowsTheOrders(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		month := commerce.MonthOf(s.clock.Now())
-		before := s.spent(t, "ann")[month]
+		before := s.spending(t, "ann")[month]
 		first := s.place(t, "ann", "mug", "plate")
-		one := s.spent(t, "ann")[month]
+		one := s.spending(t, "ann")[month]
 		if one == before {
 			t.Errorf("an order adds nothing to %q", before)
 		}
 		second := s.place(t, "ann", "mug", "plate")
-		s.do(t, "setOrderItem", in{"orderId": second, "sku": "mug", "quantity": 5})
-		s.do(t, "removeOrderItem", in{"orderId": second, "sku": "mug"})
-		s.do(t, "setOrderItem", in{"orderId": second, "sku": "mug", "quantity": 1})
-		two := s.spent(t, "ann")[month]
-		s.do(t, "cancelOrder", in{"orderId": second})
-		if got := s.spent(t, "ann")[month]; got != one || two == one {
+		s.mutate(t, "setOrderItem", mutationInput{"orderId": second, "sku": "mug", "quantity": 5})
+		s.mutate(t, "removeOrderItem", mutationInput{"orderId": second, "sku": "mug"})
+		s.mutate(t, "setOrderItem", mutationInput{"orderId": second, "sku": "mug", "quantity": 1})
+		two := s.spending(t, "ann")[month]
+		s.mutate(t, "cancelOrder", mutationInput{"orderId": second})
+		if got := s.spending(t, "ann")[month]; got != one || two == one {
 			t.Errorf("%s after one order, %s after two, %s when the second is cancelled", one, two, got)
 		}
-		s.do(t, "cancelOrder", in{"orderId": first})
-		if got := s.spent(t, "ann")[month]; got != "0.00" {
+		s.mutate(t, "cancelOrder", mutationInput{"orderId": first})
+		if got := s.spending(t, "ann")[month]; got != "0.00" {
 			t.Errorf("%s when both are cancelled, want 0.00", got)
 		}
 	})
@@ -60,21 +60,21 @@ func TestSpendingFollowsTheOrders(t *testing.T) {
 // External orders are not added up until a repair has done so.
 func TestSpendingOfOtherSoftwaresOrders(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s, order := foreignShop(t, db)
-		s.do(t, "setOrderItem", in{"orderId": order, "sku": "abc", "quantity": 1})
-		got := s.bare(t).api.ask(t, `{ customer(id: "cust_01") { name spending { month } } }`, nil)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s, order := externalFixture(t, db)
+		s.mutate(t, "setOrderItem", mutationInput{"orderId": order, "sku": "abc", "quantity": 1})
+		got := s.withoutLog(t).api.ask(t, `{ customer(id: "cust_01") { name spending { month } } }`, nil)
 		if string(got.Data) != `{"customer":{"name":"Alice Chen","spending":null}}` || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "UNAVAILABLE" {
 			t.Errorf("the response is %s, %+v, want null and UNAVAILABLE", got.Data, got.Errors)
 		}
 		if _, err := s.store.CheckRecords(t.Context(), checking.Options{Repair: true, IndexLag: checking.NoIndexLag}); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.spent(t, "cust_01"); len(got) != 1 || got["2024-04"] != "89.70" {
+		if got := s.spending(t, "cust_01"); len(got) != 1 || got["2024-04"] != "89.70" {
 			t.Errorf("spent %v, want 89.70 in 2024-04", got)
 		}
-		s.do(t, "cancelOrder", in{"orderId": order})
-		if got := s.spent(t, "cust_01"); got["2024-04"] != "0.00" {
+		s.mutate(t, "cancelOrder", mutationInput{"orderId": order})
+		if got := s.spending(t, "cust_01"); got["2024-04"] != "0.00" {
 			t.Errorf("spent %v after the order is cancelled", got)
 		}
 	})
@@ -84,7 +84,7 @@ func TestSpendingOfOtherSoftwaresOrders(t *testing.T) {
 // refused.
 func TestSpendingInARange(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
+	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
 	s.place(t, "ann", "mug")
 	day := s.clock.Now().UTC()
 	shown := func(from, to string) int {

@@ -19,7 +19,7 @@ type stock struct {
 }
 
 // stocks returns the stock of all products, their stock revisions and their versions.
-func (s *shop) stocks(t testing.TB) (stocks map[string]stock, revisions, versions map[string]int) {
+func (s *fixture) stocks(t testing.TB) (stocks map[string]stock, revisions, versions map[string]int) {
 	t.Helper()
 	audited, err := storetest.Audit(t.Context(), s.db, s.table, 1)
 	if err != nil {
@@ -45,11 +45,11 @@ func (s *shop) stocks(t testing.TB) (stocks map[string]stock, revisions, version
 			}
 		case ofProduct && r.Int("quantity") != 0: // a new level with quantity 0 does not change the stock
 			product := stocks[sku]
-			product.levels += k.SK + ": " + storetest.Show(r["quantity"]) + " "
+			product.levels += k.SK + ": " + storetest.FormatValue(r["quantity"]) + " "
 			stocks[sku] = product
 		case isItem && slices.Contains([]string{"pending", "confirmed"}, audited.Records[storetest.Key{PK: k.PK, SK: "#METADATA"}].Text("status")):
 			product := stocks[item]
-			product.held += k.PK + ": " + storetest.Show(r["qty"]) + " "
+			product.held += k.PK + ": " + storetest.FormatValue(r["qty"]) + " "
 			stocks[item] = product
 		}
 	}
@@ -61,13 +61,13 @@ func (s *shop) stocks(t testing.TB) (stocks map[string]stock, revisions, version
 // version. By default a third of the mutations is tested.
 func TestStockRevisions(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		changing := map[string]bool{}
 		for i, c := range costs() {
-			if i%longtest.Size(6, 1) > 0 || !storetest.Every(t, 4, i) {
+			if i%longtest.Size(6, 1) > 0 || !storetest.RunsCase(t, 4, i) {
 				continue
 			}
-			s := newShop(t, db, longBook(t))
+			s := newFixture(t, db, longDataset(t))
 			input := c.input(s, t)
 			before, revisions, versions := s.stocks(t)
 			s.try(t, c.mutation, input, `__typename`)

@@ -23,24 +23,24 @@ const (
 	mostPerSubscription = 20 << 10
 )
 
-// sitting is a client's end of a socket that uses little memory. It implements only a part of the
+// rawSocket is a client's end of a socket that uses little memory. It implements only a part of the
 // protocol, and reads nothing by itself.
-type sitting struct {
+type rawSocket struct {
 	conn  net.Conn
 	lines *bufio.Reader
 }
 
-func (l *live) sit() sitting {
+func (l *liveServer) openRawSocket() rawSocket {
 	l.t.Helper()
 	conn, err := net.Dial("tcp", l.addr)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(10 * guard)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(10 * testTimeout)); err != nil {
 		l.t.Fatal(err)
 	}
-	s := sitting{conn, bufio.NewReaderSize(conn, 512)}
+	s := rawSocket{conn, bufio.NewReaderSize(conn, 512)}
 	if _, err := io.WriteString(conn, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"); err != nil {
 		l.t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func (l *live) sit() sitting {
 }
 
 // write writes a message of less than 64 KB, masked with zeros.
-func (s sitting) write(t testing.TB, text string) {
+func (s rawSocket) write(t testing.TB, text string) {
 	t.Helper()
 	frame := []byte{0x81, 0x80 | 126, byte(len(text) >> 8), byte(len(text)), 0, 0, 0, 0}
 	if _, err := s.conn.Write(append(frame, text...)); err != nil {
@@ -65,7 +65,7 @@ func (s sitting) write(t testing.TB, text string) {
 }
 
 // read reads a message.
-func (s sitting) read(t testing.TB) string {
+func (s rawSocket) read(t testing.TB) string {
 	t.Helper()
 	var head [2]byte
 	if _, err := io.ReadFull(s.lines, head[:]); err != nil {
@@ -85,8 +85,8 @@ func (s sitting) read(t testing.TB) string {
 	return string(text)
 }
 
-// held returns the heap and stacks of the process in bytes.
-func held() int {
+// processMemory returns the heap and stacks of the process in bytes.
+func processMemory() int {
 	var m runtime.MemStats
 	for range 3 {
 		runtime.GC()
@@ -99,21 +99,21 @@ func held() int {
 // disconnect.
 func TestManySubscribers(t *testing.T) {
 	for name, c := range map[string]struct{ sockets, each int }{
-		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {sockets(longtest.Size(400, 5000)), 1},
+		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {maxSockets(longtest.Size(400, 5000)), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: time.Hour}, Admission: admission.New(admission.Sizes{admission.Connections: 10_000, admission.Requests: 10_000})})
-			l.sit() // allocations that are made once
-			before, goroutines := held(), runtime.NumGoroutine()
-			all := make([]sitting, c.sockets)
+			l.openRawSocket() // allocations that are made once
+			before, goroutines := processMemory(), runtime.NumGoroutine()
+			all := make([]rawSocket, c.sockets)
 			for i := range all {
-				all[i] = l.sit()
+				all[i] = l.openRawSocket()
 				for n := range c.each {
 					all[i].write(t, fmt.Sprintf(`{"id":"%d","type":"subscribe","payload":{"query":"subscription($to: OrderStatus) { orderStatusChanged(status: $to) { id orderId } }","variables":{"to":"PENDING"}}}`, n))
 				}
 			}
-			l.following(c.sockets * c.each)
-			grown, subscribers := held()-before, c.sockets*c.each
+			l.waitForSubscriptions(c.sockets * c.each)
+			grown, subscribers := processMemory()-before, c.sockets*c.each
 			maximum := c.sockets*mostPerSocket + subscribers*mostPerSubscription
 			t.Logf("%d subscribers on %d sockets take %d KB, %d bytes each, and %d goroutines", subscribers, c.sockets, grown>>10, grown/subscribers, runtime.NumGoroutine()-goroutines)
 			if grown > maximum {
@@ -130,15 +130,15 @@ func TestManySubscribers(t *testing.T) {
 			for _, s := range all {
 				_ = s.conn.Close()
 			}
-			l.settled()
-			for deadline := time.Now().Add(guard); runtime.NumGoroutine() > goroutines; {
+			l.waitForNoSubscriptions()
+			for deadline := time.Now().Add(testTimeout); runtime.NumGoroutine() > goroutines; {
 				if time.Now().After(deadline) {
 					stacks := make([]byte, 1<<16)
 					t.Fatalf("%d goroutines are left of %d more than before:\n%s", runtime.NumGoroutine(), runtime.NumGoroutine()-goroutines, stacks[:runtime.Stack(stacks, true)])
 				}
 				<-time.After(time.Millisecond)
 			}
-			if left := held() - before; left > maximum/10 {
+			if left := processMemory() - before; left > maximum/10 {
 				t.Errorf("%d KB are left of %d KB", left>>10, grown>>10)
 			}
 		})

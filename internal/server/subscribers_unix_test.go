@@ -4,8 +4,9 @@ package server_test
 
 import "syscall"
 
-// sockets returns the number of sockets, up to a maximum, that this process can open at both ends.
-func sockets(maximum int) int {
+// maxSockets returns the number of sockets, up to a maximum, that this process can open at both
+// ends.
+func maxSockets(maximum int) int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return 100

@@ -34,7 +34,7 @@ func get(query string, more ...string) string {
 
 // The media type of a response is the one with the highest weight in Accept.
 func TestAnswersAreOfTheTypeThatIsAccepted(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	for accept, want := range map[string]string{
 		"":                                            asJSON,
 		"*/*":                                         asJSON,
@@ -60,8 +60,8 @@ func TestAnswersAreOfTheTypeThatIsAccepted(t *testing.T) {
 		"application/json; charset=utf-16, */*;q=0.1":                                                                       asJSON,
 	} {
 		for name, w := range map[string]*httptest.ResponseRecorder{
-			"POST": ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Accept", accept),
-			"GET":  ask(h, http.MethodGet, get(alice), "", "Accept", accept),
+			"POST": ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Accept", accept),
+			"GET":  ask(h, http.MethodGet, get(aliceQuery), "", "Accept", accept),
 		} {
 			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != want+"; charset=utf-8" || w.Body.String() != aliceAnswer || w.Header().Get("Cache-Control") != "no-store" {
 				t.Errorf("%s, Accept %q: status %d, header %v, body %s, want %s", name, accept, w.Code, w.Header(), w.Body, want)
@@ -72,14 +72,14 @@ func TestAnswersAreOfTheTypeThatIsAccepted(t *testing.T) {
 		}
 	}
 	for _, accept := range []string{"text/html", "application/xml, text/*", "application/json;q=0", "*/*;q=0", "application/json; charset=latin1", "application/json;q=no", "application/graphql+json", "?"} {
-		check(t, ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Accept", accept), http.StatusNotAcceptable, "NOT_ACCEPTABLE", asJSON)
+		checkRefusal(t, ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Accept", accept), http.StatusNotAcceptable, "NOT_ACCEPTABLE", asJSON)
 	}
 	j.checkEmpty(t)
 }
 
 // With typeGraphQL the status reports whether a request was executed. With typeJSON it does not.
 func TestStatusOfRequestsThatAreNotExecuted(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	for name, body := range map[string]string{
 		"no document":      post(`{`),
 		"a blank document": post(` `),
@@ -206,7 +206,7 @@ func TestRefusals(t *testing.T) {
 			}
 			for _, accept := range []string{asJSON, asGraphQL} {
 				w := ask(h, c.method, target, c.body, append([]string{"Accept", accept}, c.header...)...)
-				got := check(t, w, c.status, c.code, accept)
+				got := checkRefusal(t, w, c.status, c.code, accept)
 				if strings.Contains(strings.ToLower(w.Body.String()), "secret") {
 					t.Errorf("the request is repeated: %s", got.Errors[0].Message)
 				}
@@ -221,8 +221,8 @@ func TestRefusals(t *testing.T) {
 
 // The limit applies to the bytes that arrive, with any or no declared length.
 func TestBodiesOfUnknownLength(t *testing.T) {
-	h, _ := limited(t, sampleThrough(t, direct), server.Options{Limits: server.Limits{Body: len(post(alice))}})
-	for body, status := range map[string]int{post(alice): http.StatusOK, post(alice) + " ": http.StatusRequestEntityTooLarge, strings.Repeat(" ", 1<<20): http.StatusRequestEntityTooLarge} {
+	h, _ := handlerWithLimits(t, sampleThrough(t, forward), server.Options{Limits: server.Limits{Body: len(post(aliceQuery))}})
+	for body, status := range map[string]int{post(aliceQuery): http.StatusOK, post(aliceQuery) + " ": http.StatusRequestEntityTooLarge, strings.Repeat(" ", 1<<20): http.StatusRequestEntityTooLarge} {
 		r := httptest.NewRequest(http.MethodPost, server.PathGraphQL, struct{ io.Reader }{strings.NewReader(body)})
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
@@ -235,7 +235,7 @@ func TestBodiesOfUnknownLength(t *testing.T) {
 
 // Unknown and null parameters are ignored.
 func TestParameters(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	const query = `query A($id: ID!) { customer(id: $id) { name } } query B { orders { nodes { id } } }`
 	encoded, err := json.Marshal(query)
 	if err != nil {
@@ -245,9 +245,9 @@ func TestParameters(t *testing.T) {
 		"POST":                          ask(h, http.MethodPost, server.PathGraphQL, `{"id": 5, "other": [{}], "extensions": {"a": 1}, "variables": {"id": "cust_01"}, "query": `+string(encoded)+`, "operationName": "A"}`, "Content-Type", "application/json;charset=UTF-8"),
 		"GET":                           ask(h, http.MethodGet, get(query, "operationName", "A", "variables", `{"id": "cust_01"}`, "extensions", `{"a": 1}`, "utm", "1", "utm", "2"), ""),
 		"nulls":                         ask(h, http.MethodPost, server.PathGraphQL, `{"query": "{ customer(id: \"cust_01\") { name } }", "variables": null, "operationName": null, "extensions": null, "documentId": null}`),
-		"GETnull":                       ask(h, http.MethodGet, get(alice, "operationName", "", "variables", "null", "extensions", ""), ""),
+		"GETnull":                       ask(h, http.MethodGet, get(aliceQuery, "operationName", "", "variables", "null", "extensions", ""), ""),
 		"escapes":                       ask(h, http.MethodPost, server.PathGraphQL, `{"qu\u0065ry": "{ customer(id: \"cust_01\") { n\u0061me } }"}`),
-		"a body that is not compressed": ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Content-Encoding", "identity"),
+		"a body that is not compressed": ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Content-Encoding", "identity"),
 	} {
 		if w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
 			t.Errorf("%s: status %d, body %s", name, w.Code, w.Body)
@@ -257,10 +257,10 @@ func TestParameters(t *testing.T) {
 }
 
 func TestHeadAndOptions(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	s := httptest.NewServer(h)
 	defer s.Close()
-	response, err := http.Head(s.URL + get(alice))
+	response, err := http.Head(s.URL + get(aliceQuery))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestHeadAndOptions(t *testing.T) {
 // A GET that a page of another site could have made a browser send is not executed.
 func TestForgedRequestsAreNotExecuted(t *testing.T) {
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo, origin)
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo, origin)
 	for _, header := range [][]string{
 		{"User-Agent", firefox},
 		{"User-Agent", "Opera/9.80 (Windows NT 6.1)"},
@@ -302,7 +302,7 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 		{"User-Agent", firefox, "Accept", "application/json", "Accept-Language", "en"},
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			got := check(t, ask(h, method, get(alice), "", header...), http.StatusForbidden, "CSRF_PREVENTED", asJSON)
+			got := checkRefusal(t, ask(h, method, get(aliceQuery), "", header...), http.StatusForbidden, "CSRF_PREVENTED", asJSON)
 			if !strings.Contains(got.Errors[0].Message, "Apollo-Require-Preflight") {
 				t.Errorf("%v: the message does not say what to send: %s", header, got.Errors[0].Message)
 			}
@@ -322,7 +322,7 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 		{"User-Agent", firefox, "Origin", origin, "Authorization", "Bearer abc"},
 		{"User-Agent", firefox, "Origin", origin, "Content-Type", "application/json"},
 	} {
-		if w := ask(h, http.MethodGet, get(alice), "", header...); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
+		if w := ask(h, http.MethodGet, get(aliceQuery), "", header...); w.Code != http.StatusOK || w.Body.String() != aliceAnswer {
 			t.Errorf("%v: status %d, body %s", header, w.Code, w.Body)
 		}
 	}
@@ -340,10 +340,10 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 
 // The size of a compressed response reveals less of its content, because random bytes are added.
 func TestCompressedSizesAreBlurred(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	padded := map[int]bool{}
 	for i := range 30 {
-		w := ask(h, http.MethodPost, server.PathGraphQL, post(fmt.Sprintf(`{ customer(id: "cust_01") { a%02d: name %s } }`, i, long("id", 2))), "Accept-Encoding", "gzip")
+		w := ask(h, http.MethodPost, server.PathGraphQL, post(fmt.Sprintf(`{ customer(id: "cust_01") { a%02d: name %s } }`, i, longSelection("id", 2))), "Accept-Encoding", "gzip")
 		z, err := gzip.NewReader(w.Body)
 		if err != nil {
 			t.Fatal(err)
@@ -357,11 +357,11 @@ func TestCompressedSizesAreBlurred(t *testing.T) {
 
 // HEAD has no Content-Length that differs from GET's.
 func TestLengthsOfCompressedAnswers(t *testing.T) {
-	h, _ := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	l := httptest.NewServer(h)
 	t.Cleanup(l.Close)
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-	for _, query := range []string{alice, `{ customer(id: "cust_01") { ` + long("id", 2) + `} }`, `{ customer(id: "cust_01") { ` + long("id", 12) + `} }`} {
+	for _, query := range []string{aliceQuery, `{ customer(id: "cust_01") { ` + longSelection("id", 2) + `} }`, `{ customer(id: "cust_01") { ` + longSelection("id", 12) + `} }`} {
 		for _, accepts := range []string{"", "gzip"} {
 			responses := map[string]*http.Response{}
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -394,7 +394,7 @@ func TestLengthsOfCompressedAnswers(t *testing.T) {
 
 // Large responses are compressed for clients that accept gzip.
 func TestCompression(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, direct), slog.LevelInfo)
+	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
 	const large = `{ __schema { types { name description fields { name description } } } }`
 	plain := ask(h, http.MethodPost, server.PathGraphQL, post(large))
 	if plain.Body.Len() < 10_000 || plain.Header().Get("Content-Encoding") != "" {
@@ -423,7 +423,7 @@ func TestCompression(t *testing.T) {
 			}
 		}
 	}
-	if w := ask(h, http.MethodPost, server.PathGraphQL, post(alice), "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" || w.Body.String() != aliceAnswer {
+	if w := ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery), "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" || w.Body.String() != aliceAnswer {
 		t.Errorf("a small answer: header %v, body %q", w.Header(), w.Body)
 	}
 	// GraphiQL's pages are stored compressed, so they are not compressed again.

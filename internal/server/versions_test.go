@@ -14,14 +14,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
-// versioned is a mutation that takes an expected version: an input without the version, the
+// versionedMutation is a mutation that takes an expected version: an input without the version, the
 // record's keys, and its version in the fixture. One request reads the record.
-type versioned struct {
-	input   in
+type versionedMutation struct {
+	input   mutationInput
 	pk, sk  string
 	version int
 	// elsewhere changes the record as another mutation would. The payload shows the change.
@@ -34,59 +34,59 @@ type versioned struct {
 func versionedNames(t *testing.T, db *dynamodb.Client) []string {
 	t.Helper()
 	var names []string
-	for i, name := range slices.Sorted(maps.Keys(versions(newShop(t, db, smallBook(t)), t))) {
-		if storetest.Every(t, 6, i) {
+	for i, name := range slices.Sorted(maps.Keys(versions(newFixture(t, db, smallDataset(t)), t))) {
+		if storetest.RunsCase(t, 6, i) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-func versions(s *shop, t testing.TB) map[string]versioned {
+func versions(s *fixture, t testing.TB) map[string]versionedMutation {
 	t.Helper()
-	order := func(before ...string) versioned {
+	order := func(before ...string) versionedMutation {
 		id := s.place(t, "ann", "mug", "plate")
 		for _, mutation := range before {
-			s.do(t, mutation, moveInput(mutation, id))
+			s.mutate(t, mutation, moveInput(mutation, id))
 		}
-		return versioned{
-			input: in{"orderId": id}, pk: "ORDER#" + id, sk: "#METADATA", version: 1 + len(before),
+		return versionedMutation{
+			input: mutationInput{"orderId": id}, pk: "ORDER#" + id, sk: "#METADATA", version: 1 + len(before),
 			elsewhere: map[string]types.AttributeValue{"shippingAddress": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
 				"recipient": storetest.Str("Someone else"), "city": storetest.Str("Elsewhere"), "countryCode": storetest.Str("US"),
 			}}},
 			mark: "Someone else",
 		}
 	}
-	with := func(v versioned, more in) versioned {
+	with := func(v versionedMutation, more mutationInput) versionedMutation {
 		maps.Copy(v.input, more)
 		return v
 	}
-	level := versioned{input: in{"sku": "yen", "warehouseId": "north", "quantity": 9}, pk: "PRODUCT#yen", sk: "WAREHOUSE#north", version: 1}
+	level := versionedMutation{input: mutationInput{"sku": "yen", "warehouseId": "north", "quantity": 9}, pk: "PRODUCT#yen", sk: "WAREHOUSE#north", version: 1}
 	level.elsewhere, level.mark = map[string]types.AttributeValue{"quantity": number(8)}, `"quantity":8`
 	named := map[string]types.AttributeValue{"name": storetest.Str("Another name")}
-	address := versioned{input: in{"shippingAddress": in{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}}}
-	all := map[string]versioned{
-		"updateCustomer":        {input: in{"id": "bob", "phoneNumbers": []string{"+1"}}, pk: "CUSTOMER#bob", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
-		"assignAccountRep":      {input: in{"customerId": "ann", "employeeId": "sam"}, pk: "CUSTOMER#ann", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
+	address := versionedMutation{input: mutationInput{"shippingAddress": mutationInput{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}}}
+	all := map[string]versionedMutation{
+		"updateCustomer":        {input: mutationInput{"id": "bob", "phoneNumbers": []string{"+1"}}, pk: "CUSTOMER#bob", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
+		"assignAccountRep":      {input: mutationInput{"customerId": "ann", "employeeId": "sam"}, pk: "CUSTOMER#ann", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
 		"confirmOrder":          order(),
-		"shipOrder":             with(order("confirmOrder"), in{"warehouseId": "north", "withoutAddress": true}),
+		"shipOrder":             with(order("confirmOrder"), mutationInput{"warehouseId": "north", "withoutAddress": true}),
 		"deliverOrder":          order("confirmOrder", "shipOrder"),
 		"cancelOrder":           order("confirmOrder"),
-		"setOrderItem":          with(order(), in{"sku": "mug", "quantity": 3}),
-		"removeOrderItem":       with(order(), in{"sku": "mug"}),
+		"setOrderItem":          with(order(), mutationInput{"sku": "mug", "quantity": 3}),
+		"removeOrderItem":       with(order(), mutationInput{"sku": "mug"}),
 		"updateShippingAddress": with(order(), address.input),
-		"updateProduct":         {input: in{"sku": "yen", "category": "Kitchen"}, pk: "PRODUCT#yen", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
+		"updateProduct":         {input: mutationInput{"sku": "yen", "category": "Kitchen"}, pk: "PRODUCT#yen", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
 		"setInventoryLevel":     level,
-		"updateEmployee":        {input: in{"id": "sam", "jobTitle": "Foreman"}, pk: "EMPLOYEE#sam", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
+		"updateEmployee":        {input: mutationInput{"id": "sam", "jobTitle": "Foreman"}, pk: "EMPLOYEE#sam", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
 	}
-	s.wire.forget()
+	s.wire.reset()
 	return all
 }
 
 // The list of mutations with an expected version is explicit, so that a new mutation is not
 // forgotten.
 func TestEveryMutationThatTakesAVersionIsTried(t *testing.T) {
-	s := newShop(t, storetest.Engines()[0].Client(t), smallBook(t))
+	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
 	tried := versions(s, t)
 	var schema struct {
 		Schema struct {
@@ -111,15 +111,15 @@ func TestEveryMutationThatTakesAVersionIsTried(t *testing.T) {
 // version and a missing one are accepted, and the version increases by one.
 func TestExpectedVersions(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for i, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {
 				all := []any{nil, "right"}
 				for _, expected := range longtest.Size(all[i%2:][:1], all) {
-					s := newShop(t, db, smallBook(t))
+					s := newFixture(t, db, smallDataset(t))
 					v := versions(s, t)[name]
 					for _, wrong := range []int{v.version + 1, v.version - 1, -1, 1<<31 - 1} {
-						s.wire.forget()
+						s.wire.reset()
 						got := s.refuse(t, name, v.input.with("expectedVersion", wrong), "VERSION_CONFLICT input.expectedVersion")
 						if e := got.UserErrors[0]; e.Typename != "VersionConflict" || e.CurrentVersion != v.version {
 							t.Errorf("expecting %d gets %+v, want the current version %d", wrong, e, v.version)
@@ -133,7 +133,7 @@ func TestExpectedVersions(t *testing.T) {
 					if expected == "right" {
 						input = input.with("expectedVersion", v.version)
 					}
-					got := s.do(t, name, input)
+					got := s.mutate(t, name, input)
 					if versionOf(t, got.Value) != v.version+1 {
 						t.Errorf("expecting %v gives %s, want version %d", expected, got.Value, v.version+1)
 					}
@@ -160,35 +160,35 @@ func versionOf(t testing.TB, record json.RawMessage) int {
 // that state. Other callers' changes are applied to that state.
 func TestChangesInBetween(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {
-				inBetween := func(s *shop, v versioned) {
+				inBetween := func(s *fixture, v versionedMutation) {
 					changed := maps.Clone(v.elsewhere)
 					changed["version"] = number(v.version + 1)
-					s.wire.meanwhile(func() { s.change(t, v.pk, v.sk, changed) })
+					s.wire.beforeNextTransaction(func() { s.change(t, v.pk, v.sk, changed) })
 				}
 
-				s := newShop(t, db, smallBook(t))
+				s := newFixture(t, db, smallDataset(t))
 				v := versions(s, t)[name]
 				inBetween(s, v)
 				conflict := s.try(t, name, v.input.with("expectedVersion", v.version))
-				if !slices.Equal(told(conflict), []string{"VERSION_CONFLICT input.expectedVersion"}) || conflict.UserErrors[0].CurrentVersion != v.version+1 {
+				if !slices.Equal(reasonsOf(conflict), []string{"VERSION_CONFLICT input.expectedVersion"}) || conflict.UserErrors[0].CurrentVersion != v.version+1 {
 					t.Errorf("expecting the version that was gets %+v", conflict.UserErrors)
 				}
 				if versionOf(t, conflict.Value) != v.version+1 || !strings.Contains(string(conflict.Value), v.mark) {
 					t.Errorf("the conflict carries %s, want version %d and %s", conflict.Value, v.version+1, v.mark)
 				}
 				reads := 1
-				if p := patternOf(t, name); p.Items && len(p.ReadsEach) > 0 {
+				if p := patternOf(t, name); p.ReadsItems && len(p.ReadsPerLine) > 0 {
 					reads++ // the order contains it
 				}
 				conflict.Extensions.Explain.budget(t, reads+1, reads+1)
 
-				s = newShop(t, db, smallBook(t))
+				s = newFixture(t, db, smallDataset(t))
 				v = versions(s, t)[name]
 				inBetween(s, v)
-				done := s.do(t, name, v.input)
+				done := s.mutate(t, name, v.input)
 				if versionOf(t, done.Value) != v.version+2 {
 					t.Errorf("without a version it gives %s, want version %d", done.Value, v.version+2)
 				}
@@ -205,12 +205,12 @@ func TestChangesInBetween(t *testing.T) {
 // Of two clients that expect the same version, one succeeds. The other gets the new record.
 func TestRacesForAVersion(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, name := range versionedNames(t, db) {
 			t.Run(name, func(t *testing.T) {
-				s := newShop(t, db, smallBook(t))
+				s := newFixture(t, db, smallDataset(t))
 				v := versions(s, t)[name]
-				variables, err := json.Marshal(in{"input": v.input.with("expectedVersion", v.version)})
+				variables, err := json.Marshal(mutationInput{"input": v.input.with("expectedVersion", v.version)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -218,7 +218,7 @@ func TestRacesForAVersion(t *testing.T) {
 				var group sync.WaitGroup
 				for i := range answers {
 					group.Go(func() {
-						answers[i] = string(s.ask(t, mutation(name, shoptest.Details(shoptest.Yields[name])), variables).Data)
+						answers[i] = string(s.ask(t, mutation(name, workload.RecordSelection(workload.ResultFields[name])), variables).Data)
 					})
 				}
 				group.Wait()
@@ -236,14 +236,14 @@ func TestRacesForAVersion(t *testing.T) {
 }
 
 // Ten concurrent changes of an order without an expected version all succeed, one after the other.
-func TestAllWhoExpectNothingSucceed(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
+func TestConcurrentChangesWithoutAVersion(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
 		id := s.place(t, "ann", "mug")
 		var group sync.WaitGroup
 		for i := range 10 {
 			group.Go(func() {
-				variables, err := json.Marshal(in{"input": in{"orderId": id, "sku": "mug", "quantity": i + 2}})
+				variables, err := json.Marshal(mutationInput{"input": mutationInput{"orderId": id, "sku": "mug", "quantity": i + 2}})
 				if err != nil {
 					t.Error(err)
 					return
@@ -281,24 +281,24 @@ func increasing(t testing.TB, o orderView) {
 
 // A missing level has version 0. If the level is created meanwhile, the response is a conflict with
 // its record.
-func TestTheVersionOfWhatIsNotThere(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		set := in{"sku": "plate", "warehouseId": "south", "quantity": 5}
+func TestTheVersionOfAMissingLevel(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		set := mutationInput{"sku": "plate", "warehouseId": "south", "quantity": 5}
 		got := s.refuse(t, "setInventoryLevel", set.with("expectedVersion", 1), "VERSION_CONFLICT input.expectedVersion")
 		if string(got.Value) != "null" || got.UserErrors[0].CurrentVersion != 0 {
 			t.Errorf("the conflict carries %s, %+v", got.Value, got.UserErrors)
 		}
-		s.wire.meanwhile(func() {
+		s.wire.beforeNextTransaction(func() {
 			s.change(t, "PRODUCT#plate", "WAREHOUSE#south", map[string]types.AttributeValue{
 				"sku": storetest.Str("plate"), "warehouseId": storetest.Str("south"), "quantity": number(3), "version": number(1),
 			})
 		})
 		got = s.try(t, "setInventoryLevel", set.with("expectedVersion", 0))
-		if !slices.Equal(told(got), []string{"VERSION_CONFLICT input.expectedVersion"}) || !strings.Contains(string(got.Value), `"quantity":3,"version":1`) {
+		if !slices.Equal(reasonsOf(got), []string{"VERSION_CONFLICT input.expectedVersion"}) || !strings.Contains(string(got.Value), `"quantity":3,"version":1`) {
 			t.Errorf("the conflict carries %s, %+v", got.Value, got.UserErrors)
 		}
-		got = s.do(t, "setInventoryLevel", set.with("expectedVersion", 1))
+		got = s.mutate(t, "setInventoryLevel", set.with("expectedVersion", 1))
 		if !strings.Contains(string(got.Value), `"quantity":5,"version":2`) {
 			t.Errorf("the level is %s", got.Value)
 		}
@@ -306,10 +306,10 @@ func TestTheVersionOfWhatIsNotThere(t *testing.T) {
 }
 
 // If the price of a product changes between the read and the transaction, the new price applies.
-func TestPricesAreThoseOfTheMomentOfSale(t *testing.T) {
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		s := newShop(t, db, smallBook(t))
-		s.wire.meanwhile(func() {
+func TestCurrentPriceApplies(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		s.wire.beforeNextTransaction(func() {
 			s.change(t, "PRODUCT#mug", "#METADATA", map[string]types.AttributeValue{"unitPrice": &types.AttributeValueMemberN{Value: "8.25"}})
 		})
 		id := s.place(t, "ann", "mug", "plate")
@@ -318,18 +318,18 @@ func TestPricesAreThoseOfTheMomentOfSale(t *testing.T) {
 		}
 		// If the customer gets a rep meanwhile, the order is the rep's.
 		s.clock.pass(time.Second)
-		s.wire.meanwhile(func() {
+		s.wire.beforeNextTransaction(func() {
 			s.change(t, "CUSTOMER#bob", "#METADATA", map[string]types.AttributeValue{"accountRepId": storetest.Str("sam"), "version": number(2)})
 		})
 		if o := s.order(t, s.place(t, "bob", "mug")); o.AccountRep == nil || o.AccountRep.ID != "sam" {
 			t.Errorf("the order's rep is %+v", o.AccountRep)
 		}
 		// A product that sells out meanwhile is refused.
-		s.wire.meanwhile(func() {
+		s.wire.beforeNextTransaction(func() {
 			s.change(t, "PRODUCT#plate", "#METADATA", map[string]types.AttributeValue{"available": number(1)})
 		})
-		got := s.try(t, "placeOrder", in{"customerId": "bob", "items": []in{{"sku": "mug", "quantity": 1}, {"sku": "plate", "quantity": 2}}})
-		if !slices.Equal(told(got), []string{"INSUFFICIENT_STOCK input.items.1.quantity"}) || got.UserErrors[0].Available != 1 || got.UserErrors[0].SKU != "plate" {
+		got := s.try(t, "placeOrder", mutationInput{"customerId": "bob", "items": []mutationInput{{"sku": "mug", "quantity": 1}, {"sku": "plate", "quantity": 2}}})
+		if !slices.Equal(reasonsOf(got), []string{"INSUFFICIENT_STOCK input.items.1.quantity"}) || got.UserErrors[0].Available != 1 || got.UserErrors[0].SKU != "plate" {
 			t.Errorf("two plates where one is left get %+v", got.UserErrors)
 		}
 		got.Extensions.Explain.budget(t, 2, 2)

@@ -83,11 +83,11 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller := h.anonymousCaller(r.RemoteAddr)
-	if full := poolRefusal(h.pools[admission.Sockets].Take(caller, 1)); full != nil {
+	if full := poolRefusal(h.pools[admission.Sockets].TryAcquire(caller, 1)); full != nil {
 		h.writeRefusal(w, r, full, typeJSON)
 		return
 	}
-	release := func() { h.pools[admission.Sockets].Give(caller, 1) }
+	release := func() { h.pools[admission.Sockets].Release(caller, 1) }
 	s := &socket{handler: h, header: http.Header{}, operations: map[string]*socketOperation{}}
 	for _, name := range initPayloadHeaders {
 		s.header[name] = r.Header.Values(name)
@@ -536,7 +536,7 @@ func (s *socket) removeOperation(id string, o *socketOperation) bool {
 func (s *socket) execute(o *socketOperation) (stream *graph.Stream) {
 	decode := func() (graph.Request, *refusal) {
 		request, refused := decodeBody(o.payload)
-		request.Paid = o.charged
+		request.ChargedPoints = o.charged
 		return request, refused
 	}
 	result, refused := s.handler.execute(o.ctx, receivedRequest{decode, len(o.payload)}, func(ctx context.Context, request graph.Request) (result graph.Result) {

@@ -18,32 +18,32 @@ import (
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
-// cost is a mutation and a variant of it, whose cost is measured.
-type cost struct {
+// writeCost is a mutation and a variant of it, whose cost is measured.
+type writeCost struct {
 	mutation, variant string
 	// usual reports whether the docs show the variant.
 	usual bool
-	input func(s *shop, t testing.TB) in
+	input func(s *fixture, t testing.TB) mutationInput
 	// lines is the number of line items whose records the mutation writes.
 	lines int
-	// quiet reports that the mutation writes nothing.
-	quiet bool
+	// writesNothing reports that the mutation writes nothing.
+	writesNothing bool
 }
 
-// given returns an input that needs no preparation.
-func given(input in) func(*shop, testing.TB) in {
-	return func(*shop, testing.TB) in { return input }
+// unpreparedInput returns an input that needs no preparation.
+func unpreparedInput(input mutationInput) func(*fixture, testing.TB) mutationInput {
+	return func(*fixture, testing.TB) mutationInput { return input }
 }
 
-// moving returns an input for an order with the given number of lines. The mutations in before have
-// changed the order's status.
-func moving(lines int, more in, before ...string) func(*shop, testing.TB) in {
-	return func(s *shop, t testing.TB) in {
+// preparedInput returns an input for an order with the given number of lines. The mutations in
+// before have changed the order's status.
+func preparedInput(lines int, more mutationInput, before ...string) func(*fixture, testing.TB) mutationInput {
+	return func(s *fixture, t testing.TB) mutationInput {
 		id := s.place(t, "ann", skus(lines)...)
 		for _, mutation := range before {
-			s.do(t, mutation, moveInput(mutation, id))
+			s.mutate(t, mutation, moveInput(mutation, id))
 		}
-		input := in{"orderId": id}
+		input := mutationInput{"orderId": id}
 		for name, v := range more {
 			input[name] = v
 		}
@@ -51,10 +51,10 @@ func moving(lines int, more in, before ...string) func(*shop, testing.TB) in {
 	}
 }
 
-// external returns an input for an external order of commerce.MaxLines embedded lines.
-func external(more in) func(*shop, testing.TB) in {
-	return func(s *shop, t testing.TB) in {
-		input := moving(commerce.MaxLines, more)(s, t)
+// externalInput returns an input for an external order of commerce.MaxLines embedded lines.
+func externalInput(more mutationInput) func(*fixture, testing.TB) mutationInput {
+	return func(s *fixture, t testing.TB) mutationInput {
+		input := preparedInput(commerce.MaxLines, more)(s, t)
 		var items []attribute
 		for _, sku := range skus(commerce.MaxLines) {
 			items = append(items, item(sku, 1))
@@ -64,117 +64,117 @@ func external(more in) func(*shop, testing.TB) in {
 	}
 }
 
-func costs() []cost {
-	address := in{"recipient": "Ann", "line1": "1 Main St", "city": "Portland", "countryCode": "US"}
-	order := func(customer string, lineCount int) in {
-		return in{"customerId": customer, "items": lines(skus(lineCount)...)}
+func costs() []writeCost {
+	address := mutationInput{"recipient": "Ann", "line1": "1 Main St", "city": "Portland", "countryCode": "US"}
+	order := func(customer string, lineCount int) mutationInput {
+		return mutationInput{"customerId": customer, "items": lines(skus(lineCount)...)}
 	}
-	north := in{"warehouseId": "north", "withoutAddress": true}
+	north := mutationInput{"warehouseId": "north", "withoutAddress": true}
 	full := fmt.Sprintf("%d lines", commerce.MaxLines)
-	return []cost{
-		{mutation: "createCustomer", variant: "no account rep", input: given(in{"name": "Cleo", "email": "cleo@example.com"})},
-		{mutation: "createCustomer", variant: "account rep", usual: true, input: given(in{"name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita"})},
-		{mutation: "createCustomer", variant: "account rep, idempotency key", input: given(in{"name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita", "idempotencyKey": "k"})},
-		{mutation: "createCustomer", variant: "id and e-mail address taken: refused", quiet: true, input: given(in{"id": "ann", "name": "Cleo", "email": "bob@example.com"})},
-		{mutation: "updateCustomer", variant: "name, no account rep", input: given(in{"id": "bob", "name": "Bobby"})},
-		{mutation: "updateCustomer", variant: "name, account rep", usual: true, input: given(in{"id": "ann", "name": "Anne"})},
-		{mutation: "updateCustomer", variant: "e-mail address, account rep", input: given(in{"id": "ann", "email": "anne@example.com"})},
-		{mutation: "updateCustomer", variant: "another version: refused", quiet: true, input: given(in{"id": "ann", "name": "Anne", "expectedVersion": 7})},
-		{mutation: "updateCustomer", variant: "nothing new", quiet: true, input: given(in{"id": "ann", "name": "Ann"})},
-		{mutation: "assignAccountRep", variant: "first rep", input: given(in{"customerId": "bob", "employeeId": "rita"})},
-		{mutation: "assignAccountRep", variant: "another rep", usual: true, input: given(in{"customerId": "ann", "employeeId": "sam"})},
-		{mutation: "assignAccountRep", variant: "no rep", input: given(in{"customerId": "ann", "employeeId": nil})},
-		{mutation: "placeOrder", variant: "1 line", lines: 1, input: given(order("bob", 1))},
-		{mutation: "placeOrder", variant: "1 line, account rep", usual: true, lines: 1, input: given(order("ann", 1))},
-		{mutation: "placeOrder", variant: "1 line, account rep, idempotency key", lines: 1, input: given(order("ann", 1).with("idempotencyKey", "k"))},
-		{mutation: "placeOrder", variant: "3 lines, account rep", lines: 3, input: given(order("ann", 3))},
-		{mutation: "placeOrder", variant: full + ", account rep", usual: true, lines: commerce.MaxLines, input: given(order("ann", commerce.MaxLines))},
-		{mutation: "placeOrder", variant: full + ", account rep, idempotency key", lines: commerce.MaxLines, input: given(order("ann", commerce.MaxLines).with("idempotencyKey", "k"))},
-		{mutation: "placeOrder", variant: "sent again with its key: answered from memory", quiet: true, input: func(s *shop, t testing.TB) in {
+	return []writeCost{
+		{mutation: "createCustomer", variant: "no account rep", input: unpreparedInput(mutationInput{"name": "Cleo", "email": "cleo@example.com"})},
+		{mutation: "createCustomer", variant: "account rep", usual: true, input: unpreparedInput(mutationInput{"name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita"})},
+		{mutation: "createCustomer", variant: "account rep, idempotency key", input: unpreparedInput(mutationInput{"name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita", "idempotencyKey": "k"})},
+		{mutation: "createCustomer", variant: "id and e-mail address taken: refused", writesNothing: true, input: unpreparedInput(mutationInput{"id": "ann", "name": "Cleo", "email": "bob@example.com"})},
+		{mutation: "updateCustomer", variant: "name, no account rep", input: unpreparedInput(mutationInput{"id": "bob", "name": "Bobby"})},
+		{mutation: "updateCustomer", variant: "name, account rep", usual: true, input: unpreparedInput(mutationInput{"id": "ann", "name": "Anne"})},
+		{mutation: "updateCustomer", variant: "e-mail address, account rep", input: unpreparedInput(mutationInput{"id": "ann", "email": "anne@example.com"})},
+		{mutation: "updateCustomer", variant: "another version: refused", writesNothing: true, input: unpreparedInput(mutationInput{"id": "ann", "name": "Anne", "expectedVersion": 7})},
+		{mutation: "updateCustomer", variant: "nothing new", writesNothing: true, input: unpreparedInput(mutationInput{"id": "ann", "name": "Ann"})},
+		{mutation: "assignAccountRep", variant: "first rep", input: unpreparedInput(mutationInput{"customerId": "bob", "employeeId": "rita"})},
+		{mutation: "assignAccountRep", variant: "another rep", usual: true, input: unpreparedInput(mutationInput{"customerId": "ann", "employeeId": "sam"})},
+		{mutation: "assignAccountRep", variant: "no rep", input: unpreparedInput(mutationInput{"customerId": "ann", "employeeId": nil})},
+		{mutation: "placeOrder", variant: "1 line", lines: 1, input: unpreparedInput(order("bob", 1))},
+		{mutation: "placeOrder", variant: "1 line, account rep", usual: true, lines: 1, input: unpreparedInput(order("ann", 1))},
+		{mutation: "placeOrder", variant: "1 line, account rep, idempotency key", lines: 1, input: unpreparedInput(order("ann", 1).with("idempotencyKey", "k"))},
+		{mutation: "placeOrder", variant: "3 lines, account rep", lines: 3, input: unpreparedInput(order("ann", 3))},
+		{mutation: "placeOrder", variant: full + ", account rep", usual: true, lines: commerce.MaxLines, input: unpreparedInput(order("ann", commerce.MaxLines))},
+		{mutation: "placeOrder", variant: full + ", account rep, idempotency key", lines: commerce.MaxLines, input: unpreparedInput(order("ann", commerce.MaxLines).with("idempotencyKey", "k"))},
+		{mutation: "placeOrder", variant: "sent again with its key: answered from memory", writesNothing: true, input: func(s *fixture, t testing.TB) mutationInput {
 			input := order("ann", 3).with("idempotencyKey", "k")
-			s.do(t, "placeOrder", input)
+			s.mutate(t, "placeOrder", input)
 			return input
 		}},
-		{mutation: "placeOrder", variant: "unknown product: refused", quiet: true, input: given(in{"customerId": "ann", "items": lines("mug", "spoon")})},
-		{mutation: "placeOrder", variant: "quantity 0: refused", quiet: true, input: given(in{"customerId": "ann", "items": []in{{"sku": "mug", "quantity": 0}}})},
-		{mutation: "confirmOrder", variant: "1 line", usual: true, input: moving(1, nil)},
-		{mutation: "confirmOrder", variant: full, input: moving(commerce.MaxLines, nil)},
-		{mutation: "confirmOrder", variant: "1 line, idempotency key", input: moving(1, in{"idempotencyKey": "k"})},
-		{mutation: "confirmOrder", variant: "sent again with its key: answered from memory", quiet: true, input: func(s *shop, t testing.TB) in {
-			input := in{"orderId": s.place(t, "ann", "mug"), "idempotencyKey": "k"}
-			s.do(t, "confirmOrder", input)
+		{mutation: "placeOrder", variant: "unknown product: refused", writesNothing: true, input: unpreparedInput(mutationInput{"customerId": "ann", "items": lines("mug", "spoon")})},
+		{mutation: "placeOrder", variant: "quantity 0: refused", writesNothing: true, input: unpreparedInput(mutationInput{"customerId": "ann", "items": []mutationInput{{"sku": "mug", "quantity": 0}}})},
+		{mutation: "confirmOrder", variant: "1 line", usual: true, input: preparedInput(1, nil)},
+		{mutation: "confirmOrder", variant: full, input: preparedInput(commerce.MaxLines, nil)},
+		{mutation: "confirmOrder", variant: "1 line, idempotency key", input: preparedInput(1, mutationInput{"idempotencyKey": "k"})},
+		{mutation: "confirmOrder", variant: "sent again with its key: answered from memory", writesNothing: true, input: func(s *fixture, t testing.TB) mutationInput {
+			input := mutationInput{"orderId": s.place(t, "ann", "mug"), "idempotencyKey": "k"}
+			s.mutate(t, "confirmOrder", input)
 			return input
 		}},
-		{mutation: "confirmOrder", variant: "confirmed before: refused", quiet: true, input: moving(1, nil, "confirmOrder")},
-		{mutation: "shipOrder", variant: "1 line", usual: true, lines: 1, input: moving(1, north, "confirmOrder")},
-		{mutation: "shipOrder", variant: "3 lines", lines: 3, input: moving(3, north, "confirmOrder")},
-		{mutation: "shipOrder", variant: full, usual: true, lines: commerce.MaxLines, input: moving(commerce.MaxLines, north, "confirmOrder")},
-		{mutation: "shipOrder", variant: full + ", idempotency key", lines: commerce.MaxLines, input: moving(commerce.MaxLines, north.with("idempotencyKey", "k"), "confirmOrder")},
-		{mutation: "shipOrder", variant: "3 lines, none of them in the warehouse: refused", quiet: true, input: moving(3, in{"warehouseId": "south", "withoutAddress": true}, "confirmOrder")},
-		{mutation: "deliverOrder", variant: "3 lines", usual: true, input: moving(3, nil, "confirmOrder", "shipOrder")},
-		{mutation: "deliverOrder", variant: "3 lines, idempotency key", input: moving(3, in{"idempotencyKey": "k"}, "confirmOrder", "shipOrder")},
-		{mutation: "cancelOrder", variant: "1 line", usual: true, lines: 1, input: moving(1, nil)},
-		{mutation: "cancelOrder", variant: "3 lines", lines: 3, input: moving(3, nil, "confirmOrder")},
-		{mutation: "cancelOrder", variant: full, usual: true, lines: commerce.MaxLines, input: moving(commerce.MaxLines, nil)},
-		{mutation: "cancelOrder", variant: full + ", idempotency key", lines: commerce.MaxLines, input: moving(commerce.MaxLines, in{"idempotencyKey": "k"})},
-		{mutation: "setOrderItem", variant: "another quantity of one of 3 products", usual: true, lines: 1, input: moving(3, in{"sku": "p01", "quantity": 2})},
-		{mutation: "setOrderItem", variant: "a fourth product", lines: 1, input: moving(3, in{"sku": "p03", "quantity": 2})},
-		{mutation: "setOrderItem", variant: fmt.Sprintf("the last of %d products", commerce.MaxLines), lines: 1, input: moving(commerce.MaxLines-1, in{"sku": skus(commerce.MaxLines)[commerce.MaxLines-1], "quantity": 2})},
+		{mutation: "confirmOrder", variant: "confirmed before: refused", writesNothing: true, input: preparedInput(1, nil, "confirmOrder")},
+		{mutation: "shipOrder", variant: "1 line", usual: true, lines: 1, input: preparedInput(1, north, "confirmOrder")},
+		{mutation: "shipOrder", variant: "3 lines", lines: 3, input: preparedInput(3, north, "confirmOrder")},
+		{mutation: "shipOrder", variant: full, usual: true, lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, north, "confirmOrder")},
+		{mutation: "shipOrder", variant: full + ", idempotency key", lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, north.with("idempotencyKey", "k"), "confirmOrder")},
+		{mutation: "shipOrder", variant: "3 lines, none of them in the warehouse: refused", writesNothing: true, input: preparedInput(3, mutationInput{"warehouseId": "south", "withoutAddress": true}, "confirmOrder")},
+		{mutation: "deliverOrder", variant: "3 lines", usual: true, input: preparedInput(3, nil, "confirmOrder", "shipOrder")},
+		{mutation: "deliverOrder", variant: "3 lines, idempotency key", input: preparedInput(3, mutationInput{"idempotencyKey": "k"}, "confirmOrder", "shipOrder")},
+		{mutation: "cancelOrder", variant: "1 line", usual: true, lines: 1, input: preparedInput(1, nil)},
+		{mutation: "cancelOrder", variant: "3 lines", lines: 3, input: preparedInput(3, nil, "confirmOrder")},
+		{mutation: "cancelOrder", variant: full, usual: true, lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, nil)},
+		{mutation: "cancelOrder", variant: full + ", idempotency key", lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, mutationInput{"idempotencyKey": "k"})},
+		{mutation: "setOrderItem", variant: "another quantity of one of 3 products", usual: true, lines: 1, input: preparedInput(3, mutationInput{"sku": "p01", "quantity": 2})},
+		{mutation: "setOrderItem", variant: "a fourth product", lines: 1, input: preparedInput(3, mutationInput{"sku": "p03", "quantity": 2})},
+		{mutation: "setOrderItem", variant: fmt.Sprintf("the last of %d products", commerce.MaxLines), lines: 1, input: preparedInput(commerce.MaxLines-1, mutationInput{"sku": skus(commerce.MaxLines)[commerce.MaxLines-1], "quantity": 2})},
 		{mutation: "setOrderItem", variant: fmt.Sprintf("product %d, so that items are no longer embedded", commerce.MaxEmbeddedItems+1), usual: true, lines: commerce.MaxEmbeddedItems + 1,
-			input: moving(commerce.MaxEmbeddedItems, in{"sku": skus(commerce.MaxEmbeddedItems + 1)[commerce.MaxEmbeddedItems], "quantity": 2})},
+			input: preparedInput(commerce.MaxEmbeddedItems, mutationInput{"sku": skus(commerce.MaxEmbeddedItems + 1)[commerce.MaxEmbeddedItems], "quantity": 2})},
 		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
-			input: external(in{"sku": "p01", "quantity": 2})},
-		{mutation: "removeOrderItem", variant: "one of 3 products", usual: true, lines: 1, input: moving(3, in{"sku": "p01"})},
-		{mutation: "removeOrderItem", variant: fmt.Sprintf("one of %d products", commerce.MaxLines), lines: 1, input: moving(commerce.MaxLines, in{"sku": "p01"})},
+			input: externalInput(mutationInput{"sku": "p01", "quantity": 2})},
+		{mutation: "removeOrderItem", variant: "one of 3 products", usual: true, lines: 1, input: preparedInput(3, mutationInput{"sku": "p01"})},
+		{mutation: "removeOrderItem", variant: fmt.Sprintf("one of %d products", commerce.MaxLines), lines: 1, input: preparedInput(commerce.MaxLines, mutationInput{"sku": "p01"})},
 		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
-			input: external(in{"sku": "p01"})},
-		{mutation: "updateShippingAddress", variant: "3 lines", usual: true, input: moving(3, in{"shippingAddress": address})},
-		{mutation: "createProduct", variant: "", usual: true, input: given(in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": in{"amount": "9"}})},
-		{mutation: "createProduct", variant: "idempotency key", input: given(in{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": in{"amount": "9"}, "idempotencyKey": "k"})},
-		{mutation: "updateProduct", variant: "price", usual: true, input: given(in{"sku": "mug", "unitPrice": in{"amount": "8"}})},
-		{mutation: "updateProduct", variant: "category", input: given(in{"sku": "mug", "category": "Gifts"})},
-		{mutation: "createWarehouse", variant: "", usual: true, input: given(in{"id": "east", "name": "East"})},
-		{mutation: "createWarehouse", variant: "idempotency key", input: given(in{"id": "east", "name": "East", "idempotencyKey": "k"})},
-		{mutation: "setInventoryLevel", variant: "", usual: true, input: given(in{"sku": "mug", "warehouseId": "north", "quantity": 90})},
-		{mutation: "setInventoryLevel", variant: "the first of the product in the warehouse", input: given(in{"sku": "plate", "warehouseId": "south", "quantity": 9})},
-		{mutation: "setInventoryLevel", variant: "none of the product in the warehouse, for the first time", input: given(in{"sku": "plate", "warehouseId": "south", "quantity": 0})},
-		{mutation: "adjustInventory", variant: "", usual: true, input: given(in{"sku": "mug", "warehouseId": "north", "delta": -1})},
-		{mutation: "adjustInventory", variant: "idempotency key", input: given(in{"sku": "mug", "warehouseId": "north", "delta": -1, "idempotencyKey": "k"})},
-		{mutation: "adjustInventory", variant: "the first of the product in the warehouse, idempotency key", input: given(in{"sku": "plate", "warehouseId": "south", "delta": 9, "idempotencyKey": "k"})},
-		{mutation: "hireEmployee", variant: "no warehouse", input: given(in{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"})},
-		{mutation: "hireEmployee", variant: "warehouse", usual: true, input: given(in{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01", "warehouseId": "south"})},
-		{mutation: "hireEmployee", variant: "warehouse, idempotency key", input: given(in{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01", "warehouseId": "south", "idempotencyKey": "k"})},
-		{mutation: "updateEmployee", variant: "phone numbers", input: given(in{"id": "sam", "phoneNumbers": []string{"+1-555-0199"}})},
-		{mutation: "updateEmployee", variant: "name", usual: true, input: given(in{"id": "sam", "name": "Sammy"})},
-		{mutation: "updateEmployee", variant: "another warehouse", input: given(in{"id": "sam", "warehouseId": "south"})},
-		{mutation: "updateEmployee", variant: "no warehouse any more", input: given(in{"id": "sam", "warehouseId": nil})},
+			input: externalInput(mutationInput{"sku": "p01"})},
+		{mutation: "updateShippingAddress", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"shippingAddress": address})},
+		{mutation: "createProduct", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}})},
+		{mutation: "createProduct", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}, "idempotencyKey": "k"})},
+		{mutation: "updateProduct", variant: "price", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "8"}})},
+		{mutation: "updateProduct", variant: "category", input: unpreparedInput(mutationInput{"sku": "mug", "category": "Gifts"})},
+		{mutation: "createWarehouse", variant: "", usual: true, input: unpreparedInput(mutationInput{"id": "east", "name": "East"})},
+		{mutation: "createWarehouse", variant: "idempotency key", input: unpreparedInput(mutationInput{"id": "east", "name": "East", "idempotencyKey": "k"})},
+		{mutation: "setInventoryLevel", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "warehouseId": "north", "quantity": 90})},
+		{mutation: "setInventoryLevel", variant: "the first of the product in the warehouse", input: unpreparedInput(mutationInput{"sku": "plate", "warehouseId": "south", "quantity": 9})},
+		{mutation: "setInventoryLevel", variant: "none of the product in the warehouse, for the first time", input: unpreparedInput(mutationInput{"sku": "plate", "warehouseId": "south", "quantity": 0})},
+		{mutation: "adjustInventory", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "warehouseId": "north", "delta": -1})},
+		{mutation: "adjustInventory", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "mug", "warehouseId": "north", "delta": -1, "idempotencyKey": "k"})},
+		{mutation: "adjustInventory", variant: "the first of the product in the warehouse, idempotency key", input: unpreparedInput(mutationInput{"sku": "plate", "warehouseId": "south", "delta": 9, "idempotencyKey": "k"})},
+		{mutation: "hireEmployee", variant: "no warehouse", input: unpreparedInput(mutationInput{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"})},
+		{mutation: "hireEmployee", variant: "warehouse", usual: true, input: unpreparedInput(mutationInput{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01", "warehouseId": "south"})},
+		{mutation: "hireEmployee", variant: "warehouse, idempotency key", input: unpreparedInput(mutationInput{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01", "warehouseId": "south", "idempotencyKey": "k"})},
+		{mutation: "updateEmployee", variant: "phone numbers", input: unpreparedInput(mutationInput{"id": "sam", "phoneNumbers": []string{"+1-555-0199"}})},
+		{mutation: "updateEmployee", variant: "name", usual: true, input: unpreparedInput(mutationInput{"id": "sam", "name": "Sammy"})},
+		{mutation: "updateEmployee", variant: "another warehouse", input: unpreparedInput(mutationInput{"id": "sam", "warehouseId": "south"})},
+		{mutation: "updateEmployee", variant: "no warehouse any more", input: unpreparedInput(mutationInput{"id": "sam", "warehouseId": nil})},
 	}
 }
 
 // On both engines, mutations have the costs in testdata/write-costs.golden. The docs show the usual
 // variants with their bounds. Each transaction writes exactly the records that its pattern names.
 func TestGoldenWriteCosts(t *testing.T) {
-	tight := tightest()
-	if most := mostLines(tight); most < commerce.MaxLines {
-		t.Fatalf("%s (%d actions and %s for each line) leaves room for %d lines, commerce.MaxLines is %d", tight.Mutation, tight.MostActions(0),
-			entities(slices.Concat(tight.Each, tight.MaybeEach)), most, commerce.MaxLines)
+	tight := mostExpensivePattern()
+	if most := maxLines(tight); most < commerce.MaxLines {
+		t.Fatalf("%s (%d actions and %s for each line) leaves room for %d lines, commerce.MaxLines is %d", tight.Mutation, tight.MaxActions(0),
+			entities(slices.Concat(tight.WritesPerLine, tight.OptionalWritesPerLine)), most, commerce.MaxLines)
 	}
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
 		usual := [][]string{{"mutation", "requests", "write units", "read units", "most requests", "most write units", "most read units"}}
 		most, seen := map[string]int{}, map[string]bool{}
 		for i, c := range costs() {
-			if !storetest.Every(t, 8, i) {
+			if !storetest.RunsCase(t, 8, i) {
 				continue
 			}
 			t.Run(strings.TrimSpace(c.mutation+" "+c.variant), func(t *testing.T) {
-				s := newShop(t, db, longBook(t))
+				s := newFixture(t, db, longDataset(t))
 				input := c.input(s, t)
 				s.clock.pass(time.Second)
-				s.wire.forget()
+				s.wire.reset()
 				got := s.try(t, c.mutation, input, `__typename`)
 				transactions := s.wire.committed()
-				if c.quiet != (len(transactions) == 0) {
+				if c.writesNothing != (len(transactions) == 0) {
 					t.Fatalf("%d transactions, and the answer is %s", len(transactions), got.Data)
 				}
 				if len(transactions) > 0 {
@@ -187,7 +187,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 					checkPattern(t, patternOf(t, c.mutation), transaction, c.lines)
 				}
 				totals := got.Extensions.Explain.Totals
-				if made := len(s.wire.seen()); made != totals.Requests {
+				if made := len(s.wire.operationNames()); made != totals.Requests {
 					t.Errorf("%d requests were made, but explain contains %d", made, totals.Requests)
 				}
 				if totals.RoundTrips != totals.Requests {
@@ -219,7 +219,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 func checkMostActions(t *testing.T, most map[string]int) {
 	t.Helper()
 	for _, p := range model.WritePatterns() {
-		if declared := p.MostActions(commerce.MaxLines); most[p.Mutation] != declared {
+		if declared := p.MaxActions(commerce.MaxLines); most[p.Mutation] != declared {
 			t.Errorf("%s has up to %d actions, its pattern declares %d", p.Mutation, most[p.Mutation], declared)
 		}
 	}
@@ -228,23 +228,24 @@ func checkMostActions(t *testing.T, most map[string]int) {
 // The docs say how many lines an order can have: the pattern with the most actions for each line
 // decides.
 func TestGoldenMostLines(t *testing.T) {
-	tight := tightest()
-	fixed := tight.MostActions(0)
+	tight := mostExpensivePattern()
+	fixed := tight.MaxActions(0)
 	golden.Section(t, requestCosts, "lines", fmt.Sprintf("A DynamoDB transaction has at most %d actions. `%s` uses the most: %d, and %d more per line.\n"+
-		"The limit allows %d lines. An order can have %d.\n", table.MaxActions, tight.Mutation, fixed, tight.MostActions(1)-fixed, mostLines(tight), commerce.MaxLines))
+		"The limit allows %d lines. An order can have %d.\n", table.MaxTransactionActions, tight.Mutation, fixed, tight.MaxActions(1)-fixed, maxLines(tight), commerce.MaxLines))
 }
 
-// tightest returns the pattern with the most actions for an order of commerce.MaxLines lines.
-func tightest() model.WritePattern {
+// mostExpensivePattern returns the pattern with the most actions for an order of commerce.MaxLines
+// lines.
+func mostExpensivePattern() model.WritePattern {
 	return slices.MaxFunc(model.WritePatterns(), func(a, b model.WritePattern) int {
-		return a.MostActions(commerce.MaxLines) - b.MostActions(commerce.MaxLines)
+		return a.MaxActions(commerce.MaxLines) - b.MaxActions(commerce.MaxLines)
 	})
 }
 
-// mostLines returns the maximum number of lines of a pattern's transaction.
-func mostLines(p model.WritePattern) int {
-	fixed := p.MostActions(0)
-	return (table.MaxActions - fixed) / (p.MostActions(1) - fixed)
+// maxLines returns the maximum number of lines of a pattern's transaction.
+func maxLines(p model.WritePattern) int {
+	fixed := p.MaxActions(0)
+	return (table.MaxTransactionActions - fixed) / (p.MaxActions(1) - fixed)
 }
 
 func entities(es []model.Entity) string {
@@ -276,7 +277,7 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 	for _, e := range p.Writes {
 		found[e.Name]--
 	}
-	for _, e := range slices.Concat(p.Each, p.MaybeEach) {
+	for _, e := range slices.Concat(p.WritesPerLine, p.OptionalWritesPerLine) {
 		found[e.Name] -= lines
 	}
 	for name, n := range found {
@@ -284,7 +285,7 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 			t.Errorf("%s has %d actions on records of kind %s less than it names", p.ID, -n, name)
 		}
 	}
-	for _, e := range p.Maybe {
+	for _, e := range p.OptionalWrites {
 		found[e.Name]--
 	}
 	for name, n := range found {
@@ -297,7 +298,7 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 // checkReads compares the reads before a transaction with its pattern, and marks them as seen. If
 // the pattern says so, one record is read per line. Another record is read at most once for each
 // time that the pattern names it. The items of an order are read only if the pattern names them.
-func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen map[string]bool) {
+func (s *fixture) checkReads(t testing.TB, p model.WritePattern, lines int, seen map[string]bool) {
 	t.Helper()
 	found := map[string]int{}
 	note := func(read string) { seen[p.ID+" "+read] = true }
@@ -306,12 +307,12 @@ func (s *shop) checkReads(t testing.TB, p model.WritePattern, lines int, seen ma
 		found[name]++
 		note(name)
 	}
-	if slices.Contains(s.wire.seen(), "Query") {
-		if note(itemsQuery); !p.Items {
+	if slices.Contains(s.wire.operationNames(), "Query") {
+		if note(itemsQuery); !p.ReadsItems {
 			t.Errorf("%s queries the items of an order, and does not name them", p.ID)
 		}
 	}
-	for _, e := range p.ReadsEach {
+	for _, e := range p.ReadsPerLine {
 		if found[e.Name] -= lines; found[e.Name] < 0 {
 			t.Errorf("%s reads %d records of kind %s less than it names", p.ID, -found[e.Name], e.Name)
 		}
@@ -333,12 +334,12 @@ const itemsQuery = "items"
 func checkAllRead(t *testing.T, seen map[string]bool) {
 	t.Helper()
 	for _, p := range model.WritePatterns() {
-		for _, e := range slices.Concat(p.Reads, p.ReadsEach) {
+		for _, e := range slices.Concat(p.Reads, p.ReadsPerLine) {
 			if !seen[p.ID+" "+e.Name] {
 				t.Errorf("%s names records of kind %s that it reads, and it was not seen to", p.ID, e.Name)
 			}
 		}
-		if p.Items && !seen[p.ID+" "+itemsQuery] {
+		if p.ReadsItems && !seen[p.ID+" "+itemsQuery] {
 			t.Errorf("%s names the items of an order, and it was not seen to query them", p.ID)
 		}
 	}

@@ -27,13 +27,13 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
-// shop is an order book under test. The test sees the requests to DynamoDB and the records of the
-// table.
-type shop struct {
+// fixture is an order book under test. The test sees the requests to DynamoDB and the records of
+// the table.
+type fixture struct {
 	api
 	store *dynamo.Store
 	table string
@@ -46,16 +46,17 @@ type shop struct {
 // opening is the initial time of a fixture's clock.
 var opening = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
-// newShop serves a dataset from a new table, with a clock that stands still and IDs that count up.
-func newShop(t testing.TB, db *dynamodb.Client, book commerce.Book) *shop {
+// newFixture serves a dataset from a new table, with a clock that stands still and IDs that count
+// up.
+func newFixture(t testing.TB, db *dynamodb.Client, book commerce.Dataset) *fixture {
 	t.Helper()
-	return newShardedShop(t, db, book, 1)
+	return newShardedFixture(t, db, book, 1)
 }
 
-// newShardedShop is newShop with a table of several shards.
-func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shards int) *shop {
+// newShardedFixture is newFixture with a table of several shards.
+func newShardedFixture(t testing.TB, db *dynamodb.Client, book commerce.Dataset, shards int) *fixture {
 	t.Helper()
-	w := &wire{next: storetest.Undated(db).Options().HTTPClient}
+	w := &wire{next: storetest.WithoutResponseDate(db).Options().HTTPClient}
 	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = w
 		// The faults of the wire are transient, but the embedded store's client would never retry.
@@ -63,14 +64,14 @@ func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shard
 			o.Retryer = faults.OneAttempt()
 		}
 	})
-	s := &shop{db: db, wire: w, clock: &clock{now: opening}}
-	s.store = storetest.NewTable(t, watched, dynamo.Options{Shards: shards, Clock: s.clock.Now, Entropy: &counting{}})
+	s := &fixture{db: db, wire: w, clock: &clock{now: opening}}
+	s.store = storetest.NewTable(t, watched, dynamo.Options{Shards: shards, Clock: s.clock.Now, Entropy: &countingEntropy{}})
 	description, err := s.store.DescribeTable(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.table = description.Name
-	if err := book.Settle(); err != nil {
+	if err := book.Derive(); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Load(t, s.store, book)
@@ -79,11 +80,11 @@ func newShardedShop(t testing.TB, db *dynamodb.Client, book commerce.Book, shard
 }
 
 // restart starts a new server of the table.
-func (s *shop) restart(t testing.TB) {
+func (s *fixture) restart(t testing.TB) {
 	t.Helper()
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursors([]byte("a key for tests"))},
-		Log:   slog.New(slog.NewTextHandler(failing{t}, nil)),
+		Log:   slog.New(slog.NewTextHandler(failOnWrite{t}, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func as(ctx context.Context, caller string) context.Context {
 }
 
 // as returns the fixture as another caller.
-func (s *shop) as(caller string) *shop {
+func (s *fixture) as(caller string) *fixture {
 	c := *s
 	c.api = api{s.url + "?as=" + caller}
 	return &c
@@ -130,13 +131,13 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// counting is entropy that counts up, so that IDs are the same in every run.
-type counting struct {
+// countingEntropy is entropy that counts up, so that IDs are the same in every run.
+type countingEntropy struct {
 	mu sync.Mutex
 	n  uint64
 }
 
-func (c *counting) Read(b []byte) (int, error) {
+func (c *countingEntropy) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n++
@@ -159,8 +160,8 @@ type wire struct {
 	lookups      []action
 	transactions []transaction
 	before       func()
-	// loses makes the response to the next transaction get lost.
-	loses bool
+	// losesNextResponse makes the response to the next transaction get lost.
+	losesNextResponse bool
 }
 
 // transaction is a TransactWriteItems request.
@@ -189,7 +190,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	var loses bool
 	if operation == "TransactWriteItems" {
 		before, w.before = w.before, nil
-		loses, w.loses = w.loses, false
+		loses, w.losesNextResponse = w.losesNextResponse, false
 	}
 	w.mu.Unlock()
 	if before != nil {
@@ -262,30 +263,30 @@ func actionsOf(body []byte) []action {
 	return actions
 }
 
-// meanwhile calls do just before the next transaction reaches the engine.
-func (w *wire) meanwhile(do func()) {
+// beforeNextTransaction calls do just before the next transaction reaches the engine.
+func (w *wire) beforeNextTransaction(do func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.before = do
 }
 
-// lose makes the response to the next transaction get lost. The transaction is executed, and the
-// SDK sees a closed connection.
-func (w *wire) lose() {
+// loseNextResponse makes the response to the next transaction get lost. The transaction is
+// executed, and the SDK sees a closed connection.
+func (w *wire) loseNextResponse() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.loses = true
+	w.losesNextResponse = true
 }
 
-// forget resets the records of requests.
-func (w *wire) forget() {
+// reset resets the records of requests.
+func (w *wire) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.operations, w.lookups, w.transactions = nil, nil, nil
 }
 
-// seen returns the operations since forget.
-func (w *wire) seen() []string {
+// operationNames returns the operations since forget.
+func (w *wire) operationNames() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.operations)
@@ -306,7 +307,7 @@ func (w *wire) committed() []transaction {
 }
 
 // records returns all records of the table as text, by their keys.
-func (s *shop) records(t testing.TB) map[string]string {
+func (s *fixture) records(t testing.TB) map[string]string {
 	t.Helper()
 	records := map[string]string{}
 	pages := dynamodb.NewScanPaginator(s.db, &dynamodb.ScanInput{TableName: &s.table})
@@ -316,7 +317,7 @@ func (s *shop) records(t testing.TB) map[string]string {
 			t.Fatal(err)
 		}
 		for _, r := range page.Items {
-			k := storetest.Show(r["pk"]) + " " + storetest.Show(r["sk"])
+			k := storetest.FormatValue(r["pk"]) + " " + storetest.FormatValue(r["sk"])
 			delete(r, "pk")
 			delete(r, "sk")
 			records[k] = storetest.Record(r).String()
@@ -349,7 +350,7 @@ func changes(before, after map[string]string) string {
 
 // change changes a record directly in the table. set has attributes with their new values, or nil
 // to remove an attribute.
-func (s *shop) change(t testing.TB, pk, sk string, set map[string]attribute) {
+func (s *fixture) change(t testing.TB, pk, sk string, set map[string]attribute) {
 	t.Helper()
 	k := storetest.ItemKey(pk, sk)
 	out, err := s.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &s.table, Key: k})
@@ -379,7 +380,7 @@ var returned sync.Map
 // neverReturned returns the user errors that mutations declare and no test has seen.
 func neverReturned() []string {
 	var missing []string
-	for mutation, types := range shoptest.UserErrors {
+	for mutation, types := range workload.DeclaredUserErrors {
 		for _, typ := range types {
 			if _, ok := returned.Load(mutation + " " + typ); !ok {
 				missing = append(missing, mutation+" "+typ)
@@ -397,11 +398,11 @@ func number(n int) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
 }
 
-// in is a mutation's input.
-type in map[string]any
+// mutationInput is a mutation's input.
+type mutationInput map[string]any
 
 // with returns the input with another field.
-func (i in) with(name string, value any) in {
+func (i mutationInput) with(name string, value any) mutationInput {
 	out := maps.Clone(i)
 	out[name] = value
 	return out
@@ -442,16 +443,16 @@ func (e userError) String() string { return e.Code + " " + strings.Join(e.Field,
 // record.
 func mutation(name, fields string) string {
 	return fmt.Sprintf(`mutation($input: %s%sInput!) { payload: %s(input: $input) { value: %s { %s } %s } }`,
-		strings.ToUpper(name[:1]), name[1:], name, shoptest.Yields[name], fields, userErrors)
+		strings.ToUpper(name[:1]), name[1:], name, workload.ResultFields[name], fields, userErrors)
 }
 
 // send sends a mutation. It does not check the result. Without fields it selects the details.
-func (s *shop) send(t testing.TB, name string, input in, fields ...string) answer {
+func (s *fixture) send(t testing.TB, name string, input mutationInput, fields ...string) answer {
 	t.Helper()
 	if len(fields) == 0 {
-		fields = []string{shoptest.Details(shoptest.Yields[name])}
+		fields = []string{workload.RecordSelection(workload.ResultFields[name])}
 	}
-	variables, err := json.Marshal(in{"input": input})
+	variables, err := json.Marshal(mutationInput{"input": input})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +460,7 @@ func (s *shop) send(t testing.TB, name string, input in, fields ...string) answe
 }
 
 // try sends a mutation. Top-level errors fail the test.
-func (s *shop) try(t testing.TB, name string, input in, fields ...string) outcome {
+func (s *fixture) try(t testing.TB, name string, input mutationInput, fields ...string) outcome {
 	t.Helper()
 	got := outcome{answer: s.send(t, name, input, fields...)}
 	if len(got.Errors) > 0 || got.Status != http.StatusOK {
@@ -476,7 +477,7 @@ func (s *shop) try(t testing.TB, name string, input in, fields ...string) outcom
 	}
 	got.Value, got.UserErrors = data.Payload.Value, data.Payload.UserErrors
 	for _, e := range got.UserErrors {
-		if !slices.Contains(shoptest.UserErrors[name], e.Typename) {
+		if !slices.Contains(workload.DeclaredUserErrors[name], e.Typename) {
 			t.Errorf("%s returns %s, which it does not declare: add it to @userErrors", name, e.Typename)
 		}
 		returned.Store(name+" "+e.Typename, true)
@@ -484,8 +485,8 @@ func (s *shop) try(t testing.TB, name string, input in, fields ...string) outcom
 	return got
 }
 
-// do sends a mutation that must succeed.
-func (s *shop) do(t testing.TB, name string, input in, fields ...string) outcome {
+// mutate sends a mutation that must succeed.
+func (s *fixture) mutate(t testing.TB, name string, input mutationInput, fields ...string) outcome {
 	t.Helper()
 	got := s.try(t, name, input, fields...)
 	if len(got.UserErrors) > 0 {
@@ -496,12 +497,12 @@ func (s *shop) do(t testing.TB, name string, input in, fields ...string) outcome
 
 // refuse sends a mutation that must be refused for these reasons, each a code and a field. Nothing
 // may be written.
-func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) outcome {
+func (s *fixture) refuse(t testing.TB, name string, input mutationInput, reasons ...string) outcome {
 	t.Helper()
 	before := s.records(t)
 	got := s.try(t, name, input)
-	if !slices.Equal(told(got), reasons) {
-		t.Fatalf("%s %.300s is refused for %q, want %q", name, fmt.Sprint(input), told(got), reasons)
+	if !slices.Equal(reasonsOf(got), reasons) {
+		t.Fatalf("%s %.300s is refused for %q, want %q", name, fmt.Sprint(input), reasonsOf(got), reasons)
 	}
 	// The payload contains the current record only if the caller expected another version and the
 	// record exists.
@@ -520,8 +521,8 @@ func (s *shop) refuse(t testing.TB, name string, input in, reasons ...string) ou
 	return got
 }
 
-// told returns the reasons of a refusal, each a code and a field.
-func told(o outcome) []string {
+// reasonsOf returns the reasons of a refusal, each a code and a field.
+func reasonsOf(o outcome) []string {
 	reasons := make([]string, len(o.UserErrors))
 	for i, e := range o.UserErrors {
 		reasons[i] = e.String()
@@ -554,7 +555,7 @@ type orderView struct {
 }
 
 // order reads an order with all of its fields.
-func (s *shop) order(t testing.TB, id string) orderView {
+func (s *fixture) order(t testing.TB, id string) orderView {
 	t.Helper()
 	var data struct{ Order orderView }
 	s.read(t, &data, `{ order(id: %q) { id status version itemCount total { amount currencyCode } updatedAt accountRep { id } shippingAddress { recipient city }
@@ -572,7 +573,7 @@ func (o orderView) lines() string {
 }
 
 // stock returns the stock fields of a product and its levels.
-func (s *shop) stock(t testing.TB, sku string) string {
+func (s *fixture) stock(t testing.TB, sku string) string {
 	t.Helper()
 	var data struct {
 		Product struct {
@@ -594,10 +595,10 @@ func (s *shop) stock(t testing.TB, sku string) string {
 }
 
 // place places an order of one piece of each product, and returns its ID.
-func (s *shop) place(t testing.TB, customer string, skus ...string) string {
+func (s *fixture) place(t testing.TB, customer string, skus ...string) string {
 	t.Helper()
 	var order struct{ ID string }
-	got := s.do(t, "placeOrder", in{"customerId": customer, "items": lines(skus...)})
+	got := s.mutate(t, "placeOrder", mutationInput{"customerId": customer, "items": lines(skus...)})
 	if err := json.Unmarshal(got.Value, &order); err != nil {
 		t.Fatal(err)
 	}
@@ -605,15 +606,15 @@ func (s *shop) place(t testing.TB, customer string, skus ...string) string {
 }
 
 // lines returns order lines of one piece each.
-func lines(skus ...string) []in {
-	items := make([]in, len(skus))
+func lines(skus ...string) []mutationInput {
+	items := make([]mutationInput, len(skus))
 	for i, sku := range skus {
-		items[i] = in{"sku": sku, "quantity": 1}
+		items[i] = mutationInput{"sku": sku, "quantity": 1}
 	}
 	return items
 }
 
-// skus returns the first n products of longBook.
+// skus returns the first n products of longDataset.
 func skus(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -622,10 +623,10 @@ func skus(n int) []string {
 	return all
 }
 
-// smallBook has two customers: ann with an account rep, and bob without. It has two warehouses:
+// smallDataset has two customers: ann with an account rep, and bob without. It has two warehouses:
 // north with a large stock of all products, and south with a few mugs. Its products are mug, plate,
 // yen (sold in JPY) and none (without stock).
-func smallBook(t testing.TB) commerce.Book {
+func smallDataset(t testing.TB) commerce.Dataset {
 	t.Helper()
 	price := func(amount string, c commerce.Currency) commerce.Money {
 		m, err := commerce.ParseMoney(amount, c)
@@ -635,7 +636,7 @@ func smallBook(t testing.TB) commerce.Book {
 		return m
 	}
 	joined := opening.Add(-24 * time.Hour)
-	return commerce.Book{
+	return commerce.Dataset{
 		Warehouses: []commerce.Warehouse{{ID: "north", Name: "North", Version: 1}, {ID: "south", Name: "South", Version: 1}},
 		Employees: []commerce.Employee{
 			{ID: "rita", Name: "Rita", JobTitle: "Account Rep", HireDate: "2020-01-01", PhoneNumbers: []string{"+1-555-0100"}, Version: 1},
@@ -658,10 +659,10 @@ func smallBook(t testing.TB) commerce.Book {
 	}
 }
 
-// longBook is smallBook with products p00 to p59, each with a stock of ten in north.
-func longBook(t testing.TB) commerce.Book {
+// longDataset is smallDataset with products p00 to p59, each with a stock of ten in north.
+func longDataset(t testing.TB) commerce.Dataset {
 	t.Helper()
-	book := smallBook(t)
+	book := smallDataset(t)
 	for _, sku := range skus(60) {
 		book.Products = append(book.Products, commerce.Product{SKU: commerce.SKU(sku), Name: "Part " + sku, Category: "Parts", UnitPrice: book.Products[2].UnitPrice, Version: 1})
 		book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: commerce.SKU(sku), WarehouseID: "north", Quantity: 10, Version: 1})

@@ -89,8 +89,8 @@ func Timeout(target *time.Duration, defaultText string) Value {
 	})
 }
 
-// Leeway returns a Value that is a duration from zero to maximum, both included.
-func Leeway(target *time.Duration, defaultValue, maximum time.Duration) Value {
+// DurationUpTo returns a Value that is a duration from zero to maximum, both included.
+func DurationUpTo(target *time.Duration, defaultValue, maximum time.Duration) Value {
 	return Parsed(target, defaultValue.String(), fmt.Sprintf("a duration from 0s to %s, such as 30s", maximum), func(text string) (time.Duration, bool) {
 		d, err := time.ParseDuration(text)
 		return d, err == nil && d >= 0 && d <= maximum
@@ -104,16 +104,16 @@ func Switch(target *bool, defaultText string) Value {
 
 // Choice returns a Value that is one of several words.
 func Choice(target *string, defaultText string, words ...string) Value {
-	return Matching(target, defaultText, strings.Join(words, " or "), func(text string) bool { return slices.Contains(words, text) })
+	return TextMatching(target, defaultText, strings.Join(words, " or "), func(text string) bool { return slices.Contains(words, text) })
 }
 
 // Text returns a Value that is any text.
 func Text(target *string, defaultText string) Value {
-	return Matching(target, defaultText, "", func(string) bool { return true })
+	return TextMatching(target, defaultText, "", func(string) bool { return true })
 }
 
-// Matching returns a Value that is a text that matches accepts.
-func Matching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
+// TextMatching returns a Value that is a text that matches accepts.
+func TextMatching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
 	return Parsed(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
 }
 

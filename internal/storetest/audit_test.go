@@ -14,28 +14,28 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/shoptest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/workload"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-// lived returns a table with a pending, a confirmed, a shipped and a cancelled order.
-func lived(t *testing.T, db *dynamodb.Client, shards int) string {
+// tableWithHistory returns a table with a pending, a confirmed, a shipped and a cancelled order.
+func tableWithHistory(t *testing.T, db *dynamodb.Client, shards int) string {
 	t.Helper()
 	table := storetest.TableName()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
-	storetest.Load(t, store, shoptest.World{Customers: 2, Products: 2, Warehouses: 1, Employees: 2, Stock: 20}.Book(t))
+	storetest.Load(t, store, workload.Fixture{Customers: 2, Products: 2, Warehouses: 1, Employees: 2, Stock: 20}.Dataset(t))
 	caller := change.Caller{Name: "test"}
 	var ids []commerce.OrderID
 	for _, key := range []string{"a", "b", "c", "d"} {
-		o, err := store.PlaceOrder(t.Context(), change.Caller{ID: "test", Name: "test", IdempotencyKey: key}, commerce.NewOrder{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}})
+		o, err := store.PlaceOrder(t.Context(), change.Caller{ID: "test", Name: "test", IdempotencyKey: key}, commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, o.ID)
 	}
-	for _, m := range []commerce.OrderMove{
+	for _, m := range []commerce.OrderStatusChange{
 		{OrderID: ids[1], To: commerce.Confirmed}, {OrderID: ids[2], To: commerce.Confirmed},
 		{OrderID: ids[2], To: commerce.Shipped, WarehouseID: "w0", WithoutAddress: true}, {OrderID: ids[3], To: commerce.Cancelled},
 	} {
@@ -51,11 +51,11 @@ type damage struct {
 	name, pk, sk string
 	// change modifies the record. If change is nil, the record is deleted.
 	change func(storetest.Record)
-	// says is a part of the problem that the audit must report.
-	says string
+	// problem is a part of the problem that the audit must report.
+	problem string
 }
 
-func set(name string, v types.AttributeValue) func(storetest.Record) {
+func setAttribute(name string, v types.AttributeValue) func(storetest.Record) {
 	return func(r storetest.Record) { r[name] = v }
 }
 
@@ -63,45 +63,45 @@ func damages() []damage {
 	return []damage{
 		{"order without its copy", "CUSTOMER#c1", "ORDER#", nil, "no customer's copy"},
 		{"copy without its order", "ORDER#", "#METADATA", nil, "is missing"},
-		{"status of the copy", "CUSTOMER#c1", "ORDER#", set("status", storetest.Str("delivered")), "the customer's copy"},
-		{"attribute of the copy alone", "CUSTOMER#c1", "ORDER#", set("more", storetest.Str("x")), "has no more"},
-		{"status of the order", "ORDER#", "#METADATA", set("status", storetest.Str("shipped")), "status"},
-		{"total", "ORDER#", "#METADATA", set("total", storetest.Num("1")), "add up to"},
-		{"itemCount", "ORDER#", "#METADATA", set("itemCount", storetest.Num("3")), "itemCount"},
+		{"status of the copy", "CUSTOMER#c1", "ORDER#", setAttribute("status", storetest.Str("delivered")), "the customer's copy"},
+		{"attribute of the copy alone", "CUSTOMER#c1", "ORDER#", setAttribute("more", storetest.Str("x")), "has no more"},
+		{"status of the order", "ORDER#", "#METADATA", setAttribute("status", storetest.Str("shipped")), "status"},
+		{"total", "ORDER#", "#METADATA", setAttribute("total", storetest.Num("1")), "add up to"},
+		{"itemCount", "ORDER#", "#METADATA", setAttribute("itemCount", storetest.Num("3")), "itemCount"},
 		{"embedded items", "ORDER#", "#METADATA", func(r storetest.Record) {
 			r["items"].(*types.AttributeValueMemberL).Value[0].(*types.AttributeValueMemberM).Value["qty"] = storetest.Num("9")
 		}, "the item's record"},
 		{"items not embedded", "ORDER#", "#METADATA", func(r storetest.Record) { delete(r, "items") }, "whether it embeds"},
 		{"missing item", "ORDER#", "ITEM#", nil, "has no record"},
-		{"quantity of an item", "ORDER#", "ITEM#", set("qty", storetest.Num("7")), "available"},
+		{"quantity of an item", "ORDER#", "ITEM#", setAttribute("qty", storetest.Num("7")), "available"},
 		{"missing event", "ORDER#", "EVENT#", nil, "no events"},
-		{"event of another type", "ORDER#", "EVENT#", set("type", storetest.Str("delivered")), "changes the status"},
-		{"event of another time", "ORDER#", "EVENT#", set("createdAt", storetest.Str("2020-01-01T00:00:00.000Z")), "createdAt"},
-		{"order of another version", "ORDER#", "#METADATA", set("version", storetest.Num("9")), "version"},
-		{"index key of the status", "ORDER#", "#METADATA", set("gsi1pk", storetest.Str("STATUS#other")), "gsi1pk"},
-		{"index key of the copy", "CUSTOMER#c1", "ORDER#", set("gsi1sk", storetest.Str("ORDER#other")), "gsi1sk"},
+		{"event of another type", "ORDER#", "EVENT#", setAttribute("type", storetest.Str("delivered")), "changes the status"},
+		{"event of another time", "ORDER#", "EVENT#", setAttribute("createdAt", storetest.Str("2020-01-01T00:00:00.000Z")), "createdAt"},
+		{"order of another version", "ORDER#", "#METADATA", setAttribute("version", storetest.Num("9")), "version"},
+		{"index key of the status", "ORDER#", "#METADATA", setAttribute("gsi1pk", storetest.Str("STATUS#other")), "gsi1pk"},
+		{"index key of the copy", "CUSTOMER#c1", "ORDER#", setAttribute("gsi1sk", storetest.Str("ORDER#other")), "gsi1sk"},
 		{"missing customer", "CUSTOMER#c1", "#METADATA", nil, "which does not exist"},
-		{"orderCount", "CUSTOMER#c1", "#METADATA", set("orderCount", storetest.Num("5")), "orderCount"},
+		{"orderCount", "CUSTOMER#c1", "#METADATA", setAttribute("orderCount", storetest.Num("5")), "orderCount"},
 		{"missing edge to the rep", "CUSTOMER#c1", "REP", nil, "which does not exist"},
-		{"edge to another rep", "CUSTOMER#c1", "REP", set("accountRepId", storetest.Str("e0")), "accountRepId"},
-		{"name in the edge", "CUSTOMER#c1", "REP", set("name", storetest.Str("other")), "the customer"},
+		{"edge to another rep", "CUSTOMER#c1", "REP", setAttribute("accountRepId", storetest.Str("e0")), "accountRepId"},
+		{"name in the edge", "CUSTOMER#c1", "REP", setAttribute("name", storetest.Str("other")), "the customer"},
 		{"missing e-mail claim", "EMAIL#c1@example.com", "#METADATA", nil, "which does not exist"},
-		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", set("customerId", storetest.Str("c0")), "the customer of the email claim"},
-		{"available", "PRODUCT#p0", "#METADATA", set("available", storetest.Num("1")), "available"},
-		{"totalInventory", "PRODUCT#p0", "#METADATA", set("totalInventory", storetest.Num("1")), "totalInventory"},
-		{"level", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("1")), "totalInventory"},
-		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", set("quantity", storetest.Num("-1")), "negative"},
+		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", setAttribute("customerId", storetest.Str("c0")), "the customer of the email claim"},
+		{"available", "PRODUCT#p0", "#METADATA", setAttribute("available", storetest.Num("1")), "available"},
+		{"totalInventory", "PRODUCT#p0", "#METADATA", setAttribute("totalInventory", storetest.Num("1")), "totalInventory"},
+		{"level", "PRODUCT#p0", "WAREHOUSE#", setAttribute("quantity", storetest.Num("1")), "totalInventory"},
+		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", setAttribute("quantity", storetest.Num("-1")), "negative"},
 		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which does not exist"},
-		{"orderCount of a product", "PRODUCT#p1", "#METADATA", set("orderCount", storetest.Num("5")), "orderCount"},
-		{"orders of a rep", "EMPLOYEE#e0", "ORDERS#0", set("orders", storetest.Num("77")), "the rep's orders"},
-		{"spending", "CUSTOMER#c1", "SPENDING#", set("spent", storetest.Num("1")), "the orders cost"},
+		{"orderCount of a product", "PRODUCT#p1", "#METADATA", setAttribute("orderCount", storetest.Num("5")), "orderCount"},
+		{"orders of a rep", "EMPLOYEE#e0", "ORDERS#0", setAttribute("orders", storetest.Num("77")), "the rep's orders"},
+		{"spending", "CUSTOMER#c1", "SPENDING#", setAttribute("spent", storetest.Num("1")), "the orders cost"},
 		{"missing spending", "CUSTOMER#c1", "SPENDING#", nil, "the orders cost"},
-		{"number of shipped orders", "ORDER_COUNTS", "PART#", set("shipped", storetest.Num("9")), "shipped"},
+		{"number of shipped orders", "ORDER_COUNTS", "PART#", setAttribute("shipped", storetest.Num("9")), "shipped"},
 		{"missing number of orders", "ORDER_COUNTS", "PART#", func(r storetest.Record) { r["complete"] = &types.AttributeValueMemberBOOL{} }, "complete"},
 		{"missing warehouse", "WAREHOUSE#w0", "#METADATA", nil, "which does not exist"},
 		{"missing employee", "EMPLOYEE#e1", "#METADATA", nil, "which does not exist"},
 		{"missing name edge", "EMPLOYEE#e0", "NAME", nil, "which does not exist"},
-		{"job in an edge", "EMPLOYEE#e0", "TITLE", set("jobTitle", storetest.Str("King")), "jobTitle"},
+		{"job in an edge", "EMPLOYEE#e0", "TITLE", setAttribute("jobTitle", storetest.Str("King")), "jobTitle"},
 		{"missing warehouse edge", "EMPLOYEE#e0", "WAREHOUSE", nil, "which does not exist"},
 		{"idempotency record of a missing order", "IDEMPOTENCY#", "#METADATA", func(r storetest.Record) {
 			r["result"] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"orderId": storetest.Str("none")}}
@@ -112,12 +112,12 @@ func damages() []damage {
 // The audit reports every kind of damage, and reports nothing for a consistent table. By default
 // DynamoDB Local runs every fourth damage.
 func TestAudit(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		for _, shards := range []int{1, 3} {
-			table := lived(t, db, shards)
-			before := storetest.Clean(t, db, table, shards)
-			if len(before.Orders) != 4 || len(before.Answers) != 4 {
-				t.Fatalf("%d orders and %d keys, want 4 of each", len(before.Orders), len(before.Answers))
+			table := tableWithHistory(t, db, shards)
+			before := storetest.AssertConsistent(t, db, table, shards)
+			if len(before.Orders) != 4 || len(before.IdempotencyRecords) != 4 {
+				t.Fatalf("%d orders and %d keys, want 4 of each", len(before.Orders), len(before.IdempotencyRecords))
 			}
 			put := func(r storetest.Record) {
 				if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {
@@ -125,10 +125,10 @@ func TestAudit(t *testing.T) {
 				}
 			}
 			for i, d := range damages() {
-				if !storetest.Every(t, 4, i) {
+				if !storetest.RunsCase(t, 4, i) {
 					continue
 				}
-				k, before := find(t, before, d)
+				k, before := findRecord(t, before, d)
 				if d.change == nil {
 					if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey(k.PK, k.SK)}); err != nil {
 						t.Fatal(err)
@@ -142,12 +142,12 @@ func TestAudit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !strings.Contains(strings.Join(damaged.Problems, "\n"), d.says) {
-					t.Errorf("%s: the audit reports %q, want %q", d.name, damaged.Problems, d.says)
+				if !strings.Contains(strings.Join(damaged.Problems, "\n"), d.problem) {
+					t.Errorf("%s: the audit reports %q, want %q", d.name, damaged.Problems, d.problem)
 				}
 				put(before)
 			}
-			storetest.Clean(t, db, table, shards)
+			storetest.AssertConsistent(t, db, table, shards)
 			orphan := storetest.Record{"pk": storetest.Str("SOMETHING"), "sk": storetest.Str("ELSE")}
 			put(orphan)
 			if damaged, err := storetest.Audit(t.Context(), db, table, shards); err != nil || len(damaged.Problems) != 1 {
@@ -157,7 +157,7 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-func find(t *testing.T, a *storetest.Audited, d damage) (storetest.Key, storetest.Record) {
+func findRecord(t *testing.T, a *storetest.AuditResult, d damage) (storetest.Key, storetest.Record) {
 	t.Helper()
 	var keys []storetest.Key
 	for k := range a.Records {

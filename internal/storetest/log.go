@@ -7,22 +7,22 @@ import (
 
 // Log is a writer that keeps its text in memory. It is safe for concurrent use.
 type Log struct {
-	mu sync.Mutex
-	b  strings.Builder
+	mu   sync.Mutex
+	text strings.Builder
 }
 
 // Write appends p.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.b.Write(p)
+	return l.text.Write(p)
 }
 
 // String returns the whole text.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.b.String()
+	return l.text.String()
 }
 
 // Count returns the number of times that text was written.

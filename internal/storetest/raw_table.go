@@ -31,11 +31,11 @@ type RawTable struct {
 }
 
 // NewRawTable creates a table that contains a dataset. The table is deleted when the test ends.
-func NewRawTable(t testing.TB, db *dynamodb.Client, book commerce.Book, opts dynamo.Options) RawTable {
+func NewRawTable(t testing.TB, db *dynamodb.Client, book commerce.Dataset, opts dynamo.Options) RawTable {
 	t.Helper()
 	store := NewTable(t, db, opts)
 	Load(t, store, book)
-	r := RawTable{T: t, DB: db, Name: NameOf(t, store), Store: store}
+	r := RawTable{T: t, DB: db, Name: StoreTableName(t, store), Store: store}
 	t.Cleanup(r.DeleteTable)
 	return r
 }
@@ -107,7 +107,7 @@ func (r RawTable) Set(pk, sk string, changes Item) {
 func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 	r.T.Helper()
 	r.Set(pk, sk, changes)
-	for _, edge := range Edges(r.Get(pk, sk)) {
+	for _, edge := range EdgesOf(r.Get(pk, sk)) {
 		if at := (Key{Record(edge).Text("pk"), Record(edge).Text("sk")}); r.Get(at.PK, at.SK) != nil {
 			r.Delete(at.PK, at.SK)
 		}
@@ -115,10 +115,10 @@ func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 	}
 }
 
-// Edges returns the edges of a record in a table of one shard. An edge's attributes are copies of
+// EdgesOf returns the edges of a record in a table of one shard. An edge's attributes are copies of
 // the record's attributes.
-func Edges(rec Item) []Item {
-	records, err := (&model.Codec{Currency: "USD", Shards: 1}).EncodedAgain(*model.EntityOf(model.KeyOf(rec)), rec)
+func EdgesOf(rec Item) []Item {
+	records, err := (&model.Codec{Currency: "USD", Shards: 1}).Reencode(*model.EntityOf(model.KeyOf(rec)), rec)
 	if err != nil {
 		panic(err)
 	}
@@ -128,7 +128,7 @@ func Edges(rec Item) []Item {
 		if e == nil || e.EdgeOf == nil {
 			continue
 		}
-		edge := maps.Clone(e.Without(rec))
+		edge := maps.Clone(e.CopiedAttributes(rec))
 		for _, name := range []string{"pk", "sk", "gsi1pk", "gsi1sk"} {
 			edge[name] = r[name]
 		}
@@ -161,7 +161,7 @@ func (r RawTable) All() map[string]Item {
 func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 	r.T.Helper()
 	var drifts []check.Drift
-	opts.Found = func(d check.Drift) { drifts = append(drifts, d) }
+	opts.OnDrift = func(d check.Drift) { drifts = append(drifts, d) }
 	opts.Parallel = 4
 	if opts.IndexLag == 0 {
 		opts.IndexLag = check.NoIndexLag
@@ -183,23 +183,24 @@ func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 // CheckClean fails the test if `check` reports a drift or an unsettled record.
 func (r RawTable) CheckClean() {
 	r.T.Helper()
-	if drifts, summary := r.Check(check.Options{}); len(drifts) > 0 || summary.Unsettled > 0 {
-		r.T.Errorf("check reports %+v and %d unsettled records, want none", drifts, summary.Unsettled)
+	if drifts, summary := r.Check(check.Options{}); len(drifts) > 0 || summary.Unverified > 0 {
+		r.T.Errorf("check reports %+v and %d unsettled records, want none", drifts, summary.Unverified)
 	}
 }
 
-// Classes counts drifts by kind.
-func Classes(drifts []check.Drift) map[string]int {
+// CountByKind counts drifts by kind.
+func CountByKind(drifts []check.Drift) map[string]int {
 	n := map[string]int{}
 	for _, d := range drifts {
-		n[d.Class]++
+		n[d.Kind]++
 	}
 	return n
 }
 
-// Found formats the kinds of drifts and their numbers in one line: "item-missing 3, timeline 1".
-func Found(drifts []check.Drift) string {
-	n := Classes(drifts)
+// FormatKinds formats the kinds of drifts and their numbers in one line: "item-missing 3, timeline
+// 1".
+func FormatKinds(drifts []check.Drift) string {
+	n := CountByKind(drifts)
 	var parts []string
 	for _, class := range slices.Sorted(maps.Keys(n)) {
 		parts = append(parts, fmt.Sprintf("%s %d", class, n[class]))
@@ -207,17 +208,17 @@ func Found(drifts []check.Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-// NumberText returns the value of a number attribute in a canonical form, because DynamoDB chooses
-// its own. For other types it returns "".
-func NumberText(v types.AttributeValue) string {
+// CanonicalNumber returns the value of a number attribute in a canonical form, because DynamoDB
+// chooses its own. For other types it returns "".
+func CanonicalNumber(v types.AttributeValue) string {
 	if n := (Record{"v": v}).Number("v"); n != nil {
 		return n.RatString()
 	}
 	return ""
 }
 
-// Differing returns the sorted keys of the records that differ between two states of a table.
-func Differing(a, b map[string]Item) []string {
+// DifferingKeys returns the sorted keys of the records that differ between two states of a table.
+func DifferingKeys(a, b map[string]Item) []string {
 	var keys []string
 	for k := range a {
 		if !maps.EqualFunc(a[k], b[k], Equal) {
@@ -233,5 +234,5 @@ func Differing(a, b map[string]Item) []string {
 	return keys
 }
 
-// ShowItem formats a record for test failures.
-func ShowItem(rec Item) string { return Record(rec).String() }
+// FormatItem formats a record for test failures.
+func FormatItem(rec Item) string { return Record(rec).String() }

@@ -24,9 +24,9 @@ type HTTPFunc func(*http.Request) (*http.Response, error)
 // Do calls the function.
 func (do HTTPFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
-// Watched returns a client of db's engine that calls hook with the input of every request before
-// sending it. If hook returns an error, the request fails with that error.
-func Watched(db *dynamodb.Client, hook func(ctx context.Context, in any) error) *dynamodb.Client {
+// WithRequestHook returns a client of db's engine that calls hook with the input of every request
+// before sending it. If hook returns an error, the request fails with that error.
+func WithRequestHook(db *dynamodb.Client, hook func(ctx context.Context, in any) error) *dynamodb.Client {
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("see", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
@@ -39,9 +39,10 @@ func Watched(db *dynamodb.Client, hook func(ctx context.Context, in any) error) 
 	})
 }
 
-// SmallPages returns a client of db's engine whose Scans return at most this many records a page.
-func SmallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
-	return Watched(db, func(_ context.Context, in any) error {
+// WithScanLimit returns a client of db's engine whose Scans return at most this many records a
+// page.
+func WithScanLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
+	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if scan, ok := in.(*dynamodb.ScanInput); ok {
 			scan.Limit = aws.Int32(records)
 		}
@@ -49,10 +50,10 @@ func SmallPages(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// SmallCounts returns a client of db's engine that ends a page of a counting Query after this many
-// records. DynamoDB ends a page after a megabyte.
-func SmallCounts(db *dynamodb.Client, records int32) *dynamodb.Client {
-	return Watched(db, func(_ context.Context, in any) error {
+// WithCountLimit returns a client of db's engine that ends a page of a counting Query after this
+// many records. DynamoDB ends a page after a megabyte.
+func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
+	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && (query.Select == types.SelectCount || query.Limit == nil) {
 			query.Limit = aws.Int32(records)
 		}
@@ -60,10 +61,10 @@ func SmallCounts(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// Through returns a Store of the same table that uses another client.
-func Through(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
+// WithClient returns a Store of the same table that uses another client.
+func WithClient(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
-	opts.Table = NameOf(t, store)
+	opts.Table = StoreTableName(t, store)
 	s, err := dynamo.New(db, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +72,8 @@ func Through(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo
 	return s
 }
 
-// NameOf returns the name of a store's table.
-func NameOf(t testing.TB, store *dynamo.Store) string {
+// StoreTableName returns the name of a store's table.
+func StoreTableName(t testing.TB, store *dynamo.Store) string {
 	t.Helper()
 	id, err := store.TableID(t.Context())
 	if err != nil {
@@ -82,10 +83,10 @@ func NameOf(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// Among returns the table with a Store that is not its only client. The Store calls before ahead of
-// each request. before has the operation, the number of earlier requests with that operation, and
-// the body. If before returns a response, the request is not sent.
-func (r RawTable) Among(before func(operation string, earlier int, body string) *http.Response) RawTable {
+// WithHTTPHook returns the table with a Store that is not its only client. The Store calls before
+// ahead of each request. before has the operation, the number of earlier requests with that
+// operation, and the body. If before returns a response, the request is not sent.
+func (r RawTable) WithHTTPHook(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient
 	if next == nil {

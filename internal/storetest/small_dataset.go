@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Start returns the time of the first order of SmallDataset: 1 January 2026.
-func Start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+// FirstOrderTime returns the time of the first order of SmallDataset: 1 January 2026.
+func FirstOrderTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // ULIDAt returns the ULID with time at and entropy n.
 func ULIDAt(at time.Time, n int) string {
@@ -25,22 +25,22 @@ func ULIDAt(at time.Time, n int) string {
 
 // The orders of SmallDataset.
 const (
-	// SmallOrders is the number of orders.
-	SmallOrders = 5
+	// SmallOrderCount is the number of orders.
+	SmallOrderCount = 5
 	// BigOrder is the index of the order that contains all products.
 	BigOrder = 4
 )
 
-// SmallOrder returns the ID of the n-th order of SmallDataset.
-func SmallOrder(n int) string { return ULIDAt(Start().Add(time.Duration(n)*time.Hour), n) }
+// SmallOrderID returns the ID of the n-th order of SmallDataset.
+func SmallOrderID(n int) string { return ULIDAt(FirstOrderTime().Add(time.Duration(n)*time.Hour), n) }
 
 // SmallDataset returns a dataset with a record of every entity. Customer c1 has an account rep; c2
 // has no account rep. Order 0 is pending, 1 confirmed, 2 shipped, 3 cancelled and BigOrder
 // delivered. With 30 products, the line items of BigOrder are not embedded in the order.
-func SmallDataset(t testing.TB, products int) commerce.Book {
+func SmallDataset(t testing.TB, products int) commerce.Dataset {
 	t.Helper()
-	start := Start()
-	book := commerce.Book{
+	start := FirstOrderTime()
+	book := commerce.Dataset{
 		Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}},
 		Employees: []commerce.Employee{
 			{ID: "e1", Name: "Erin", PhoneNumbers: []string{"1"}, JobTitle: "Rep", HireDate: "2020-01-02", WarehouseID: "w1", Version: 1},
@@ -60,7 +60,7 @@ func SmallDataset(t testing.TB, products int) commerce.Book {
 	}
 	statuses := []commerce.Status{commerce.Pending, commerce.Confirmed, commerce.Shipped, commerce.Cancelled, commerce.Delivered}
 	for n, status := range statuses {
-		id := commerce.OrderID(SmallOrder(n))
+		id := commerce.OrderID(SmallOrderID(n))
 		at, _ := id.Time()
 		customer := commerce.CustomerID([]string{"c1", "c2"}[n%2])
 		o := commerce.OrderWithItems{Order: commerce.Order{ID: id, CustomerID: customer, Status: status, PlacedAt: at, UpdatedAt: at, Version: 3}}
@@ -83,7 +83,7 @@ func SmallDataset(t testing.TB, products int) commerce.Book {
 		}
 		book.Orders = append(book.Orders, o)
 	}
-	if err := book.Settle(); err != nil {
+	if err := book.Derive(); err != nil {
 		t.Fatal(err)
 	}
 	return book

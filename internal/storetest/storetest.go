@@ -36,35 +36,38 @@ func Engines() []Engine {
 	}
 }
 
-// Each runs test on both engines. Use Each where the engines could differ: transactions,
+// ForEachEngine runs test on both engines. Use Each where the engines could differ: transactions,
 // conditions, pages, streams and all golden files.
-func Each(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) { on(t, Engines(), test) }
-
-// EachLong runs test on the embedded store. In the long run it uses both engines. Use EachLong for
-// code above the engine, and for tests that write too many records for DynamoDB Local.
-func EachLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
-	on(t, Engines()[:longtest.Size(1, 2)], test)
+func ForEachEngine(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
+	runOnEngines(t, Engines(), test)
 }
 
-func on(t *testing.T, engines []Engine, test func(t *testing.T, db *dynamodb.Client)) {
+// ForEachEngineIfLong runs test on the embedded store. In the long run it uses both engines. Use
+// ForEachEngineIfLong for code above the engine, and for tests that write too many records for
+// DynamoDB Local.
+func ForEachEngineIfLong(t *testing.T, test func(t *testing.T, db *dynamodb.Client)) {
+	runOnEngines(t, Engines()[:longtest.Size(1, 2)], test)
+}
+
+func runOnEngines(t *testing.T, engines []Engine, test func(t *testing.T, db *dynamodb.Client)) {
 	for _, engine := range engines {
 		t.Run(engine.Name, func(t *testing.T) { test(t, engine.Client(t)) })
 	}
 }
 
-// Embedded reports whether t runs on the embedded store. Each must have started t.
-func Embedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
+// IsEmbedded reports whether t runs on the embedded store. Each must have started t.
+func IsEmbedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
 
-// Every reports whether t runs its i-th case. Each must have started t. The embedded store and the
-// long run have all cases. Otherwise DynamoDB Local, which is slow, has every n-th case.
-func Every(t testing.TB, n, i int) bool { return Embedded(t) || i%longtest.Size(n, 1) == 0 }
+// RunsCase reports whether t runs its i-th case. Each must have started t. The embedded store and
+// the long run have all cases. Otherwise DynamoDB Local, which is slow, has every n-th case.
+func RunsCase(t testing.TB, n, i int) bool { return IsEmbedded(t) || i%longtest.Size(n, 1) == 0 }
 
-// tables counts the tables of this process. The count makes table names unique on the shared
+// tableCount counts the tables of this process. The count makes table names unique on the shared
 // engine.
-var tables atomic.Int64
+var tableCount atomic.Int64
 
 // TableName returns a name that no other table of this process has.
-func TableName() string { return fmt.Sprintf("test-%d", tables.Add(1)) }
+func TableName() string { return fmt.Sprintf("test-%d", tableCount.Add(1)) }
 
 // NewTable creates a table and returns its Store. If opts.Table is empty, NewTable chooses a name.
 //
@@ -79,7 +82,7 @@ func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.St
 	if err != nil {
 		t.Fatal(err)
 	}
-	creating, err := dynamo.New(dynamodb.New(db.Options(), dynamodb.WithAPIOptions(unstreamed)), opts)
+	creating, err := dynamo.New(dynamodb.New(db.Options(), dynamodb.WithAPIOptions(withoutStream)), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +92,8 @@ func NewTable(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.St
 	return store
 }
 
-// unstreamed makes CreateTable create tables without a stream.
-func unstreamed(stack *middleware.Stack) error {
+// withoutStream makes CreateTable create tables without a stream.
+func withoutStream(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Unstreamed", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if table, ok := in.Parameters.(*dynamodb.CreateTableInput); ok {
 			plain := *table
@@ -103,10 +106,10 @@ func unstreamed(stack *middleware.Stack) error {
 
 // Load writes a dataset to the store's table and starts the order counts. If the dataset is empty,
 // the table does not count orders, like a table of other software.
-func Load(t testing.TB, store *dynamo.Store, book commerce.Book) {
+func Load(t testing.TB, store *dynamo.Store, book commerce.Dataset) {
 	t.Helper()
 	if len(book.Customers)+len(book.Products) > 0 {
-		if err := store.BeginCounts(context.Background()); err != nil {
+		if err := store.StartOrderCounts(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,21 +118,21 @@ func Load(t testing.TB, store *dynamo.Store, book commerce.Book) {
 	}
 }
 
-// Sample returns a Store that contains the sample dataset, in a new table.
-func Sample(t testing.TB, db *dynamodb.Client) *dynamo.Store {
+// SampleStore returns a Store that contains the sample dataset, in a new table.
+func SampleStore(t testing.TB, db *dynamodb.Client) *dynamo.Store {
 	t.Helper()
 	store, _, _ := loadSample(t, db)
 	return store
 }
 
-// SampleBook returns the sample dataset and its number of records.
-func SampleBook(t testing.TB) (commerce.Book, int) {
+// SampleDataset returns the sample dataset and its number of records.
+func SampleDataset(t testing.TB) (commerce.Dataset, int) {
 	t.Helper()
 	_, book, records := loadSample(t, embedded.New().Client())
 	return book, records
 }
 
-func loadSample(t testing.TB, db *dynamodb.Client) (*dynamo.Store, commerce.Book, int) {
+func loadSample(t testing.TB, db *dynamodb.Client) (*dynamo.Store, commerce.Dataset, int) {
 	t.Helper()
 	book, err := sampledata.Sample()
 	if err != nil {

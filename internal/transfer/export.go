@@ -28,17 +28,17 @@ type ExportOptions struct {
 	// Clock returns the time. If it is nil, time.Now is used.
 	Clock func() time.Time
 	// Progress, if set, is called about once a second with the result so far.
-	Progress func(Exported)
+	Progress func(ExportResult)
 }
 
-// Exported is the result of an export.
-type Exported struct {
+// ExportResult is the result of an export.
+type ExportResult struct {
 	Records int   `json:"records"`
 	Bytes   int64 `json:"bytes"`
 	// LeftOut is the number of idempotency records, which are not exported.
 	LeftOut int `json:"leftOut"`
-	// Begun is the start time. For a resumed export, Begun is the start time of the first attempt.
-	Begun time.Time `json:"begun"`
+	// Started is the start time. For a resumed export, Begun is the start time of the first attempt.
+	Started time.Time `json:"begun"`
 	// Resumed reports whether the export continued an earlier one.
 	Resumed bool `json:"-"`
 	// Saved reports whether a failed export can continue, because its progress is on disk.
@@ -53,11 +53,11 @@ type exportProgress struct {
 	// Segments are the positions of the scan. The records before them are the first Bytes of the part
 	// file.
 	Segments []bulk.Segment `json:"segments"`
-	Exported
+	ExportResult
 }
 
-// read reports whether all segments have been read.
-func (p *exportProgress) read() bool {
+// allRead reports whether all segments have been read.
+func (p *exportProgress) allRead() bool {
 	for _, s := range p.Segments {
 		if !s.Done {
 			return false
@@ -74,33 +74,33 @@ const (
 
 // Export writes the table's records to w, one per line. It returns the errors of w and of
 // dynamo.Store.Export.
-func Export(ctx context.Context, store *dynamo.Store, w io.Writer, opts ExportOptions) (Exported, error) {
-	p := freshExport("", opts)
-	err := export(ctx, store, w, p, newPace(opts.Clock), func() error {
-		opts.tell(p.Exported)
+func Export(ctx context.Context, store *dynamo.Store, w io.Writer, opts ExportOptions) (ExportResult, error) {
+	p := newExportProgress("", opts)
+	err := export(ctx, store, w, p, newThrottle(opts.Clock), func() error {
+		opts.reportProgress(p.ExportResult)
 		return nil
 	})
-	return p.Exported, err
+	return p.ExportResult, err
 }
 
-func freshExport(table string, opts ExportOptions) *exportProgress {
+func newExportProgress(table string, opts ExportOptions) *exportProgress {
 	segments := opts.Segments
 	if segments == 0 {
 		segments = defaultSegments
 	}
 	p := &exportProgress{Table: table, Replaces: opts.Overwrite, Segments: make([]bulk.Segment, segments)}
-	p.Begun = clockOr(opts.Clock)().UTC()
+	p.Started = clockOrDefault(opts.Clock)().UTC()
 	return p
 }
 
-func (o ExportOptions) tell(e Exported) {
+func (o ExportOptions) reportProgress(e ExportResult) {
 	if o.Progress != nil {
 		o.Progress(e)
 	}
 }
 
 // export writes the records that p has not read yet, and calls save about once a second.
-func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProgress, pace *pace, save func() error) error {
+func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProgress, pace *throttle, save func() error) error {
 	return store.Export(ctx, p.Segments, func(page bulk.ExportPage) error {
 		if _, err := w.Write(page.Lines); err != nil {
 			return err
@@ -109,7 +109,7 @@ func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProg
 		p.Bytes += int64(len(page.Lines))
 		p.Records += page.Records
 		p.LeftOut += page.LeftOut
-		if pace.over() {
+		if pace.due() {
 			return save()
 		}
 		return nil
@@ -123,10 +123,10 @@ func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProg
 // It returns an error that describes what to do if the file exists, or if the interrupted export
 // was of another table or with another number of segments. It returns a SaveError if progress could
 // not be saved, errors of the file, and the errors of dynamo.Store.Export.
-func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts ExportOptions) (Exported, error) {
+func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts ExportOptions) (ExportResult, error) {
 	table, err := store.TableID(ctx)
 	if err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	// A symbolic link remains: its target is replaced.
 	if target, err := filepath.EvalSymlinks(name); err == nil {
@@ -134,15 +134,15 @@ func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts Expo
 	}
 	p, complete, err := startExport(name, table, opts)
 	if err != nil {
-		return Exported{}, err
+		return ExportResult{}, err
 	}
 	if !complete {
 		if err := writePart(ctx, store, name, p, opts); err != nil {
-			return p.Exported, err
+			return p.ExportResult, err
 		}
 	}
 	p.Saved = false
-	return p.Exported, os.Remove(name + exportProgressSuffix)
+	return p.ExportResult, os.Remove(name + exportProgressSuffix)
 }
 
 // writePart writes the rest of the part file and renames it. p.Saved reports whether the last
@@ -151,7 +151,7 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	part, progressFile := name+partSuffix, name+exportProgressSuffix
 	// The progress file is written first, because a part file without one does not belong to an
 	// export.
-	if err := save(progressFile, p); err != nil {
+	if err := saveJSON(progressFile, p); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o600)
@@ -168,25 +168,25 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 	}
 	saveProgress := func() error {
 		p.Saved = false
-		opts.tell(p.Exported)
+		opts.reportProgress(p.ExportResult)
 		if err := f.Sync(); err != nil {
 			return &SaveError{err}
 		}
-		if err := save(progressFile, p); err != nil {
+		if err := saveJSON(progressFile, p); err != nil {
 			return err
 		}
 		p.Saved = true
 		return nil
 	}
-	err = export(ctx, store, f, p, newPace(opts.Clock), saveProgress)
-	if !unsaved(err) {
+	err = export(ctx, store, f, p, newThrottle(opts.Clock), saveProgress)
+	if !isSaveError(err) {
 		err = errors.Join(err, saveProgress())
 	}
 	if err == nil {
 		err = f.Close()
 	}
 	if err == nil {
-		err = rename(part, name)
+		err = renameAndSync(part, name)
 	}
 	return err
 }
@@ -194,27 +194,27 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 // startExport returns where an export starts: at the beginning, or where an earlier export stopped.
 // complete reports that the earlier export only left its progress file behind.
 func startExport(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
-	fresh, earlier := freshExport(table, opts), &exportProgress{}
+	fresh, earlier := newExportProgress(table, opts), &exportProgress{}
 	part, progressFile := name+partSuffix, name+exportProgressSuffix
 	if _, err := os.Stat(filepath.Dir(name)); err != nil {
-		return nil, false, aboutFile("export to", name, err)
+		return nil, false, withFileName("export to", name, err)
 	}
-	exists, size, err := regular(name)
+	exists, size, err := statRegular(name)
 	if err != nil {
 		return nil, false, err
 	}
-	partExists, partSize, err := regular(part)
+	partExists, partSize, err := statRegular(part)
 	if err != nil {
 		return nil, false, err
 	}
-	resumed, err := load(progressFile, earlier)
+	resumed, err := loadJSON(progressFile, earlier)
 	restart := fmt.Sprintf("or remove %s and %s to start again", part, progressFile)
 	switch {
 	case err != nil && opts.Overwrite:
 		return fresh, false, nil
 	case err != nil:
 		return nil, false, err
-	case resumed && earlier.Table == table && earlier.read() && exists && !partExists && size == earlier.Bytes:
+	case resumed && earlier.Table == table && earlier.allRead() && exists && !partExists && size == earlier.Bytes:
 		earlier.Resumed = true // only removing the progress file is left
 		return earlier, true, nil
 	case opts.Overwrite && (!resumed || !earlier.Replaces):
@@ -228,7 +228,7 @@ func startExport(name, table string, opts ExportOptions) (p *exportProgress, com
 	case !resumed:
 		return fresh, false, nil
 	}
-	switch problem := earlier.differs(table, partSize, opts); {
+	switch problem := earlier.mismatch(table, partSize, opts); {
 	case problem == "":
 		earlier.Resumed = true
 		return earlier, false, nil
@@ -239,8 +239,8 @@ func startExport(name, table string, opts ExportOptions) (p *exportProgress, com
 	}
 }
 
-// differs returns the reason why an export cannot continue from p, or an empty string.
-func (p *exportProgress) differs(table string, partSize int64, opts ExportOptions) string {
+// mismatch returns the reason why an export cannot continue from p, or an empty string.
+func (p *exportProgress) mismatch(table string, partSize int64, opts ExportOptions) string {
 	switch {
 	case p.Table != table:
 		return fmt.Sprintf("belongs to an export of table %s, not %s: name another file", p.Table, table)
@@ -252,9 +252,9 @@ func (p *exportProgress) differs(table string, partSize int64, opts ExportOption
 	return ""
 }
 
-// regular reports whether a file exists, and returns its size. It returns an error for a directory
-// or device, which cannot be replaced.
-func regular(name string) (exists bool, size int64, err error) {
+// statRegular reports whether a file exists, and returns its size. It returns an error for a
+// directory or device, which cannot be replaced.
+func statRegular(name string) (exists bool, size int64, err error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -267,9 +267,9 @@ func regular(name string) (exists bool, size int64, err error) {
 	return true, info.Size(), nil
 }
 
-// refuseUnfinished returns an error if an export to the file is unfinished. The error describes
+// checkComplete returns an error if an export to the file is unfinished. The error describes
 // what to do.
-func refuseUnfinished(name string) error {
+func checkComplete(name string) error {
 	exported, isPart := strings.CutSuffix(name, partSuffix)
 	progressFile := exported + exportProgressSuffix
 	if _, err := os.Stat(progressFile); err != nil {

@@ -24,8 +24,8 @@ type ImportOptions struct {
 	Progress func(done bulk.Imported, size int64)
 }
 
-// Imported is the result of an import.
-type Imported struct {
+// ImportResult is the result of an import.
+type ImportResult struct {
 	bulk.Imported
 	// Saved reports whether a failed import can continue, because its progress is on disk.
 	Saved bool
@@ -45,28 +45,28 @@ func importProgressFile(name string) string { return name + ".import-progress" }
 
 // Import writes the records in r to the table. For a file of another kind, it returns an error that
 // names the right command. It returns the errors of dynamo.Store.Import.
-func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOptions) (Imported, error) {
-	return importAll(ctx, store, &sniffer{Reader: r, name: "standard input"}, 0, opts)
+func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOptions) (ImportResult, error) {
+	return importWithoutProgress(ctx, store, &sniffer{Reader: r, name: "standard input"}, 0, opts)
 }
 
-// importAll imports a file without saving progress. The size is 0 if it is unknown.
-func importAll(ctx context.Context, store *dynamo.Store, r io.Reader, size int64, opts ImportOptions) (Imported, error) {
-	pace := newPace(opts.Clock)
-	done, err := store.Import(ctx, r, opts.dynamo(bulk.Imported{}, func(done bulk.Imported) error {
-		if pace.over() {
-			opts.tell(done, size)
+// importWithoutProgress imports a file without saving progress. The size is 0 if it is unknown.
+func importWithoutProgress(ctx context.Context, store *dynamo.Store, r io.Reader, size int64, opts ImportOptions) (ImportResult, error) {
+	pace := newThrottle(opts.Clock)
+	done, err := store.Import(ctx, r, opts.bulkOptions(bulk.Imported{}, func(done bulk.Imported) error {
+		if pace.due() {
+			opts.reportProgress(done, size)
 		}
 		return nil
 	}))
-	return Imported{Imported: done}, err
+	return ImportResult{Imported: done}, err
 }
 
-// dynamo returns the options for dynamo.Store.Import, which continues after from.
-func (o ImportOptions) dynamo(from bulk.Imported, done func(bulk.Imported) error) bulk.ImportOptions {
+// bulkOptions returns the options for dynamo.Store.Import, which continues after from.
+func (o ImportOptions) bulkOptions(from bulk.Imported, done func(bulk.Imported) error) bulk.ImportOptions {
 	return bulk.ImportOptions{Overwrite: o.Overwrite, DryRun: o.DryRun, SkipUnreadable: o.SkipUnreadable, From: from, Done: done}
 }
 
-func (o ImportOptions) tell(done bulk.Imported, size int64) {
+func (o ImportOptions) reportProgress(done bulk.Imported, size int64) {
 	if o.Progress != nil {
 		o.Progress(done, size)
 	}
@@ -79,72 +79,72 @@ func (o ImportOptions) tell(done bulk.Imported, size int64) {
 // It returns an error that describes what to do if the file is not a complete export, or if an
 // earlier import had other options. It returns a SaveError if progress could not be saved, errors
 // of the file, and the errors of dynamo.Store.Import.
-func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (Imported, error) {
-	if err := refuseUnfinished(name); err != nil {
-		return Imported{}, err
+func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (ImportResult, error) {
+	if err := checkComplete(name); err != nil {
+		return ImportResult{}, err
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return Imported{}, err
+		return ImportResult{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return Imported{}, err
+		return ImportResult{}, err
 	}
 	if opts.DryRun || !info.Mode().IsRegular() {
 		size := int64(0)
 		if info.Mode().IsRegular() {
 			size = info.Size()
 		}
-		return importAll(ctx, store, &sniffer{Reader: f, name: name}, size, opts)
+		return importWithoutProgress(ctx, store, &sniffer{Reader: f, name: name}, size, opts)
 	}
 	table, err := store.TableID(ctx)
 	if err != nil {
-		return Imported{}, err
+		return ImportResult{}, err
 	}
 	progressFile := importProgressFile(name)
 	p := importProgress{Table: table, Overwrite: opts.Overwrite}
-	resumed, err := load(progressFile, &p)
+	resumed, err := loadJSON(progressFile, &p)
 	if err == nil && resumed {
 		err = p.check(f, name, table, opts)
 	}
 	if err != nil {
-		return Imported{}, err
+		return ImportResult{}, err
 	}
 	if _, err := f.Seek(p.Done.Offset, io.SeekStart); err != nil {
-		return Imported{Imported: p.Done}, err
+		return ImportResult{Imported: p.Done}, err
 	}
 	saveProgress := func(done bulk.Imported) error {
-		opts.tell(done, info.Size())
+		opts.reportProgress(done, info.Size())
 		sum, err := checksum(p.Checksum, f, p.Done.Offset, done.Offset)
 		if err != nil {
 			return &SaveError{err}
 		}
 		p.Done, p.Checksum = done, sum
-		return save(progressFile, p)
+		return saveJSON(progressFile, p)
 	}
-	pace := newPace(opts.Clock)
+	pace := newThrottle(opts.Clock)
 	in := io.Reader(f)
 	if p.Done.Offset == 0 {
 		in = &sniffer{Reader: f, name: name}
 	}
-	done, err := store.Import(ctx, in, opts.dynamo(p.Done, func(done bulk.Imported) error {
-		if pace.over() {
+	done, err := store.Import(ctx, in, opts.bulkOptions(p.Done, func(done bulk.Imported) error {
+		if pace.due() {
 			return saveProgress(done)
 		}
 		return nil
 	}))
 	if err != nil && (done.Offset > 0 || done.HadRecords != nil) {
-		if !unsaved(err) {
+		if !isSaveError(err) {
 			err = errors.Join(err, saveProgress(done))
 		}
-		return Imported{Imported: done, Saved: !unsaved(err)}, err
+		return ImportResult{Imported: done, Saved: !isSaveError(err)}, err
 	}
 	if removeErr := os.Remove(progressFile); !errors.Is(removeErr, os.ErrNotExist) {
 		err = errors.Join(err, removeErr)
 	}
-	return Imported{Imported: done}, err
+	return ImportResult{Imported: done}, err
 }
 
 // check returns an error if an import with the given options cannot continue from p.
@@ -166,7 +166,7 @@ func (p *importProgress) check(f *os.File, name, table string, opts ImportOption
 // checksum updates sum, the checksum of the file up to from, to cover the file up to to. It returns
 // io.ErrUnexpectedEOF if the file is shorter.
 func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
-	hash := crc{sum, crc64.MakeTable(crc64.ECMA)}
+	hash := resumableCRC{sum, crc64.MakeTable(crc64.ECMA)}
 	n, err := io.Copy(&hash, io.NewSectionReader(f, from, to-from))
 	if err == nil && n < to-from {
 		err = io.ErrUnexpectedEOF
@@ -174,13 +174,13 @@ func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	return hash.sum, err
 }
 
-// crc is a CRC-64 writer that can continue from an earlier sum.
-type crc struct {
+// resumableCRC is a CRC-64 writer that can continue from an earlier sum.
+type resumableCRC struct {
 	sum   uint64
 	table *crc64.Table
 }
 
-func (c *crc) Write(b []byte) (int, error) {
+func (c *resumableCRC) Write(b []byte) (int, error) {
 	c.sum = crc64.Update(c.sum, c.table, b)
 	return len(b), nil
 }

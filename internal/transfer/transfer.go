@@ -14,30 +14,30 @@ import (
 	"time"
 )
 
-// interval is how often progress is saved and reported.
-const interval = time.Second
+// saveInterval is how often progress is saved and reported.
+const saveInterval = time.Second
 
-// pace reports when an interval has passed.
-type pace struct {
+// throttle reports when an interval has passed.
+type throttle struct {
 	clock func() time.Time
 	last  time.Time
 }
 
-func clockOr(clock func() time.Time) func() time.Time {
+func clockOrDefault(clock func() time.Time) func() time.Time {
 	if clock == nil {
 		return time.Now
 	}
 	return clock
 }
 
-func newPace(clock func() time.Time) *pace {
-	clock = clockOr(clock)
-	return &pace{clock: clock, last: clock()}
+func newThrottle(clock func() time.Time) *throttle {
+	clock = clockOrDefault(clock)
+	return &throttle{clock: clock, last: clock()}
 }
 
-func (p *pace) over() bool {
+func (p *throttle) due() bool {
 	now := p.clock()
-	if now.Sub(p.last) < interval {
+	if now.Sub(p.last) < saveInterval {
 		return false
 	}
 	p.last = now
@@ -52,24 +52,24 @@ func (e *SaveError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *SaveError) Unwrap() error { return e.Err }
 
-// unsaved reports whether err is a SaveError. Saving again would fail again.
-func unsaved(err error) bool {
+// isSaveError reports whether err is a SaveError. Saving again would fail again.
+func isSaveError(err error) bool {
 	failed := (*SaveError)(nil)
 	return errors.As(err, &failed)
 }
 
-// save atomically replaces the named file by the JSON of v. It returns a SaveError.
-func save(name string, v any) error {
-	err := replace(name, v)
+// saveJSON atomically replaces the named file by the JSON of v. It returns a SaveError.
+func saveJSON(name string, v any) error {
+	err := writeAtomically(name, v)
 	if err == nil {
 		return nil
 	}
 	// The error names the file instead of its temporary copy.
-	return &SaveError{aboutFile("write", name, err)}
+	return &SaveError{withFileName("write", name, err)}
 }
 
-// aboutFile returns a file system error with another operation and file name.
-func aboutFile(operation, name string, err error) error {
+// withFileName returns a file system error with another operation and file name.
+func withFileName(operation, name string, err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return &fs.PathError{Op: operation, Path: name, Err: at.Err}
 	}
@@ -79,7 +79,7 @@ func aboutFile(operation, name string, err error) error {
 	return err
 }
 
-func replace(name string, v any) error {
+func writeAtomically(name string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func replace(name string, v any) error {
 	_, err = temporary.Write(append(text, '\n'))
 	err = errors.Join(err, temporary.Sync(), temporary.Close())
 	if err == nil {
-		err = rename(temporary.Name(), name)
+		err = renameAndSync(temporary.Name(), name)
 	}
 	if err != nil {
 		os.Remove(temporary.Name())
@@ -99,9 +99,9 @@ func replace(name string, v any) error {
 	return err
 }
 
-// rename renames a file and syncs the directory, so that the new name survives a crash. Platforms
-// that cannot sync a directory skip that step.
-func rename(from, to string) error {
+// renameAndSync renames a file and syncs the directory, so that the new name survives a crash.
+// Platforms that cannot sync a directory skip that step.
+func renameAndSync(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func rename(from, to string) error {
 	return nil
 }
 
-// load reads a file that saveJSON wrote. It returns false if the file does not exist.
-func load(name string, v any) (bool, error) {
+// loadJSON reads a file that saveJSON wrote. It returns false if the file does not exist.
+func loadJSON(name string, v any) (bool, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -29,16 +29,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(10, 100)
+	longtest.SetRapidChecks(10, 100)
 	os.Exit(dynamolocal.Main(m))
 }
 
-// fast returns a clock that advances by more than an interval with every call, so that progress is
-// saved after every page and line.
-func fast() func() time.Time { return clockOf(time.Minute) }
+// fastClock returns a clock that advances by more than an interval with every call, so that
+// progress is saved after every page and line.
+func fastClock() func() time.Time { return steppingClock(time.Minute) }
 
-// clockOf returns a clock that advances by step with every call.
-func clockOf(step time.Duration) func() time.Time {
+// steppingClock returns a clock that advances by step with every call.
+func steppingClock(step time.Duration) func() time.Time {
 	now := time.Unix(0, 0)
 	return func() time.Time {
 		now = now.Add(step)
@@ -46,9 +46,9 @@ func clockOf(step time.Duration) func() time.Time {
 	}
 }
 
-// hindered returns a store of the same table whose Scans are small, and which calls intercept
-// before each request.
-func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, intercept func() error) *dynamo.Store {
+// interceptedStore returns a store of the same table whose Scans are small, and which calls
+// intercept before each request.
+func interceptedStore(t testing.TB, db *dynamodb.Client, store *dynamo.Store, intercept func() error) *dynamo.Store {
 	t.Helper()
 	client := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.APIOptions = append(slices.Clone(o.APIOptions), func(stack *middleware.Stack) error {
@@ -77,13 +77,13 @@ func hindered(t testing.TB, db *dynamodb.Client, store *dynamo.Store, intercept 
 	return s
 }
 
-func unhindered() error { return nil }
+func allowAll() error { return nil }
 
 // repeatedly runs a test that draws numbers from 0 to n-1. On the embedded store it is a property
 // test. On DynamoDB Local, which is slow, it runs a few times.
 func repeatedly(t *testing.T, test func(draw func(n int) int)) {
 	t.Helper()
-	if storetest.Embedded(t) {
+	if storetest.IsEmbedded(t) {
 		rapid.Check(t, func(r *rapid.T) {
 			test(func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "n") })
 		})
@@ -95,7 +95,7 @@ func repeatedly(t *testing.T, test func(draw func(n int) int)) {
 	}
 }
 
-func read(t testing.TB, name string) string {
+func readFile(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -104,7 +104,7 @@ func read(t testing.TB, name string) string {
 	return string(text)
 }
 
-func write(t testing.TB, name, text string) {
+func writeFile(t testing.TB, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -113,8 +113,8 @@ func write(t testing.TB, name, text string) {
 
 func sorted(text string) []string { return slices.Sorted(strings.Lines(text)) }
 
-// lines returns the sorted lines of an export of the table.
-func lines(t testing.TB, store *dynamo.Store) []string {
+// exportedLines returns the sorted lines of an export of the table.
+func exportedLines(t testing.TB, store *dynamo.Store) []string {
 	t.Helper()
 	var text bytes.Buffer
 	if _, err := transfer.Export(context.Background(), store, &text, transfer.ExportOptions{Segments: 1}); err != nil {
@@ -123,8 +123,8 @@ func lines(t testing.TB, store *dynamo.Store) []string {
 	return sorted(text.String())
 }
 
-// onlyFile checks that the file is the only one in its directory.
-func onlyFile(t testing.TB, name string) {
+// checkOnlyFile checks that the file is the only one in its directory.
+func checkOnlyFile(t testing.TB, name string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(name) {
@@ -134,23 +134,23 @@ func onlyFile(t testing.TB, name string) {
 
 func TestFileRoundTrip(t *testing.T) {
 	t.Parallel()
-	_, records := storetest.SampleBook(t)
-	storetest.Each(t, func(t *testing.T, db *dynamodb.Client) {
-		from, to := storetest.Sample(t, db), storetest.NewTable(t, db, dynamo.Options{})
+	_, records := storetest.SampleDataset(t)
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		from, to := storetest.SampleStore(t, db), storetest.NewTable(t, db, dynamo.Options{})
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
-		var reports []transfer.Exported
-		out, err := transfer.ExportFile(context.Background(), hindered(t, db, from, unhindered), name, transfer.ExportOptions{Segments: 1, Clock: fast(), Progress: func(e transfer.Exported) { reports = append(reports, e) }})
-		if err != nil || out.Records != records || out.Bytes != int64(len(read(t, name))) || out.Resumed {
+		var reports []transfer.ExportResult
+		out, err := transfer.ExportFile(context.Background(), interceptedStore(t, db, from, allowAll), name, transfer.ExportOptions{Segments: 1, Clock: fastClock(), Progress: func(e transfer.ExportResult) { reports = append(reports, e) }})
+		if err != nil || out.Records != records || out.Bytes != int64(len(readFile(t, name))) || out.Resumed {
 			t.Errorf("exported %+v, %v", out, err)
 		}
-		if len(reports) < 10 || reports[len(reports)-1] != out || !slices.IsSortedFunc(reports, func(a, b transfer.Exported) int { return a.Records - b.Records }) {
+		if len(reports) < 10 || reports[len(reports)-1] != out || !slices.IsSortedFunc(reports, func(a, b transfer.ExportResult) int { return a.Records - b.Records }) {
 			t.Errorf("reported %+v", reports)
 		}
-		onlyFile(t, name)
+		checkOnlyFile(t, name)
 		for _, want := range []bulk.Imported{{Written: records}, {Unchanged: records}} {
 			want.Lines, want.Offset = records, out.Bytes
 			var last bulk.Imported
-			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fast(), Progress: func(done bulk.Imported, size int64) {
+			in, err := transfer.ImportFile(context.Background(), to, name, transfer.ImportOptions{Clock: fastClock(), Progress: func(done bulk.Imported, size int64) {
 				if size != out.Bytes || done.Lines != last.Lines+1 {
 					t.Errorf("reported %+v of %d after %+v", done, size, last)
 				}
@@ -159,10 +159,10 @@ func TestFileRoundTrip(t *testing.T) {
 			if err != nil || in.Lines != want.Lines || in.Offset != want.Offset || in.Written != want.Written || in.Unchanged != want.Unchanged || last.Lines != records {
 				t.Errorf("imported %+v, %v, want %+v", in, err, want)
 			}
-			if got := lines(t, to); !slices.Equal(got, sorted(read(t, name))) {
+			if got := exportedLines(t, to); !slices.Equal(got, sorted(readFile(t, name))) {
 				t.Error("the table differs from the file")
 			}
-			onlyFile(t, name)
+			checkOnlyFile(t, name)
 		}
 	})
 }
@@ -171,9 +171,9 @@ func TestFileRoundTrip(t *testing.T) {
 // every record once.
 func TestExportFileContinues(t *testing.T) {
 	t.Parallel()
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		store := storetest.Sample(t, db)
-		want := lines(t, store)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		store := storetest.SampleStore(t, db)
+		want := exportedLines(t, store)
 		dir := t.TempDir()
 		repeatedly(t, func(draw func(n int) int) {
 			name := filepath.Join(dir, "shop.jsonl")
@@ -184,7 +184,7 @@ func TestExportFileContinues(t *testing.T) {
 				ctx, cancel := context.WithCancel(context.Background())
 				var left atomic.Int64
 				left.Store(int64(1 + draw(8)))
-				killing := hindered(t, db, store, func() error {
+				killing := interceptedStore(t, db, store, func() error {
 					// A process that ends at any moment leaves no file that looks complete.
 					if _, err := os.Stat(side); err != nil {
 						t.Error(err)
@@ -197,7 +197,7 @@ func TestExportFileContinues(t *testing.T) {
 					}
 					return nil
 				})
-				out, err := transfer.ExportFile(ctx, killing, name, transfer.ExportOptions{Segments: segments, Clock: fast()})
+				out, err := transfer.ExportFile(ctx, killing, name, transfer.ExportOptions{Segments: segments, Clock: fastClock()})
 				cancel()
 				if err != nil && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
@@ -223,10 +223,10 @@ func TestExportFileContinues(t *testing.T) {
 					t.Fatalf("done %t, and the progress file: %v", done, err)
 				}
 			}
-			if got := sorted(read(t, name)); !slices.Equal(got, want) || records != len(want) {
+			if got := sorted(readFile(t, name)); !slices.Equal(got, want) || records != len(want) {
 				t.Fatalf("%d lines when continued, want %d", len(got), len(want))
 			}
-			onlyFile(t, name)
+			checkOnlyFile(t, name)
 			if err := os.Remove(name); err != nil {
 				t.Fatal(err)
 			}
@@ -234,17 +234,17 @@ func TestExportFileContinues(t *testing.T) {
 	})
 }
 
-// begun starts an export and kills it after its first page.
-func begun(t *testing.T, db *dynamodb.Client, store *dynamo.Store, segments int) (name, side string) {
+// newInterruptedExport starts an export and kills it after its first page.
+func newInterruptedExport(t *testing.T, db *dynamodb.Client, store *dynamo.Store, segments int) (name, side string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "shop.jsonl")
 	requests := 0
-	out, err := transfer.ExportFile(context.Background(), hindered(t, db, store, func() error {
+	out, err := transfer.ExportFile(context.Background(), interceptedStore(t, db, store, func() error {
 		if requests++; requests > 1 {
 			return context.Canceled
 		}
 		return nil
-	}), name, transfer.ExportOptions{Segments: segments, Clock: fast()})
+	}), name, transfer.ExportOptions{Segments: segments, Clock: fastClock()})
 	if !errors.Is(err, context.Canceled) || out.Records != 9 {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -252,9 +252,9 @@ func begun(t *testing.T, db *dynamodb.Client, store *dynamo.Store, segments int)
 }
 
 func TestExportFileRefuses(t *testing.T) {
-	_, records := storetest.SampleBook(t)
+	_, records := storetest.SampleDataset(t)
 	db := embedded.New().Client()
-	store, other := storetest.Sample(t, db), storetest.Sample(t, db)
+	store, other := storetest.SampleStore(t, db), storetest.SampleStore(t, db)
 	check := func(t *testing.T, store *dynamo.Store, name string, opts transfer.ExportOptions, parts ...string) {
 		t.Helper()
 		before, _ := os.ReadFile(name + ".part")
@@ -270,30 +270,30 @@ func TestExportFileRefuses(t *testing.T) {
 	}
 	t.Run("an existing file", func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "notes")
-		write(t, name, "precious")
+		writeFile(t, name, "precious")
 		check(t, store, name, transfer.ExportOptions{}, "notes already exists")
-		if onlyFile(t, name); read(t, name) != "precious" {
+		if checkOnlyFile(t, name); readFile(t, name) != "precious" {
 			t.Error("the file was changed")
 		}
-		if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Segments: 1, Overwrite: true}); err != nil || !slices.Equal(sorted(read(t, name)), lines(t, store)) {
+		if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{Segments: 1, Overwrite: true}); err != nil || !slices.Equal(sorted(readFile(t, name)), exportedLines(t, store)) {
 			t.Errorf("overwritten: %v", err)
 		}
-		onlyFile(t, name)
+		checkOnlyFile(t, name)
 	})
 	t.Run("another table", func(t *testing.T) {
-		name, _ := begun(t, db, store, 1)
+		name, _ := newInterruptedExport(t, db, store, 1)
 		check(t, other, name, transfer.ExportOptions{}, "of table test-")
 	})
 	t.Run("other segments", func(t *testing.T) {
-		name, _ := begun(t, db, store, 1)
+		name, _ := newInterruptedExport(t, db, store, 1)
 		check(t, store, name, transfer.ExportOptions{Segments: 2}, "-segments 1")
 		if out, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err != nil || !out.Resumed || out.Records != records {
 			t.Errorf("without a number of segments it does not continue: %+v, %v", out, err)
 		}
 	})
 	t.Run("a file cut short", func(t *testing.T) {
-		name, _ := begun(t, db, store, 1)
-		write(t, name+".part", "short")
+		name, _ := newInterruptedExport(t, db, store, 1)
+		writeFile(t, name+".part", "short")
 		check(t, store, name, transfer.ExportOptions{}, "has 5 bytes")
 		if err := os.Remove(name + ".part"); err != nil {
 			t.Fatal(err)
@@ -304,8 +304,8 @@ func TestExportFileRefuses(t *testing.T) {
 		}
 	})
 	t.Run("a damaged progress file", func(t *testing.T) {
-		name, side := begun(t, db, store, 1)
-		write(t, side, "{")
+		name, side := newInterruptedExport(t, db, store, 1)
+		writeFile(t, side, "{")
 		if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%v", err)
 		}
@@ -322,7 +322,7 @@ func TestExportFileRefuses(t *testing.T) {
 	})
 	t.Run("a part file of another program", func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
-		write(t, name+".part", "precious")
+		writeFile(t, name+".part", "precious")
 		check(t, store, name, transfer.ExportOptions{}, "does not belong to an export")
 	})
 }
@@ -330,8 +330,8 @@ func TestExportFileRefuses(t *testing.T) {
 // A table that was deleted and created again is another table.
 func TestExportFileOfRecreatedTable(t *testing.T) {
 	db := storetest.Engines()[1].Client(t)
-	store := storetest.Sample(t, db)
-	name, _ := begun(t, db, store, 1)
+	store := storetest.SampleStore(t, db)
+	name, _ := newInterruptedExport(t, db, store, 1)
 	id, err := store.TableID(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -351,8 +351,8 @@ func TestExportFileOfRecreatedTable(t *testing.T) {
 // An incomplete export cannot be imported.
 func TestImportIncompleteExport(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.Sample(t, db)
-	name, side := begun(t, db, store, 1)
+	store := storetest.SampleStore(t, db)
+	name, side := newInterruptedExport(t, db, store, 1)
 	if _, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{}); err == nil || !strings.Contains(err.Error(), side) {
 		t.Errorf("%v", err)
 	}
@@ -361,26 +361,26 @@ func TestImportIncompleteExport(t *testing.T) {
 // An import that is killed at any request can continue.
 func TestImportFileContinues(t *testing.T) {
 	t.Parallel()
-	_, records := storetest.SampleBook(t)
-	storetest.EachLong(t, func(t *testing.T, db *dynamodb.Client) {
-		text := strings.Join(lines(t, storetest.Sample(t, db)), "")
+	_, records := storetest.SampleDataset(t)
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		text := strings.Join(exportedLines(t, storetest.SampleStore(t, db)), "")
 		dir := t.TempDir()
 		name := filepath.Join(dir, "shop.jsonl")
-		write(t, name, text)
+		writeFile(t, name, text)
 		repeatedly(t, func(draw func(n int) int) {
 			store := storetest.NewTable(t, db, dynamo.Options{})
-			var last transfer.Imported
+			var last transfer.ImportResult
 			tries := 0
 			for done := false; !done; tries++ {
 				ctx, cancel := context.WithCancel(context.Background())
 				var left atomic.Int64
 				left.Store(int64(1 + draw(120)))
-				in, err := transfer.ImportFile(ctx, hindered(t, db, store, func() error {
+				in, err := transfer.ImportFile(ctx, interceptedStore(t, db, store, func() error {
 					if left.Add(-1) == 0 {
 						cancel()
 					}
 					return nil
-				}), name, transfer.ImportOptions{Clock: clockOf(90 * time.Millisecond)})
+				}), name, transfer.ImportOptions{Clock: steppingClock(90 * time.Millisecond)})
 				cancel()
 				if err != nil && !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
@@ -393,10 +393,10 @@ func TestImportFileContinues(t *testing.T) {
 			if last.Lines != records || last.Written+last.Unchanged != records || last.Conflicts > 0 || tries == 1 && last.Unchanged > 0 {
 				t.Fatalf("result %+v", last)
 			}
-			if got := strings.Join(lines(t, store), ""); got != text {
+			if got := strings.Join(exportedLines(t, store), ""); got != text {
 				t.Fatal("the table differs from the file")
 			}
-			onlyFile(t, name)
+			checkOnlyFile(t, name)
 		})
 	})
 }
@@ -404,14 +404,14 @@ func TestImportFileContinues(t *testing.T) {
 // The import continues at a fixed line. An imported line must not change.
 func TestImportFixedFile(t *testing.T) {
 	db := embedded.New().Client()
-	all := lines(t, storetest.Sample(t, db))
+	all := exportedLines(t, storetest.SampleStore(t, db))
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	side := name + ".import-progress"
 	store, other := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
 	begin := func() {
 		t.Helper()
-		write(t, name, strings.Join(all[:50], "")+all[50][:20]+"\n"+strings.Join(all[51:], ""))
-		in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: clockOf(0)})
+		writeFile(t, name, strings.Join(all[:50], "")+all[50][:20]+"\n"+strings.Join(all[51:], ""))
+		in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: steppingClock(0)})
 		if bad := (*bulk.LineError)(nil); !errors.As(err, &bad) || bad.Line != 51 || in.Lines != 50 {
 			t.Fatalf("result %+v, %v", in, err)
 		}
@@ -426,26 +426,26 @@ func TestImportFixedFile(t *testing.T) {
 	refused(other, transfer.ImportOptions{}, "table test-")
 	refused(store, transfer.ImportOptions{Overwrite: true}, "-overwrite=false")
 
-	write(t, name, strings.ToUpper(all[0])+strings.Join(all[1:], ""))
+	writeFile(t, name, strings.ToUpper(all[0])+strings.Join(all[1:], ""))
 	refused(store, transfer.ImportOptions{}, "has changed in its first")
-	write(t, name, all[0])
+	writeFile(t, name, all[0])
 	refused(store, transfer.ImportOptions{}, "has changed in its first")
-	onDisk := read(t, side)
+	onDisk := readFile(t, side)
 
 	// A dry run neither uses nor changes the progress file.
-	write(t, name, strings.Join(all, ""))
-	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{DryRun: true, Overwrite: true, Clock: fast()}); err != nil || in.Written != len(all)-50 || in.Unchanged != 50 || read(t, side) != onDisk {
+	writeFile(t, name, strings.Join(all, ""))
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{DryRun: true, Overwrite: true, Clock: fastClock()}); err != nil || in.Written != len(all)-50 || in.Unchanged != 50 || readFile(t, side) != onDisk {
 		t.Errorf("a dry run has the result %+v, %v", in, err)
 	}
-	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err != nil || in.Written != len(all) || in.Unchanged != 0 || in.Lines != len(all) {
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fastClock()}); err != nil || in.Written != len(all) || in.Unchanged != 0 || in.Lines != len(all) {
 		t.Errorf("the fixed file has the result %+v, %v", in, err)
 	}
-	onlyFile(t, name)
-	if got := lines(t, store); !slices.Equal(got, all) {
+	checkOnlyFile(t, name)
+	if got := exportedLines(t, store); !slices.Equal(got, all) {
 		t.Error("the table differs from the file")
 	}
 	begin()
-	write(t, side, "")
+	writeFile(t, side, "")
 	refused(store, transfer.ImportOptions{}, "damaged")
 }
 
@@ -455,12 +455,12 @@ func TestConflictsAreRemembered(t *testing.T) {
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	line := func(v string) string { return `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"},"v":{"S":"` + v + `"}}}` + "\n" }
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
-	write(t, name, line("1")+line("2")+"bad\n")
-	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || in.Conflicts != 1 {
+	writeFile(t, name, line("1")+line("2")+"bad\n")
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fastClock()}); err == nil || in.Conflicts != 1 {
 		t.Fatalf("result %+v, %v", in, err)
 	}
-	write(t, name, line("1")+line("2")+line("3"))
-	in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()})
+	writeFile(t, name, line("1")+line("2")+line("3"))
+	in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fastClock()})
 	if err != nil || in.Written != 1 || in.Conflicts != 2 || len(in.ConflictKeys) != 2 {
 		t.Errorf("result %+v, %v", in, err)
 	}
@@ -471,20 +471,20 @@ func TestImportFileWithoutSavedProgress(t *testing.T) {
 	db := embedded.New().Client()
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
-	write(t, name, strings.Join(lines(t, storetest.Sample(t, db)), ""))
+	writeFile(t, name, strings.Join(exportedLines(t, storetest.SampleStore(t, db)), ""))
 	// A file cannot replace a directory that is not empty.
 	if err := os.MkdirAll(filepath.Join(name+".import-progress", "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || in.Lines > 0 {
+	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fastClock()}); err == nil || in.Lines > 0 {
 		t.Errorf("result %+v, %v", in, err)
 	}
 }
 
-// killedAfter returns a store whose requests fail after the first n, as if it were interrupted.
-func killedAfter(t *testing.T, db *dynamodb.Client, store *dynamo.Store, n int64) *dynamo.Store {
+// failingAfter returns a store whose requests fail after the first n, as if it were interrupted.
+func failingAfter(t *testing.T, db *dynamodb.Client, store *dynamo.Store, n int64) *dynamo.Store {
 	var made atomic.Int64
-	return hindered(t, db, store, func() error {
+	return interceptedStore(t, db, store, func() error {
 		if made.Add(1) > n {
 			return context.Canceled
 		}
@@ -496,19 +496,19 @@ func killedAfter(t *testing.T, db *dynamodb.Client, store *dynamo.Store, n int64
 // is repeated.
 func TestExportFileReplaces(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.Sample(t, db)
-	all := lines(t, store)
-	replacing := transfer.ExportOptions{Segments: 1, Overwrite: true, Clock: fast()}
+	store := storetest.SampleStore(t, db)
+	all := exportedLines(t, store)
+	replacing := transfer.ExportOptions{Segments: 1, Overwrite: true, Clock: fastClock()}
 	interrupted := func() string {
 		t.Helper()
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
-		write(t, name, all[0])
+		writeFile(t, name, all[0])
 		for i := range 2 {
-			out, err := transfer.ExportFile(context.Background(), killedAfter(t, db, store, 1), name, replacing)
+			out, err := transfer.ExportFile(context.Background(), failingAfter(t, db, store, 1), name, replacing)
 			if !errors.Is(err, context.Canceled) || out.Records != 9*(i+1) || !out.Saved || out.Resumed != (i > 0) {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			if read(t, name) != all[0] {
+			if readFile(t, name) != all[0] {
 				t.Fatal("the old export is gone before the new one is complete")
 			}
 		}
@@ -517,10 +517,10 @@ func TestExportFileReplaces(t *testing.T) {
 	complete := func(name string, opts transfer.ExportOptions, resumed bool) {
 		t.Helper()
 		out, err := transfer.ExportFile(context.Background(), store, name, opts)
-		if err != nil || out.Resumed != resumed || out.Records != len(all) || !slices.Equal(sorted(read(t, name)), all) {
+		if err != nil || out.Resumed != resumed || out.Records != len(all) || !slices.Equal(sorted(readFile(t, name)), all) {
 			t.Errorf("%+v, %v", out, err)
 		}
-		onlyFile(t, name)
+		checkOnlyFile(t, name)
 	}
 	name := interrupted()
 	for _, part := range []string{name, name + ".part"} {
@@ -536,62 +536,62 @@ func TestExportFileReplaces(t *testing.T) {
 	// An export that cannot continue starts again.
 	complete(interrupted(), transfer.ExportOptions{Segments: 2, Overwrite: true}, false)
 	name = interrupted()
-	write(t, name+".progress", "{")
+	writeFile(t, name+".progress", "{")
 	complete(name, replacing, false)
 
 	// An export that started without Overwrite does not continue with Overwrite.
-	name, _ = begun(t, db, store, 1)
+	name, _ = newInterruptedExport(t, db, store, 1)
 	complete(name, replacing, false)
 }
 
 // An export that is killed before it removes the progress file is complete.
 func TestExportFileKilledBeforeLastStep(t *testing.T) {
-	_, records := storetest.SampleBook(t)
+	_, records := storetest.SampleDataset(t)
 	db := embedded.New().Client()
-	store := storetest.Sample(t, db)
-	name, side := begun(t, db, store, 1)
+	store := storetest.SampleStore(t, db)
+	name, side := newInterruptedExport(t, db, store, 1)
 	if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	whole := read(t, name)
+	whole := readFile(t, name)
 	id, err := store.TableID(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, side, fmt.Sprintf(`{"table": %q, "segments": [{"done": true}], "records": %d, "bytes": %d}`, id, records, len(whole)))
-	out, err := transfer.ExportFile(context.Background(), killedAfter(t, db, store, 0), name, transfer.ExportOptions{})
-	if err != nil || out.Records != records || read(t, name) != whole {
+	writeFile(t, side, fmt.Sprintf(`{"table": %q, "segments": [{"done": true}], "records": %d, "bytes": %d}`, id, records, len(whole)))
+	out, err := transfer.ExportFile(context.Background(), failingAfter(t, db, store, 0), name, transfer.ExportOptions{})
+	if err != nil || out.Records != records || readFile(t, name) != whole {
 		t.Errorf("%+v, %v", out, err)
 	}
-	onlyFile(t, name)
+	checkOnlyFile(t, name)
 }
 
 // A symbolic link remains: its target is replaced.
 func TestExportFileThroughSymlink(t *testing.T) {
-	_, records := storetest.SampleBook(t)
-	store := storetest.Sample(t, embedded.New().Client())
+	_, records := storetest.SampleDataset(t)
+	store := storetest.SampleStore(t, embedded.New().Client())
 	name, link := filepath.Join(t.TempDir(), "shop.jsonl"), filepath.Join(t.TempDir(), "link")
-	write(t, name, "old")
+	writeFile(t, name, "old")
 	if err := os.Symlink(name, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := transfer.ExportFile(context.Background(), store, link, transfer.ExportOptions{Overwrite: true}); err != nil || len(sorted(read(t, name))) != records {
+	if _, err := transfer.ExportFile(context.Background(), store, link, transfer.ExportOptions{Overwrite: true}); err != nil || len(sorted(readFile(t, name))) != records {
 		t.Error(err)
 	}
-	onlyFile(t, name)
-	onlyFile(t, link)
+	checkOnlyFile(t, name)
+	checkOnlyFile(t, link)
 }
 
 // If progress cannot be saved, the error names the progress file, and Saved is false.
 func TestExportFileWithoutSavedProgress(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.Sample(t, db)
+	store := storetest.SampleStore(t, db)
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
-	out, err := transfer.ExportFile(context.Background(), hindered(t, db, store, func() error {
+	out, err := transfer.ExportFile(context.Background(), interceptedStore(t, db, store, func() error {
 		// A file cannot replace a directory that is not empty.
 		os.Remove(name + ".progress")
 		return os.MkdirAll(filepath.Join(name+".progress", "x"), 0o700)
-	}), name, transfer.ExportOptions{Segments: 1, Clock: fast()})
+	}), name, transfer.ExportOptions{Segments: 1, Clock: fastClock()})
 	if failed := (*transfer.SaveError)(nil); !errors.As(err, &failed) || out.Saved || !strings.Contains(err.Error(), name+".progress: ") || strings.Contains(err.Error(), ".new") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -607,11 +607,11 @@ func TestImportFileFailsAtFirstLine(t *testing.T) {
 		"\x1f\x8b\x08\x00\x00":   "gunzip -c FILE | ordergraph import -",
 		"{\n \"employees\": [\n": "ordergraph seed FILE",
 	} {
-		write(t, name, text)
-		if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fast()}); err == nil || !strings.Contains(err.Error(), message) || in.Lines > 0 || in.Saved {
+		writeFile(t, name, text)
+		if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{Clock: fastClock()}); err == nil || !strings.Contains(err.Error(), message) || in.Lines > 0 || in.Saved {
 			t.Errorf("result %+v, %v", in, err)
 		}
-		onlyFile(t, name)
+		checkOnlyFile(t, name)
 		if in, err := transfer.Import(context.Background(), store, strings.NewReader(text), transfer.ImportOptions{SkipUnreadable: true}); message != "line 1" && (err == nil || !strings.Contains(err.Error(), message)) {
 			t.Errorf("result %+v, %v", in, err)
 		}
@@ -621,11 +621,11 @@ func TestImportFileFailsAtFirstLine(t *testing.T) {
 // A dry run reports the file's size.
 func TestDryRunReportsSize(t *testing.T) {
 	db := embedded.New().Client()
-	text := strings.Join(lines(t, storetest.Sample(t, db)), "")
+	text := strings.Join(exportedLines(t, storetest.SampleStore(t, db)), "")
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
-	write(t, name, text)
+	writeFile(t, name, text)
 	reports := 0
-	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fast(), Progress: func(_ bulk.Imported, size int64) {
+	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fastClock(), Progress: func(_ bulk.Imported, size int64) {
 		if reports++; size != int64(len(text)) {
 			t.Fatalf("the reported size is %d", size)
 		}
@@ -639,20 +639,20 @@ func TestDryRunReportsSize(t *testing.T) {
 // line.
 func TestImportFileSkipsUnreadableLine(t *testing.T) {
 	db := embedded.New().Client()
-	all := lines(t, storetest.Sample(t, db))
+	all := exportedLines(t, storetest.SampleStore(t, db))
 	store := storetest.NewTable(t, db, dynamo.Options{})
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
-	write(t, name, strings.Join(all[:50], "")+"bad\n"+strings.Join(all[50:], ""))
+	writeFile(t, name, strings.Join(all[:50], "")+"bad\n"+strings.Join(all[50:], ""))
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{}); err == nil || in.Lines != 50 || !in.Saved {
 		t.Fatalf("result %+v, %v", in, err)
 	}
-	skipping := transfer.ImportOptions{SkipUnreadable: true, Clock: fast()}
-	if in, err := transfer.ImportFile(context.Background(), killedAfter(t, db, store, 20), name, skipping); !errors.Is(err, context.Canceled) || in.Unreadable != 1 {
+	skipping := transfer.ImportOptions{SkipUnreadable: true, Clock: fastClock()}
+	if in, err := transfer.ImportFile(context.Background(), failingAfter(t, db, store, 20), name, skipping); !errors.Is(err, context.Canceled) || in.Unreadable != 1 {
 		t.Fatalf("result %+v, %v", in, err)
 	}
 	in, err := transfer.ImportFile(context.Background(), store, name, skipping)
 	if err != nil || in.Written+in.Unchanged != len(all) || in.Unreadable != 1 || len(in.BadLines) != 1 || in.BadLines[0].Line != 51 {
 		t.Errorf("result %+v, %v", in, err)
 	}
-	onlyFile(t, name)
+	checkOnlyFile(t, name)
 }

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// modified is the earliest time that a zip file can store.
-var modified = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
+// entryTime is the earliest time that a zip file can store.
+var entryTime = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func main() {
 	if len(os.Args) != 3 {
@@ -59,7 +59,7 @@ func pack(build fs.FS) ([]byte, error) {
 		if !entry.Type().IsRegular() {
 			return fmt.Errorf("%s is not a regular file", name)
 		}
-		return add(archive, build, name)
+		return addFile(archive, build, name)
 	})
 	if err = errors.Join(err, archive.Close()); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func pack(build fs.FS) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-func add(archive *zip.Writer, build fs.FS, name string) error {
+func addFile(archive *zip.Writer, build fs.FS, name string) error {
 	content, err := fs.ReadFile(build, name)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func add(archive *zip.Writer, build fs.FS, name string) error {
 	entry, err := archive.CreateHeader(&zip.FileHeader{
 		Name:     name,
 		Method:   zip.Deflate,
-		Modified: modified,
+		Modified: entryTime,
 	})
 	if err != nil {
 		return err

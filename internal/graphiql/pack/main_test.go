@@ -41,7 +41,7 @@ func TestPackIsDeterministic(t *testing.T) {
 	}
 }
 
-func TestPackRefusesWhatIsNoBuild(t *testing.T) {
+func TestPackRequiresIndex(t *testing.T) {
 	if _, err := pack(fstest.MapFS{"readme.txt": &fstest.MapFile{}}); err == nil {
 		t.Error("packed a directory without index.html")
 	}

@@ -1,0 +1,182 @@
+package commerce
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Dataset is a complete dataset in memory, such as the sample data.
+type Dataset struct {
+	Employees  []Employee
+	Warehouses []Warehouse
+	Products   []Product
+	Levels     []InventoryLevel
+	Customers  []Customer
+	Orders     []OrderWithItems
+	// Spending is derived from the orders.
+	Spending []Spending
+}
+
+// OrderWithItems is an order with all its line items and events. Lines holds the line items even if
+// the order has too many to embed.
+type OrderWithItems struct {
+	Order
+	Lines  []LineItem
+	Events []Event
+}
+
+// Derive computes the derived fields of the dataset: totals, item counts, account reps and update
+// times of orders; order counts and spending of customers; stock of products.
+//
+// It returns an error that wraps an InvalidError if the dataset is inconsistent:
+//   - an ID or an email address is used twice
+//   - a reference has no target
+//   - a quantity or a price is negative
+//   - an order has no items or several currencies
+func (b *Dataset) Derive() error {
+	if err := b.validate(); err != nil {
+		return err
+	}
+	products := map[SKU]*Product{}
+	for i := range b.Products {
+		p := &b.Products[i]
+		p.TotalInventory, p.Available = 0, 0
+		products[p.SKU] = p
+	}
+	for _, l := range b.Levels {
+		p := products[l.SKU]
+		p.TotalInventory += l.Quantity
+		p.Available += l.Quantity
+	}
+	customers := map[CustomerID]*Customer{}
+	for i := range b.Customers {
+		c := &b.Customers[i]
+		c.OrderCount, c.SpendingComplete = new(int), true
+		customers[c.ID] = c
+	}
+	spent := map[CustomerID]Spendings{}
+	for i := range b.Orders {
+		o := &b.Orders[i]
+		err := o.derive(customers, products)
+		if err == nil {
+			if spent[o.CustomerID] == nil {
+				spent[o.CustomerID] = Spendings{}
+			}
+			err = spent[o.CustomerID].Add(o.Order)
+		}
+		if err != nil {
+			return fmt.Errorf("order %s: %w", o.ID, err)
+		}
+	}
+	b.Spending = nil
+	for _, c := range b.Customers {
+		b.Spending = append(b.Spending, spent[c.ID].Sorted()...)
+	}
+	return nil
+}
+
+// validate returns an error if an ID is used twice, a reference has no target or a value is
+// negative.
+func (b *Dataset) validate() error {
+	seen := map[string]bool{}
+	var firstErr error
+	once := func(kind, id string) {
+		if seen[kind+" "+id] && firstErr == nil {
+			firstErr = fmt.Errorf("%s %s: %w", kind, id, NewInvalidError("is in the dataset twice"))
+		}
+		seen[kind+" "+id] = true
+	}
+	refer := func(from, kind, id string) {
+		if !seen[kind+" "+id] && firstErr == nil {
+			firstErr = fmt.Errorf("%s: %w", from, NewInvalidError("refers to %s %s, which is not in the dataset", kind, id))
+		}
+	}
+	notNegative := func(from string, negative bool) {
+		if negative && firstErr == nil {
+			firstErr = fmt.Errorf("%s: %w", from, NewInvalidError("is negative"))
+		}
+	}
+	for _, w := range b.Warehouses {
+		once("warehouse", string(w.ID))
+	}
+	for _, e := range b.Employees {
+		once("employee", string(e.ID))
+		if e.WarehouseID != "" {
+			refer("employee "+string(e.ID), "warehouse", string(e.WarehouseID))
+		}
+	}
+	for _, p := range b.Products {
+		once("product", string(p.SKU))
+		notNegative("price of product "+string(p.SKU), p.UnitPrice.Amount.IsNeg())
+	}
+	for _, l := range b.Levels {
+		name := fmt.Sprintf("inventory of product %s in warehouse %s", l.SKU, l.WarehouseID)
+		refer(name, "product", string(l.SKU))
+		refer(name, "warehouse", string(l.WarehouseID))
+		notNegative(name, l.Quantity < 0)
+	}
+	for _, c := range b.Customers {
+		once("customer", string(c.ID))
+		once("email address", strings.ToLower(c.Email))
+		if c.AccountRepID != "" {
+			refer("customer "+string(c.ID), "employee", string(c.AccountRepID))
+		}
+	}
+	for _, o := range b.Orders {
+		once("order", string(o.ID))
+	}
+	return firstErr
+}
+
+func (o *OrderWithItems) derive(customers map[CustomerID]*Customer, products map[SKU]*Product) error {
+	customer := customers[o.CustomerID]
+	if customer == nil {
+		return NewInvalidError("customer %s is not in the dataset", o.CustomerID)
+	}
+	if len(o.Lines) == 0 {
+		return NewInvalidError("has no items")
+	}
+	*customer.OrderCount++
+	o.AccountRepID = customer.AccountRepID
+	o.Total = Money{Currency: o.Lines[0].UnitPrice.Currency}
+	seen := map[SKU]bool{}
+	for i := range o.Lines {
+		line := &o.Lines[i]
+		product := products[line.SKU]
+		if product == nil {
+			return NewInvalidError("product %s is not in the dataset", line.SKU)
+		}
+		if seen[line.SKU] {
+			return NewInvalidError("product %s is in two items: merge them", line.SKU)
+		}
+		if line.Quantity < 1 {
+			return NewInvalidError("item %s has a quantity of %d: use at least 1", line.SKU, line.Quantity)
+		}
+		if line.UnitPrice.Amount.IsNeg() {
+			return NewInvalidError("item %s has a negative price", line.SKU)
+		}
+		if line.UnitPrice.Currency != o.Total.Currency {
+			return NewInvalidError("item %s is priced in %s and the first item in %s: use one currency per order", line.SKU, line.UnitPrice.Currency, o.Total.Currency)
+		}
+		seen[line.SKU] = true
+		line.OrderID, line.CustomerID = o.ID, o.CustomerID
+		subtotal, err := line.Subtotal()
+		if err != nil {
+			return err
+		}
+		if o.Total, err = o.Total.Plus(subtotal); err != nil {
+			return err
+		}
+		if o.Status.ReservesStock() {
+			product.Available -= line.Quantity
+		}
+	}
+	itemCount := len(o.Lines)
+	o.ItemCount = &itemCount
+	for _, event := range o.Events {
+		if event.At.After(o.UpdatedAt) {
+			o.UpdatedAt = event.At // an event updates its order
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package commerce
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrorCode is the kind of a user error.
+type ErrorCode string
+
+// Codes of user errors.
+const (
+	CodeNotFound             ErrorCode = "NOT_FOUND"
+	CodeInvalid              ErrorCode = "INVALID"
+	CodeVersionConflict      ErrorCode = "VERSION_CONFLICT"
+	CodeInvalidTransition    ErrorCode = "INVALID_TRANSITION"
+	CodeInsufficientStock    ErrorCode = "INSUFFICIENT_STOCK"
+	CodeEmailTaken           ErrorCode = "EMAIL_TAKEN"
+	CodeAlreadyExists        ErrorCode = "ALREADY_EXISTS"
+	CodeIdempotencyKeyReused ErrorCode = "IDEMPOTENCY_KEY_REUSED"
+	CodeTooManyLines         ErrorCode = "TOO_MANY_LINES"
+	CodeAddressMissing       ErrorCode = "ADDRESS_MISSING"
+	CodePriceChanged         ErrorCode = "PRICE_CHANGED"
+)
+
+// UserError is a user error: the reason why the rules reject a change. Nothing was written. Its
+// text is safe to show and suggests a correction.
+type UserError interface {
+	error
+	Code() ErrorCode
+}
+
+// UserErrors are the user errors of one change. There is at least one.
+type UserErrors []UserError
+
+// Error joins the texts of the user errors.
+func (r UserErrors) Error() string {
+	texts := make([]string, len(r))
+	for i, userError := range r {
+		texts[i] = userError.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Reason holds the fields that all user errors have.
+type Reason struct {
+	code ErrorCode
+	// Message is a sentence that names the problem and suggests a correction.
+	Message string
+	// Field is the path of the invalid value in the request, starting at "input". It is nil if no
+	// single value is invalid.
+	Field []string
+}
+
+// Error returns the message.
+func (r Reason) Error() string { return r.Message }
+
+// Code returns the kind of the user error.
+func (r Reason) Code() ErrorCode { return r.code }
+
+// newReason returns the Reason for the value at a path in the request's input.
+func newReason(code ErrorCode, path []string, format string, args ...any) Reason {
+	r := Reason{code: code, Message: fmt.Sprintf(format, args...)}
+	if path != nil {
+		r.Field = append([]string{"input"}, path...)
+	}
+	return r
+}
+
+// FieldPath returns the path of a value in a request's input.
+func FieldPath(names ...string) []string { return names }
+
+type (
+	// NotFound reports that a record does not exist.
+	NotFound struct{ Reason }
+	// InvalidInput reports an invalid value.
+	InvalidInput struct{ Reason }
+	// VersionConflict reports that the record has changed since the caller read it.
+	VersionConflict struct {
+		Reason
+		// CurrentVersion is the current version of the record, or 0 if it does not exist.
+		CurrentVersion int
+	}
+	// InvalidTransition reports that the order cannot change to a status.
+	InvalidTransition struct {
+		Reason
+		From, To Status
+		// Allowed are the statuses that the order can change to.
+		Allowed []Status
+	}
+	// InsufficientStock reports that the available quantity of a product is too small.
+	InsufficientStock struct {
+		Reason
+		SKU SKU
+		// Available is the available quantity.
+		Available int
+	}
+	// EmailTaken reports that another customer has the email address.
+	EmailTaken struct{ Reason }
+	// AlreadyExists reports that a record with the ID exists.
+	AlreadyExists struct{ Reason }
+	// IdempotencyKeyReused reports that the idempotency key was used for a different request.
+	IdempotencyKeyReused struct{ Reason }
+	// TooManyLines reports that the order has more than MaxLines lines.
+	TooManyLines struct {
+		Reason
+		Limit int
+	}
+	// AddressMissing reports that the order has no shipping address.
+	AddressMissing struct{ Reason }
+	// PriceChanged reports that the total differs from the expected total.
+	PriceChanged struct {
+		Reason
+		CurrentTotal Money
+		// Lines are the lines at current prices.
+		Lines []QuotedLine
+	}
+)
+
+// NewNotFound returns the user error for an ID that does not exist. kind is the kind of record,
+// such as "customer".
+func NewNotFound[ID ~string](kind string, id ID, path ...string) NotFound {
+	return NotFound{newReason(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
+}
+
+// NewInvalidInput returns the user error for an invalid value. The text completes a sentence that
+// begins with the path of the value, like the text of an InvalidError.
+func NewInvalidInput(path []string, format string, args ...any) InvalidInput {
+	return InvalidInput{newReason(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
+}
+
+// NewVersionConflict returns the user error for a record whose version is not the expected one.
+// kind is the kind of record.
+func NewVersionConflict(kind string, expected, current int) VersionConflict {
+	return VersionConflict{newReason(CodeVersionConflict, FieldPath("expectedVersion"), "The %s has version %d, not %d: read it again and decide whether to repeat the change.", kind, current, expected), current}
+}
+
+// NewInvalidTransition returns the user error for a status that the order cannot change to.
+func NewInvalidTransition(from, to Status) InvalidTransition {
+	allowed := from.Transitions()
+	hint := "this status is final"
+	if len(allowed) > 0 {
+		names := make([]string, len(allowed))
+		for i, s := range allowed {
+			names[i] = s.String()
+		}
+		hint = "the order can become " + strings.Join(names, " or ")
+	}
+	return InvalidTransition{newReason(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
+}
+
+// NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
+// scope completes the message: " in warehouse w", or empty for the available stock of the product.
+func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
+	available = max(0, available)
+	return InsufficientStock{newReason(CodeInsufficientStock, path, "Product %s: %d requested, but only %d available%s.", sku, requested, available, scope), sku, available}
+}
+
+// NewEmailTaken returns the user error for an email address of another customer.
+func NewEmailTaken() EmailTaken {
+	return EmailTaken{newReason(CodeEmailTaken, FieldPath("email"), "Another customer has this email address: use a different one.")}
+}
+
+// NewAlreadyExists returns the user error for an ID that is already in use. kind is the kind of
+// record.
+func NewAlreadyExists[ID ~string](kind string, id ID, path ...string) AlreadyExists {
+	return AlreadyExists{newReason(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
+}
+
+// NewIdempotencyKeyReused returns the user error for an idempotency key of a different request.
+func NewIdempotencyKeyReused() IdempotencyKeyReused {
+	return IdempotencyKeyReused{newReason(CodeIdempotencyKeyReused, FieldPath("idempotencyKey"), "This idempotency key was used for a different request in the last 24 hours: use a new key for each request.")}
+}
+
+// NewTooManyLines returns the user error for an order with too many lines.
+func NewTooManyLines(path []string, lines, limit int) TooManyLines {
+	return tooManyLines(path, strconv.Itoa(lines), limit)
+}
+
+// NewTooManyLinesOver returns the user error for an order whose lines were not counted. lines is a
+// lower bound of their number.
+func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
+	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
+}
+
+func tooManyLines(path []string, lines string, limit int) TooManyLines {
+	return TooManyLines{newReason(CodeTooManyLines, path, "The order has %s lines, but at most %d are allowed: split it into several orders.", lines, limit), limit}
+}
+
+// NewAddressMissing returns the user error for shipping an order without a shipping address.
+func NewAddressMissing() AddressMissing {
+	return AddressMissing{newReason(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set one with updateShippingAddress, or ship with withoutAddress: true.")}
+}
+
+// NewPriceChanged returns the user error for an order whose total differs from the expected total.
+func NewPriceChanged(expected, current Money, lines []QuotedLine) PriceChanged {
+	return PriceChanged{newReason(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept it, place the order again with the new expectedTotal.",
+		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
+}
+
+// IsUserError reports whether an error is or wraps a user error.
+func IsUserError(err error) bool { return UserErrorsOf(err) != nil }
+
+// UserErrorsOf returns the user errors that an error is or wraps, and nil for any other error.
+func UserErrorsOf(err error) UserErrors {
+	if list, ok := errors.AsType[UserErrors](err); ok {
+		return list
+	}
+	if userError, ok := errors.AsType[UserError](err); ok {
+		return UserErrors{userError}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// MaxRecordSizes returns the maximum size in bytes of the records that this program writes, by
+// entity name.
+func MaxRecordSizes() map[string]int {
+	b := &KeyBuilder{Shards: MaxShards}
+	c, e, o := maxValue(customerAttributes), maxValue(employeeAttributes), maxValue(orderAttributes).order
+	line, event := maxValue(orderItemAttributes), maxValue(eventAttributes)
+	product := maxValue(productAttributes)
+	product.Available = -product.Available // the sign takes a byte
+	level, warehouse := maxValue(inventoryLevelAttributes), maxValue(warehouseAttributes)
+	records := slices.Concat(Records(b, &e), Records(b, &o), Records(b, &c), Records(b, &product), Records(b, &level), Records(b, &warehouse),
+		[]Record{OrderItemRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event), EmailClaimRecord(b, c.Email, c.ID),
+			OrderCountsRecord(b, maxValue(orderCountsAttributes)), RepPartRecord(b, maxValue(repOrdersAttributes)), SpendingRecord(b, maxValue(spendingAttributes)), CategoryRecord(b, maxValue(categoryAttributes))})
+	sizes := map[string]int{}
+	for _, r := range records {
+		sizes[TextOf(r, "entity")] = SizeOf(r) + shardDigits
+	}
+	for i := range allEntities {
+		if e := &allEntities[i]; slices.Contains(e.IndexSK.Placeholders(), foldedName) {
+			sizes[e.Name] += commerce.MaxFoldedName - commerce.MaxName
+		}
+	}
+	// Normalization of an address (commerce.ParseEmail) can triple its length.
+	sizes[EntityEmailClaim.Name] += 2 * commerce.MaxEmail
+	// An idempotency record contains the result of the first request, the key, the caller and a hash.
+	// The largest result is an order.
+	sizes[EntityIdempotency.Name] = sizes[EntityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
+	return sizes
+}
+
+// shardDigits is the number of additional bytes in a key with a two-digit shard.
+const shardDigits = 1

@@ -1,0 +1,64 @@
+package graph
+
+import (
+	"cmp"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/document"
+)
+
+// CheckedOperation is the result of checking one operation of a trusted document.
+type CheckedOperation struct {
+	// ID is the ID of the document. Name is the name of the operation.
+	ID, Name string
+	// Type is "query", "mutation" or "subscription". It is empty if the document could not be parsed.
+	Type string
+	// Bound is the maximum load on DynamoDB. It is empty if there are Errors.
+	Bound bound.Bound
+	// Errors are the reasons why the server would reject the operation.
+	Errors []document.Error
+}
+
+// CheckDocuments checks the trusted documents in opts as a server with these options would, for a
+// table with this number of shards. opts needs no store. The operations are in the order of the
+// documents. A document with errors counts as one operation.
+func CheckDocuments(opts Options, shards int) []CheckedOperation {
+	documents := opts.Documents
+	opts.Documents = nil
+	e, table := NewExecutor(opts), dynamo.NewBounds(shards)
+	var operations []CheckedOperation
+	for _, trusted := range documents {
+		d := e.documents.Parse(trusted.Text, opts.NoIntrospection)
+		if errs := d.Errors(opts.NoIntrospection); len(errs) > 0 {
+			checked := CheckedOperation{ID: trusted.ID, Name: cmp.Or(trusted.Name, document.OperationName(d.Parsed)), Errors: document.Errors(errs)}
+			if d.Parsed != nil {
+				checked.Type = string(d.Parsed.Operations[0].Operation)
+			}
+			operations = append(operations, checked)
+			continue
+		}
+		for _, o := range d.Parsed.Operations {
+			operations = append(operations, e.checkOperation(trusted, o, table))
+		}
+	}
+	return operations
+}
+
+// checkOperation computes the bound of an operation of a valid document. The cost can depend on
+// variables, so check compares it with the limit only if the operation has no variables.
+func (e *Executor) checkOperation(trusted document.Trusted, o *ast.OperationDefinition, table dynamo.Bounds) CheckedOperation {
+	checked := CheckedOperation{ID: trusted.ID, Name: o.Name, Type: string(o.Operation)}
+	prepared := e.preparer.PrepareAny(o)
+	if len(o.VariableDefinitions) == 0 {
+		if err := e.costs.Check(o, prepared.Cost(nil)); err != nil {
+			checked.Errors = document.Errors(gqlerror.List{err})
+			return checked
+		}
+	}
+	checked.Bound = bound.Compute(e.schema.Schema(), prepared, table)
+	return checked
+}

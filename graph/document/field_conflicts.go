@@ -1,0 +1,177 @@
+package document
+
+import (
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/ordergraph/ordergraph/graph/errcode"
+)
+
+// findFieldConflicts returns an error if two fields with the same response name cannot be merged
+// (https://spec.graphql.org/September2025/#sec-Field-Selection-Merging). The document must satisfy
+// all other rules.
+//
+// The specification compares all pairs of fields. This function compares each field only with the
+// first field of the same response name. That is sufficient: having the same shape is transitive,
+// and so is being the same field with the same arguments. The selections below merged fields are
+// checked once, as one merged selection. The cost is at most the size of the expanded document,
+// times the number of types that select fields of one response name.
+func findFieldConflicts(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
+	for _, operation := range document.Operations {
+		o := conflictFinder{schema: schema}
+		if o.check([]ast.SelectionSet{operation.SelectionSet}, false); o.found != nil {
+			return gqlerror.List{o.found}
+		}
+	}
+	return nil
+}
+
+type conflictFinder struct {
+	schema *ast.Schema
+	found  *gqlerror.Error
+}
+
+// check compares the fields of merged selections. With shapesOnly, no record has the types of both
+// selections. Their fields may differ then, but their types must have the same shape.
+func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
+	for _, named := range byResponseName(sets) {
+		first := named[0]
+		for _, f := range named[1:] {
+			if !o.sameShape(first.Definition.Type, f.Definition.Type) {
+				o.refuse(first, f, "return incompatible types")
+			}
+		}
+		classes := [][]*ast.Field{named}
+		if !shapesOnly {
+			classes = byType(named)
+			for _, class := range classes {
+				for _, f := range class[1:] {
+					if f.Name != class[0].Name {
+						o.refuse(class[0], f, "are different fields")
+					} else if !sameArguments(class[0].Arguments, f.Arguments) {
+						o.refuse(class[0], f, "have different arguments")
+					}
+				}
+			}
+		}
+		if o.found != nil {
+			return
+		}
+		for _, class := range classes {
+			o.checkBelow(class, shapesOnly)
+		}
+		if len(classes) > 1 {
+			o.checkBelow(named, true)
+		}
+	}
+}
+
+func (o *conflictFinder) checkBelow(fields []*ast.Field, shapesOnly bool) {
+	var below []ast.SelectionSet
+	for _, f := range fields {
+		if len(f.SelectionSet) > 0 {
+			below = append(below, f.SelectionSet)
+		}
+	}
+	if len(below) > 0 && o.found == nil {
+		o.check(below, shapesOnly)
+	}
+}
+
+func (o *conflictFinder) refuse(a, b *ast.Field, why string) {
+	if o.found == nil {
+		o.found = errcode.New(a.Position, errcode.BadUserInput, "two fields with the response name %q conflict because they %s: give one of them another alias", a.Alias, why)
+		o.found.Locations = append(o.found.Locations, gqlerror.Location{Line: b.Position.Line, Column: b.Position.Column})
+	}
+}
+
+// byResponseName groups the fields of merged selections by response name, in the order of the
+// document. It visits each fragment once.
+func byResponseName(sets []ast.SelectionSet) [][]*ast.Field {
+	var groups [][]*ast.Field
+	indexes := map[string]int{}
+	visit := FieldVisitor{Field: func(f *ast.Field, _ bool) {
+		index, ok := indexes[f.Alias]
+		if !ok {
+			index = len(groups)
+			indexes[f.Alias] = index
+			groups = append(groups, nil)
+		}
+		groups[index] = append(groups[index], f)
+	}}
+	for _, set := range sets {
+		visit.Visit(set, false)
+	}
+	return groups
+}
+
+// byType groups fields by the object type that they are selected on. Each group also has the fields
+// that are selected on interfaces and unions, because every record may have them.
+func byType(fields []*ast.Field) [][]*ast.Field {
+	var types []*ast.Definition
+	classes := map[*ast.Definition][]*ast.Field{} // the key nil has the fields of interfaces and unions
+	for _, f := range fields {
+		objectType := f.ObjectDefinition
+		if objectType.Kind != ast.Object {
+			objectType = nil
+		} else if classes[objectType] == nil {
+			types = append(types, objectType)
+		}
+		classes[objectType] = append(classes[objectType], f)
+	}
+	if len(types) == 0 {
+		return [][]*ast.Field{fields}
+	}
+	groups := make([][]*ast.Field, len(types))
+	for i, objectType := range types {
+		groups[i] = slices.Concat(classes[objectType], classes[nil])
+	}
+	return groups
+}
+
+// sameShape reports whether values of both types can share one response name.
+func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
+	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
+		return false
+	}
+	if a.Elem != nil {
+		return o.sameShape(a.Elem, b.Elem)
+	}
+	if o.schema.Types[a.NamedType].IsLeafType() || o.schema.Types[b.NamedType].IsLeafType() {
+		return a.NamedType == b.NamedType
+	}
+	return true
+}
+
+func sameArguments(a, b ast.ArgumentList) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, argument := range a {
+		other := b.ForName(argument.Name)
+		if other == nil || !sameValue(argument.Value, other.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameValue reports whether two literals are equal. The order of an object's fields does not
+// matter.
+func sameValue(a, b *ast.Value) bool {
+	if a.Kind != b.Kind || a.Raw != b.Raw || len(a.Children) != len(b.Children) {
+		return false
+	}
+	for i, child := range a.Children {
+		other := b.Children[i].Value
+		if a.Kind == ast.ObjectValue {
+			other = b.Children.ForName(child.Name)
+		}
+		if other == nil || !sameValue(child.Value, other) {
+			return false
+		}
+	}
+	return true
+}

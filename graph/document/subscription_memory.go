@@ -1,0 +1,97 @@
+package document
+
+import (
+	"sync"
+
+	"github.com/ordergraph/ordergraph/internal/admission"
+)
+
+// SubscriptionMemory counts the memory of the documents and variables that subscriptions hold. It
+// is safe for concurrent use.
+//
+// Queries release their documents when the response is sent. Without a limit, ten thousand
+// subscriptions with documents of the maximum size would hold gigabytes. Subscriptions with the
+// same text share one document, which counts only once, for one of their callers.
+type SubscriptionMemory struct {
+	pool    *admission.Pool
+	mu      sync.Mutex
+	holders map[*Document]*holders
+}
+
+// holders are the callers that hold a document.
+type holders struct {
+	// payer is the caller whose quota the document is charged to.
+	payer admission.Caller
+	// subscriptions is the number of subscriptions with the document for each caller.
+	subscriptions map[admission.Caller]int
+}
+
+// NewSubscriptionMemory returns a Held that reserves memory in this pool of bytes.
+func NewSubscriptionMemory(pool *admission.Pool) *SubscriptionMemory {
+	return &SubscriptionMemory{pool: pool, holders: map[*Document]*holders{}}
+}
+
+// Reserve reserves the memory of a caller's new subscription. It returns a refusal if the pool has
+// no capacity for the subscription.
+func (h *SubscriptionMemory) Reserve(caller admission.Caller, d *Document, variables map[string]any) *admission.Refusal {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if refused := h.pool.TryAcquire(caller, variableBytes(variables)); refused != nil {
+		return refused
+	}
+	if h.holders[d] == nil {
+		if refused := h.pool.TryAcquire(caller, d.Bytes()); refused != nil {
+			h.pool.Release(caller, variableBytes(variables))
+			return refused
+		}
+		h.holders[d] = &holders{payer: caller, subscriptions: map[admission.Caller]int{}}
+	}
+	h.holders[d].subscriptions[caller]++
+	return nil
+}
+
+// Release releases the memory that Take reserved.
+func (h *SubscriptionMemory) Release(caller admission.Caller, d *Document, variables map[string]any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pool.Release(caller, variableBytes(variables))
+	held := h.holders[d]
+	if held.subscriptions[caller]--; held.subscriptions[caller] > 0 {
+		return
+	}
+	delete(held.subscriptions, caller)
+	if held.payer != caller {
+		return
+	}
+	for other := range held.subscriptions {
+		h.pool.Transfer(caller, other, d.Bytes())
+		held.payer = other
+		return
+	}
+	h.pool.Release(caller, d.Bytes())
+	delete(h.holders, d)
+}
+
+// variableBytes estimates the memory of a variable's value. Each value is stored in a list or a
+// map, which needs some words for it.
+func variableBytes(value any) int {
+	const slotBytes = 64
+	switch value := value.(type) {
+	case string:
+		return slotBytes + len(value)
+	case []any:
+		bytes := slotBytes
+		for _, v := range value {
+			bytes += variableBytes(v)
+		}
+		return bytes
+	case map[string]any:
+		bytes := slotBytes
+		for name, v := range value {
+			bytes += len(name) + variableBytes(v)
+		}
+		return bytes
+	default:
+		return slotBytes
+	}
+}

@@ -1,0 +1,91 @@
+package operation
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// introspectionPosition is a position in an introspection. It determines the length of the lists
+// that are selected there.
+type introspectionPosition int
+
+const (
+	// outsideIntrospection is a position outside of an introspection.
+	outsideIntrospection introspectionPosition = iota
+	schemaObject
+	// allTypes, allFields and allDirectives are selections that apply to every type, field and
+	// directive of the schema. Average lengths of lists are therefore exact.
+	allTypes
+	allFields
+	allDirectives
+	// oneElement is a single type, field or argument, which can be any.
+	oneElement
+)
+
+// childPosition returns the position of the selection below a field.
+func (p introspectionPosition) childPosition(f *ast.Field) introspectionPosition {
+	switch {
+	case f.Name == "__schema":
+		return schemaObject
+	case f.Name == "__type":
+		return oneElement
+	case p == outsideIntrospection:
+		return outsideIntrospection
+	case p == schemaObject && f.Name == "types":
+		return allTypes
+	case p == schemaObject && f.Name == "directives":
+		return allDirectives
+	case p == allTypes && f.Name == "fields":
+		return allFields
+	default:
+		return oneElement
+	}
+}
+
+// listLengths are the lengths of the schema's lists in an introspection. Depending on the position,
+// a length is the average or the maximum.
+type listLengths map[introspectionPosition]map[string]float64
+
+func (s listLengths) length(list string, in introspectionPosition) float64 { return s[in][list] }
+
+func measureLists(schema *ast.Schema) listLengths {
+	sum, longest := map[string]float64{}, map[string]float64{}
+	count := func(list string, n int) {
+		sum[list] += float64(n)
+		longest[list] = max(longest[list], float64(n))
+	}
+	arguments := func(owner string, list ast.ArgumentDefinitionList) {
+		count("args of "+owner, len(list))
+		longest["args"] = max(longest["args"], float64(len(list)))
+	}
+	for _, d := range schema.Types {
+		if d.Kind == ast.InputObject {
+			count("inputFields", len(d.Fields))
+		} else {
+			count("fields", len(d.Fields))
+		}
+		for _, f := range d.Fields {
+			arguments("fields", f.Arguments)
+		}
+		count("enumValues", len(d.EnumValues))
+		count("interfaces", len(d.Interfaces))
+		if d.IsAbstractType() {
+			count("possibleTypes", len(schema.GetPossibleTypes(d)))
+		}
+	}
+	for _, d := range schema.Directives {
+		arguments("directives", d.Arguments)
+		count("locations", len(d.Locations))
+	}
+	types, directives := float64(len(schema.Types)), float64(len(schema.Directives))
+	sizes := listLengths{
+		schemaObject:  {"types": types, "directives": directives},
+		allTypes:      {},
+		allFields:     {"args": sum["args of fields"] / max(1, sum["fields"])},
+		allDirectives: {"args": sum["args of directives"] / max(1, directives), "locations": sum["locations"] / max(1, directives)},
+		oneElement:    longest,
+	}
+	for _, list := range []string{"fields", "inputFields", "enumValues", "interfaces", "possibleTypes"} {
+		sizes[allTypes][list] = sum[list] / types
+	}
+	return sizes
+}

@@ -1,8 +1,0 @@
-//go:build race
-
-// Package racing reports whether a test binary is built with the race detector. The race detector
-// allocates memory, so tests that count allocations skip their checks.
-package racing
-
-// On reports whether the race detector is enabled.
-const On = true

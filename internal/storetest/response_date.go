@@ -1,0 +1,39 @@
+package storetest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// WithoutResponseDate returns a client of db's engine whose responses have no Date header. A Store
+// with a fake clock needs such a client: it refuses to write if its clock and the Date differ.
+func WithoutResponseDate(db *dynamodb.Client) *dynamodb.Client {
+	return withResponseHeader(db, func(h http.Header) { h.Del("Date") })
+}
+
+// WithResponseDate returns a client of db's engine whose responses have clock's time as their Date
+// header.
+func WithResponseDate(db *dynamodb.Client, clock func() time.Time) *dynamodb.Client {
+	return withResponseHeader(db, func(h http.Header) { h.Set("Date", clock().UTC().Format(http.TimeFormat)) })
+}
+
+func withResponseHeader(db *dynamodb.Client, date func(http.Header)) *dynamodb.Client {
+	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = headerRewriter{o.HTTPClient, date} })
+}
+
+// headerRewriter is an HTTP client that changes the headers of responses.
+type headerRewriter struct {
+	next    dynamodb.HTTPClient
+	rewrite func(http.Header)
+}
+
+// Do sends the request and changes the headers of the response.
+func (d headerRewriter) Do(r *http.Request) (*http.Response, error) {
+	response, err := d.next.Do(r)
+	if response != nil {
+		d.rewrite(response.Header)
+	}
+	return response, err
+}

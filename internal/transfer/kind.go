@@ -1,0 +1,76 @@
+package transfer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Kind is the kind of a file, detected by its first bytes.
+type Kind int
+
+// Kinds of files.
+const (
+	// KindUnknown is any other file, which may be an export.
+	KindUnknown Kind = iota
+	// KindGzip is a file compressed with gzip.
+	KindGzip
+	// KindExport is an export.
+	KindExport
+	// KindDataset is a dataset, such as the sample data.
+	KindDataset
+)
+
+// maxSniffed is the maximum number of bytes that DetectKind needs.
+const maxSniffed = 512
+
+// DetectKind returns the kind of a file with the given first bytes.
+func DetectKind(start []byte) Kind {
+	if bytes.HasPrefix(start, []byte{0x1f, 0x8b}) {
+		return KindGzip
+	}
+	d := json.NewDecoder(bytes.NewReader(start))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return KindUnknown
+	}
+	switch key, err := d.Token(); {
+	case err != nil:
+		return KindUnknown
+	case key == "Item":
+		return KindExport
+	case key == "source", key == "employees", key == "warehouses", key == "products", key == "customers", key == "orders":
+		return KindDataset
+	}
+	return KindUnknown
+}
+
+// sniffer is a reader whose first Read fails if the file is not an export. The error names the
+// command for such a file.
+type sniffer struct {
+	io.Reader
+	// name is the file's name in errors.
+	name    string
+	checked bool
+}
+
+func (s *sniffer) Read(b []byte) (int, error) {
+	if s.checked {
+		return s.Reader.Read(b)
+	}
+	s.checked = true
+	// The kind of a file takes two bytes to detect. More bytes from a pipe may arrive late.
+	n, err := io.ReadAtLeast(s.Reader, b, min(2, len(b)))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // the next Read returns io.EOF
+	}
+	switch DetectKind(b[:min(n, maxSniffed)]) {
+	case KindUnknown, KindExport:
+	case KindGzip:
+		return 0, fmt.Errorf("%s is compressed: gunzip -c FILE | ordergraph import -", s.name)
+	case KindDataset:
+		return 0, fmt.Errorf("%s is a dataset, not an export: load it with `ordergraph seed FILE`", s.name)
+	}
+	return n, err
+}

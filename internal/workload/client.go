@@ -1,0 +1,234 @@
+// Package workload simulates clients of the GraphQL API, and has fixtures for them. A client
+// repeats a request with its idempotency key until it gets a response, also if the server is killed
+// and restarted. The package is for tests that load the server.
+package workload
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/graph"
+)
+
+// Mutation is a request that calls one mutation.
+type Mutation struct {
+	// Field is the name of the mutation, such as placeOrder.
+	Field string
+	// Input is the mutation's input. It includes the idempotency key, if any.
+	Input map[string]any
+}
+
+// Key returns the idempotency key, or "" if the mutation has no key.
+func (m Mutation) Key() string {
+	key, _ := m.Input["idempotencyKey"].(string)
+	return key
+}
+
+var schema = graph.Schema()
+
+// ResultFields has the payload field that contains the record, by the name of the mutation.
+var ResultFields = func() map[string]string {
+	fields := map[string]string{}
+	for _, m := range schema.Mutation.Fields {
+		fields[m.Name] = schema.Types[m.Type.Name()].Fields[0].Name
+	}
+	return fields
+}()
+
+// DeclaredUserErrors has the types of user errors that each mutation declares with @userErrors.
+var DeclaredUserErrors = func() map[string][]string {
+	types := map[string][]string{}
+	for _, m := range schema.Mutation.Fields {
+		for _, t := range m.Directives.ForName("userErrors").Arguments.ForName("types").Value.Children {
+			types[m.Name] = append(types[m.Name], t.Value.Raw)
+		}
+	}
+	return types
+}()
+
+// RecordSelection returns a selection of all fields of a type that need no other record. The first
+// letter of name may be lower case.
+func RecordSelection(name string) string {
+	var fields []string
+	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]
+	for _, f := range definition.Fields {
+		typ := schema.Types[f.Type.Name()]
+		switch {
+		case len(f.Arguments) > 0:
+		case definition.Name == "Employee" && f.Name == "orderCount": // stored in other records
+		case typ.Kind != ast.Object:
+			fields = append(fields, f.Name)
+		case f.Directives.ForName("reads") == nil:
+			fields = append(fields, f.Name+" { "+RecordSelection(typ.Name)+" }")
+		}
+	}
+	return strings.Join(fields, " ")
+}
+
+// MutationNames returns the names of all mutations, sorted.
+func MutationNames() []string {
+	var names []string
+	for name := range ResultFields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// query returns the GraphQL document of a mutation.
+func (m Mutation) query() string {
+	input := strings.ToUpper(m.Field[:1]) + m.Field[1:] + "Input"
+	result := ResultFields[m.Field]
+	details := RecordSelection(result)
+	if result == "order" {
+		details += " items(first: 25) { nodes { " + RecordSelection("OrderItem") + " } }"
+	}
+	return fmt.Sprintf("mutation($input: %s!) { %s(input: $input) { result: %s { %s } userErrors { __typename code message field } } }", input, m.Field, result, details)
+}
+
+// Response is the server's response to a mutation: a record or user errors.
+type Response struct {
+	// Record is the record as JSON. It is empty if the payload has no record.
+	RecordJSON string
+	// UserErrorCodes are the codes of the user errors.
+	UserErrorCodes []string
+	record         Record
+}
+
+// Record has the fields of records that tests use.
+type Record struct {
+	ID, Sku, WarehouseID, Status             string
+	Version, Quantity, Available, OrderCount int
+	Items                                    struct{ Nodes []Item }
+}
+
+// Item is a line item of an order.
+type Item struct {
+	ProductID string
+	Quantity  int
+	UnitPrice struct{ Amount string }
+}
+
+// Succeeded reports whether the mutation succeeded.
+func (a Response) Succeeded() bool { return len(a.UserErrorCodes) == 0 }
+
+// Record returns the record in the response.
+func (a Response) Record() Record { return a.record }
+
+// String formats the response for messages and comparisons.
+func (a Response) String() string { return strings.Join(append(a.UserErrorCodes, a.RecordJSON), " ") }
+
+// The errors of Send.
+var (
+	// ErrUnknownOutcome means that the change may have been made. The network failed, or the server
+	// returned UNAVAILABLE or TIMED_OUT. The client can repeat the request.
+	ErrUnknownOutcome = errors.New("no response")
+	// ErrUnexpectedResponse means that the response is not a valid response to a mutation.
+	ErrUnexpectedResponse = errors.New("unexpected response")
+)
+
+// Client sends mutations. It is safe for concurrent use.
+type Client struct {
+	// HTTP sends the requests.
+	HTTP *http.Client
+}
+
+// NewClient returns a client that keeps up to 128 idle connections.
+func NewClient() *Client {
+	transport := &http.Transport{MaxIdleConnsPerHost: 128}
+	return &Client{HTTP: &http.Client{Transport: transport}}
+}
+
+// Send sends a mutation once. It returns ErrUnknownOutcome or ErrUnexpectedResponse.
+func (c *Client) Send(ctx context.Context, url string, m Mutation) (Response, error) {
+	body, err := json.Marshal(map[string]any{"query": m.query(), "variables": map[string]any{"input": m.Input}})
+	if err != nil {
+		return Response{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return Response{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.HTTP.Do(request)
+	if err != nil {
+		return Response{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return Response{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	return parseResponse(m, response.StatusCode, text)
+}
+
+// parseResponse decodes a GraphQL response.
+func parseResponse(m Mutation, status int, text []byte) (Response, error) {
+	var response struct {
+		Data   map[string]*json.RawMessage
+		Errors []struct {
+			Message    string
+			Extensions struct{ Code string }
+		}
+	}
+	if err := json.Unmarshal(text, &response); err != nil || status != http.StatusOK {
+		return Response{}, fmt.Errorf("%w: status %d: %s", ErrUnexpectedResponse, status, text)
+	}
+	data, present := response.Data[m.Field]
+	if len(response.Errors) > 0 {
+		if data == nil && present && len(response.Errors) == 1 && slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, response.Errors[0].Extensions.Code) {
+			return Response{}, fmt.Errorf("%w: %s", ErrUnknownOutcome, response.Errors[0].Message)
+		}
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
+	}
+	if data == nil {
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
+	}
+	var payload struct {
+		Result     json.RawMessage
+		UserErrors []struct {
+			Typename string `json:"__typename"`
+			Code     string
+		}
+	}
+	if err := json.Unmarshal(*data, &payload); err != nil {
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
+	}
+	a := Response{RecordJSON: string(payload.Result)}
+	for _, e := range payload.UserErrors {
+		if !slices.Contains(DeclaredUserErrors[m.Field], e.Typename) {
+			return Response{}, fmt.Errorf("%w: %s does not declare the user error %s", ErrUnexpectedResponse, m.Field, e.Typename)
+		}
+		a.UserErrorCodes = append(a.UserErrorCodes, e.Code)
+	}
+	if a.Succeeded() && a.RecordJSON == "null" {
+		return Response{}, fmt.Errorf("%w: neither a record nor a user error: %s", ErrUnexpectedResponse, text)
+	}
+	if err := json.Unmarshal(payload.Result, &a.record); err != nil {
+		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
+	}
+	return a, nil
+}
+
+// SendWithRetries sends a mutation until it gets a response, at most attempts times. It returns the
+// number of attempts. It returns ErrUnknownOutcome if all attempts failed, and
+// ErrUnexpectedResponse after an invalid response.
+func (c *Client) SendWithRetries(ctx context.Context, url func() string, m Mutation, attempts int) (Response, int, error) {
+	var err error
+	for n := 1; n <= attempts; n++ {
+		var a Response
+		if a, err = c.Send(ctx, url(), m); err == nil || !errors.Is(err, ErrUnknownOutcome) {
+			return a, n, err
+		}
+	}
+	return Response{}, attempts, err
+}

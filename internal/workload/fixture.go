@@ -1,0 +1,50 @@
+package workload
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Fixture is the size of a small dataset. Its records are customers c0, c1, ..., products p0, p1,
+// ..., warehouses w0, w1, ... and employees e0, e1, .... Every warehouse has Stock pieces of every
+// product. There are no orders.
+type Fixture struct{ Customers, Products, Warehouses, Employees, Stock int }
+
+// Dataset returns the dataset.
+func (w Fixture) Dataset(t testing.TB) commerce.Dataset {
+	t.Helper()
+	var b commerce.Dataset
+	for i := range w.Warehouses {
+		b.Warehouses = append(b.Warehouses, commerce.Warehouse{ID: commerce.WarehouseID(fmt.Sprintf("w%d", i)), Name: fmt.Sprintf("Warehouse %d", i), Version: 1})
+	}
+	for i := range w.Employees {
+		e := commerce.Employee{ID: commerce.EmployeeID(fmt.Sprintf("e%d", i)), Name: fmt.Sprintf("Employee %d", i), JobTitle: "Clerk", HireDate: "2024-01-02", Version: 1}
+		if i < w.Warehouses {
+			e.WarehouseID = b.Warehouses[i].ID
+		}
+		b.Employees = append(b.Employees, e)
+	}
+	for i := range w.Products {
+		price, err := commerce.ParsePrice(fmt.Sprintf("%d.50", i+1), "USD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Products = append(b.Products, commerce.Product{SKU: commerce.SKU(fmt.Sprintf("p%d", i)), Name: fmt.Sprintf("Product %d", i), Category: "Things", UnitPrice: price, Version: 1})
+		for _, at := range b.Warehouses {
+			b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: b.Products[i].SKU, WarehouseID: at.ID, Quantity: w.Stock, Version: 1})
+		}
+	}
+	for i := range w.Customers {
+		c := commerce.Customer{ID: commerce.CustomerID(fmt.Sprintf("c%d", i)), Name: fmt.Sprintf("Customer %d", i), Email: fmt.Sprintf("c%d@example.com", i), Version: 1}
+		if i > 0 && w.Employees > 0 {
+			c.AccountRepID = b.Employees[i%w.Employees].ID
+		}
+		b.Customers = append(b.Customers, c)
+	}
+	if err := b.Derive(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

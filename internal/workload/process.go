@@ -1,0 +1,89 @@
+package workload
+
+import (
+	"bufio"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// BuildServer compiles the program and returns the path of the binary. The binary has no race
+// detector, because it runs in a separate process. root is the path of the module.
+func BuildServer(t testing.TB, root string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "ordergraph")
+	if out, err := exec.Command("go", "build", "-o", binary, root).CombinedOutput(); err != nil {
+		t.Fatalf("build the server: %v: %s", err, out)
+	}
+	return binary
+}
+
+// Process is a running server.
+type Process struct {
+	cmd *exec.Cmd
+	// URL is the URL of the GraphQL endpoint.
+	URL string
+	// stdoutClosed is closed at the end of the server's standard output.
+	stdoutClosed chan struct{}
+	// stderr is the server's log. Read it only after the server has ended.
+	stderr strings.Builder
+}
+
+// StartServer starts a server and waits until it prints its URL.
+func StartServer(t testing.TB, binary string, environment []string) *Process {
+	t.Helper()
+	p := &Process{cmd: exec.Command(binary, "-addr", "127.0.0.1:0"), stdoutClosed: make(chan struct{})}
+	p.cmd.Env = environment
+	p.cmd.Stderr = &p.stderr
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for p.URL == "" && lines.Scan() {
+		if words := strings.Fields(lines.Text()); len(words) == 2 && words[0] == "GraphQL" {
+			p.URL = words[1]
+		}
+	}
+	if p.URL == "" {
+		err := p.cmd.Wait()
+		t.Fatalf("the server did not start: %v: %s", err, p.stderr.String())
+	}
+	go func() {
+		defer close(p.stdoutClosed)
+		for lines.Scan() { // a full pipe would stop the server
+		}
+	}()
+	return p
+}
+
+// PID returns the process ID.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// QuitWithStacks ends the server with SIGQUIT, so that it logs the stacks of its goroutines.
+// QuitWithStacks waits for the end of the server and returns its log.
+func (p *Process) QuitWithStacks(t testing.TB) string {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Error(err)
+	}
+	<-p.stdoutClosed
+	_ = p.cmd.Wait() // the error is the signal
+	return p.stderr.String()
+}
+
+// Kill ends the server with SIGKILL, waits for its end and returns its log.
+func (p *Process) Kill(t testing.TB) string {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	<-p.stdoutClosed
+	_ = p.cmd.Wait() // the error is the signal
+	return p.stderr.String()
+}

@@ -1,0 +1,320 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Step is a mutation that a client will send. A Step is generated before the run, so the order that
+// it changes is chosen later, when the client sends it.
+type Step struct {
+	Mutation
+	// OrderChoice selects one of the orders that exist when the step is sent. It is -1 if the mutation
+	// does not change an order.
+	OrderChoice int
+	// PreferAllowed reports whether the step prefers orders whose last known status allows the
+	// mutation.
+	PreferAllowed bool
+	// VersionChoice determines the expectedVersion.
+	VersionChoice VersionChoice
+	// SendTwice reports whether the client sends the mutation twice with the same key. It has no
+	// effect without a key.
+	SendTwice bool
+}
+
+// VersionChoice determines the expectedVersion of a mutation.
+type VersionChoice int
+
+// The values of VersionChoice: no expectedVersion, the last known version, or a version that no
+// record has.
+const (
+	NoVersion VersionChoice = iota
+	LatestVersion
+	WrongVersion
+)
+
+// String formats the step for messages.
+func (s Step) String() string {
+	return fmt.Sprintf("%s%v order %d, expected version %d, twice %v", s.Field, s.Input, s.OrderChoice, s.VersionChoice, s.SendTwice)
+}
+
+// StepGenerator generates random steps for a Fixture.
+type StepGenerator struct {
+	Fixture Fixture
+	// IntN returns a random number in [0, n).
+	IntN func(n int) int
+}
+
+func (s StepGenerator) oneOf(choices ...string) string { return choices[s.IntN(len(choices))] }
+
+// mostly returns true in n-1 of n cases. Small random numbers stand for the usual cases, because
+// generators that shrink prefer small numbers.
+func (s StepGenerator) mostly(n int) bool { return s.IntN(n) < n-1 }
+
+// existingID returns an ID of the Fixture, or in one of 8 cases an ID that only steps create.
+func (s StepGenerator) existingID(prefix string, n int) string {
+	if s.mostly(8) {
+		return fmt.Sprintf("%s%d", prefix, s.IntN(n))
+	}
+	return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
+}
+
+// newID returns an ID for a new record. There are few such IDs, so other steps may have created it.
+// In one of 8 cases, fresh returns an ID of the Fixture.
+func (s StepGenerator) newID(prefix string) string {
+	if s.mostly(8) {
+		return fmt.Sprintf("%snew%d", prefix, s.IntN(8))
+	}
+	return prefix + "0"
+}
+
+func (s StepGenerator) customer() string  { return s.existingID("c", s.Fixture.Customers) }
+func (s StepGenerator) product() string   { return s.existingID("p", s.Fixture.Products) }
+func (s StepGenerator) warehouse() string { return s.existingID("w", s.Fixture.Warehouses) }
+func (s StepGenerator) employee() string  { return s.existingID("e", s.Fixture.Employees) }
+
+// email returns one of few email addresses, in one of two spellings.
+func (s StepGenerator) email() string {
+	address := fmt.Sprintf("shared%d@example.com", s.IntN(8))
+	if s.mostly(3) {
+		return address
+	}
+	return strings.ToUpper(address[:1]) + address[1:]
+}
+
+func (s StepGenerator) price() map[string]any {
+	return map[string]any{"amount": fmt.Sprintf("%d.%d0", 1+s.IntN(9), s.IntN(10))}
+}
+
+func (s StepGenerator) address() map[string]any {
+	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.IntN(3)), "city": "Springfield", "countryCode": "US"}
+}
+
+// Next generates a step for a mutation. name is an idempotency key that no other step has. The step
+// uses name, a key that several steps share, or no key.
+func (s StepGenerator) Next(field, name string) Step {
+	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, OrderChoice: -1}
+	in := step.Input
+	// maybe adds a value in half of the cases.
+	maybe := func(name string, value func() any) {
+		if s.IntN(2) == 1 {
+			in[name] = value()
+		}
+	}
+	keyed, versioned := false, false
+	if allowedStatuses[field] != nil {
+		step.OrderChoice, step.PreferAllowed = s.IntN(6), s.mostly(5)
+	}
+	switch field {
+	case "createCustomer":
+		keyed = true
+		maybe("id", func() any { return s.newID("c") })
+		in["name"], in["email"] = "New customer", s.email()
+		maybe("accountRepId", func() any { return s.employee() })
+	case "updateCustomer":
+		versioned = true
+		in["id"] = s.customer()
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
+		maybe("email", func() any { return s.email() })
+		maybe("phoneNumbers", func() any { return []string{"+1 555 0100", "+1 555 0101"}[:s.IntN(3)] })
+	case "assignAccountRep":
+		versioned = true
+		in["customerId"], in["employeeId"] = s.customer(), nil
+		maybe("employeeId", func() any { return s.employee() })
+	case "placeOrder":
+		keyed = true
+		in["customerId"] = s.customer()
+		var items []map[string]any
+		for range 1 + s.IntN(3) {
+			items = append(items, map[string]any{"sku": s.product(), "quantity": 1 + s.IntN(3)})
+		}
+		in["items"] = items
+		maybe("shippingAddress", func() any { return s.address() })
+	case "confirmOrder", "deliverOrder", "cancelOrder", "shipOrder":
+		keyed, versioned = true, true
+		maybe("note", func() any { return s.oneOf("soon", "late") })
+		if field == "shipOrder" {
+			in["warehouseId"], in["withoutAddress"] = s.warehouse(), s.mostly(4)
+			maybe("trackingNumber", func() any { return s.oneOf("1Z999", "1Z998") })
+			maybe("carrier", func() any { return s.oneOf("UPS", "DHL") })
+		}
+	case "setOrderItem", "removeOrderItem":
+		versioned = true
+		in["sku"] = s.product()
+		if field == "setOrderItem" {
+			in["quantity"] = 1 + s.IntN(5)
+		}
+	case "updateShippingAddress":
+		versioned = true
+		in["shippingAddress"] = s.address()
+	case "createProduct":
+		keyed = true
+		in["sku"], in["name"], in["category"], in["unitPrice"] = s.newID("p"), "New product", s.oneOf("Things", "Others"), s.price()
+	case "updateProduct":
+		versioned = true
+		in["sku"] = s.product()
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
+		maybe("category", func() any { return s.oneOf("Things", "Others") })
+		maybe("unitPrice", func() any { return s.price() })
+	case "createWarehouse":
+		keyed = true
+		maybe("id", func() any { return s.newID("w") })
+		in["name"] = "New warehouse"
+	case "setInventoryLevel":
+		versioned = true
+		in["sku"], in["warehouseId"], in["quantity"] = s.product(), s.warehouse(), s.IntN(9)
+	case "adjustInventory":
+		keyed = true
+		in["sku"], in["warehouseId"] = s.product(), s.warehouse()
+		in["delta"] = 1 + s.IntN(4)
+		if s.IntN(2) == 1 {
+			in["delta"] = -1 - s.IntN(4)
+		}
+	case "hireEmployee":
+		keyed = true
+		maybe("id", func() any { return s.newID("e") })
+		in["name"], in["jobTitle"], in["hireDate"] = "New employee", s.oneOf("Clerk", "Driver"), "2025-03-04"
+		maybe("warehouseId", func() any { return s.warehouse() })
+	case "updateEmployee":
+		versioned = true
+		in["id"] = s.employee()
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
+		maybe("jobTitle", func() any { return s.oneOf("Clerk", "Driver") })
+		if s.IntN(2) == 1 {
+			in["warehouseId"] = nil
+			if s.mostly(3) {
+				in["warehouseId"] = s.warehouse()
+			}
+		}
+	}
+	if keyed {
+		switch s.IntN(5) {
+		case 4:
+		case 3:
+			in["idempotencyKey"] = fmt.Sprintf("shared-%d", s.IntN(3))
+		default:
+			in["idempotencyKey"] = name
+		}
+		step.SendTwice = s.IntN(3) == 1
+	}
+	if versioned {
+		step.VersionChoice = VersionChoice(max(0, s.IntN(5)-2))
+	}
+	return step
+}
+
+// allowedStatuses has the mutations of an order, with the statuses that allow them.
+var allowedStatuses = map[string][]string{
+	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
+	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
+}
+
+// ClientState is the state that clients know from responses. It is safe for concurrent use.
+type ClientState struct {
+	mu       sync.Mutex
+	orders   []string
+	latest   map[string]Record
+	versions map[string]int
+}
+
+// NewClientState returns an empty ClientState.
+func NewClientState() *ClientState {
+	return &ClientState{latest: map[string]Record{}, versions: map[string]int{}}
+}
+
+// chooseOrder returns the order that a step changes. It prefers recently placed orders, because
+// most older orders are final.
+func (m *ClientState) chooseOrder(s Step) Record {
+	var fitting []string
+	for _, id := range m.orders {
+		o := m.latest[id]
+		if s.PreferAllowed && slices.Contains(allowedStatuses[s.Field], o.Status) && (s.Field != "removeOrderItem" || len(o.Items.Nodes) > 1) {
+			fitting = append(fitting, id)
+		}
+	}
+	if len(fitting) == 0 {
+		fitting = m.orders
+	}
+	if len(fitting) == 0 {
+		return Record{ID: unknownOrderID}
+	}
+	return m.latest[fitting[max(0, len(fitting)-1-s.OrderChoice)]]
+}
+
+// unknownOrderID is the ID of an order that does not exist.
+const unknownOrderID = "01HVMK3P2Q000000000000000Z"
+
+// RecordName returns the type and ID of the record that a mutation changes or returns, such as
+// "customer c1". It returns "" if the record does not have an ID yet.
+func RecordName(field string, in map[string]any, r Record) string {
+	text := func(name string) string { s, _ := in[name].(string); return s }
+	kind := ResultFields[field]
+	id := r.ID
+	switch {
+	case kind == "product":
+		id = r.Sku
+		if id == "" {
+			id = text("sku")
+		}
+	case kind == "inventoryLevel":
+		return kind + " " + text("sku") + " " + text("warehouseId")
+	case id != "":
+	case kind == "order":
+		id = text("orderId")
+	case field == "assignAccountRep":
+		id = text("customerId")
+	default:
+		id = text("id")
+	}
+	if id == "" {
+		return ""
+	}
+	return kind + " " + id
+}
+
+// Mutation returns the mutation of a step, based on the current state.
+func (m *ClientState) Mutation(s Step) Mutation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mutation := Mutation{Field: s.Field, Input: maps.Clone(s.Input)}
+	if s.OrderChoice >= 0 {
+		o := m.chooseOrder(s)
+		mutation.Input["orderId"] = o.ID
+		if s.PreferAllowed && s.Field == "removeOrderItem" && len(o.Items.Nodes) > 0 {
+			mutation.Input["sku"] = o.Items.Nodes[0].ProductID
+		}
+	}
+	switch s.VersionChoice {
+	case LatestVersion:
+		if v, ok := m.versions[RecordName(s.Field, mutation.Input, Record{})]; ok {
+			mutation.Input["expectedVersion"] = v
+		}
+	case WrongVersion:
+		mutation.Input["expectedVersion"] = 1_000_000
+	}
+	return mutation
+}
+
+// Update updates the state from a response.
+func (m *ClientState) Update(sent Mutation, a Response) {
+	if a.RecordJSON == "null" || a.RecordJSON == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := a.Record()
+	if ResultFields[sent.Field] == "order" {
+		before, known := m.latest[r.ID]
+		if !known {
+			m.orders = append(m.orders, r.ID)
+		}
+		if r.Version > before.Version {
+			m.latest[r.ID] = r
+		}
+	}
+	subject := RecordName(sent.Field, sent.Input, r)
+	m.versions[subject] = max(m.versions[subject], r.Version)
+}
