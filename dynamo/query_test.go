@@ -54,17 +54,17 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // datasetOf returns a dataset with one customer's orders in these statuses, in placing order.
 func datasetOf(t interface{ Fatal(...any) }, statuses ...commerce.Status) commerce.Dataset {
-	book := commerce.Dataset{
+	dataset := commerce.Dataset{
 		Customers: []commerce.Customer{{ID: "c", Name: "C", Email: "c@example.com", CreatedAt: start, UpdatedAt: start}},
 		Products:  []commerce.Product{{SKU: "sku", Name: "Thing", Category: "Things", UnitPrice: money("2.50")}},
 	}
 	for i, status := range statuses {
-		book.Orders = append(book.Orders, orderAt(start, i, "c", status))
+		dataset.Orders = append(dataset.Orders, orderAt(start, i, "c", status))
 	}
-	if err := book.Derive(); err != nil {
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
 func orderIDs(orders []*commerce.Order) []commerce.OrderID {
@@ -88,9 +88,9 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 			status := rapid.SampledFrom(commerce.Statuses()).Draw(rt, "status")
 			statuses = append(statuses, slices.Repeat([]commerce.Status{status}, rapid.IntRange(1, 12).Draw(rt, "length"))...)
 		}
-		book := datasetOf(rt, statuses...)
+		dataset := datasetOf(rt, statuses...)
 		store := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
-		storetest.Load(t, store, book)
+		storetest.Load(t, store, dataset)
 
 		chosen := rapid.SliceOfNDistinct(rapid.SampledFrom(commerce.Statuses()), 0, 4, rapid.ID).Draw(rt, "chosen")
 		var placed commerce.TimeRange
@@ -100,7 +100,7 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 			placed.To = placed.From.Add(time.Duration(rapid.IntRange(0, 30).Draw(rt, "span")) * time.Millisecond)
 		}
 		var want []commerce.OrderID
-		for _, o := range slices.Backward(book.Orders) {
+		for _, o := range slices.Backward(dataset.Orders) {
 			in := len(chosen) == 0 || slices.Contains(chosen, o.Status)
 			if in && (placed.From.IsZero() || !o.PlacedAt.Before(placed.From) && o.PlacedAt.Before(placed.To)) {
 				want = append(want, o.ID)
@@ -166,10 +166,10 @@ func TestMergedListsReadInPagesEqualTheWholeList(t *testing.T) {
 func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 	db := storetest.Engines()[0].Client(t)
 	statuses := slices.Repeat(commerce.Statuses(), 4)
-	book := datasetOf(t, statuses...)
+	dataset := datasetOf(t, statuses...)
 	one, many := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{Shards: 5})
-	storetest.Load(t, one, book)
-	storetest.Load(t, many, book)
+	storetest.Load(t, one, dataset)
+	storetest.Load(t, many, dataset)
 
 	var got []commerce.OrderID
 	page := dynamo.PageRequest{Limit: 3, DetectMore: true}
@@ -190,7 +190,7 @@ func TestPositionsOutliveInsertsAndShards(t *testing.T) {
 		}
 	}
 	var want []commerce.OrderID
-	for _, o := range slices.Backward(book.Orders) {
+	for _, o := range slices.Backward(dataset.Orders) {
 		want = append(want, o.ID)
 	}
 	if !slices.Equal(got, want) {
@@ -207,7 +207,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 	for n := range longtest.Size(150, 400) {
 		statuses = append(statuses, commerce.Statuses()[n*7%5])
 	}
-	book := datasetOf(t, statuses...)
+	dataset := datasetOf(t, statuses...)
 	stores := map[int]*dynamo.Store{} // by number of shards
 	for _, c := range []struct{ shards, limit, roundTrips int }{
 		{1, 1, 4}, {1, 50, 4}, {1, 100, 4}, {2, 5, 4}, {4, 10, 7}, {4, 20, 6}, {4, 50, 5}, {16, 20, 8}, {16, 50, 6},
@@ -215,7 +215,7 @@ func TestMergedListsTakeFewRoundTrips(t *testing.T) {
 		store := stores[c.shards]
 		if store == nil {
 			store = storetest.NewTable(t, db, dynamo.Options{Shards: c.shards})
-			storetest.Load(t, store, book)
+			storetest.Load(t, store, dataset)
 			stores[c.shards] = store
 		}
 		trace := &table.Trace{}

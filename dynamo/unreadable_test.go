@@ -304,7 +304,7 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 				r.Set(order, own, storetest.Item{"shippingAddress": address})
 				r.Delete("CUSTOMER#c1", order)
 			}},
-		{name: "order of which the copy is left", found: "order-missing 1, unreadable 1", value: address,
+		{name: "order with only its copy left", found: "order-missing 1, unreadable 1", value: address,
 			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
 			damage: func(r storetest.RawTable) {
 				r.Set("CUSTOMER#c1", order, storetest.Item{"shippingAddress": address})
@@ -329,7 +329,7 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 			damage: func(r storetest.RawTable) {
 				r.Set("CUSTOMER#c1", own, storetest.Item{"accountRepId": storetest.Num("17"), "orderCount": storetest.Num("9")})
 			}},
-		{name: "customer of whom the edge is left", found: "customer-missing 1, unreadable 1", value: storetest.Str("2, 3"),
+		{name: "customer with only an edge left", found: "customer-missing 1, unreadable 1", value: storetest.Str("2, 3"),
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers", "CUSTOMER#c1 REP": "phoneNumbers"},
 			damage: func(r storetest.RawTable) {
 				r.Set("CUSTOMER#c1", "REP", storetest.Item{"phoneNumbers": storetest.Str("2, 3")})

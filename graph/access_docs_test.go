@@ -42,9 +42,8 @@ func written(directives ast.DirectiveList) string {
 	return ""
 }
 
-// Every field that gives something has a rule, from itself or from its type, and the types of
-// unruled have none. Types with rules are reached as themselves: a rule could be gone round through
-// an interface.
+// Every field of a type has an access rule, from the field or from its type. The types of unruled
+// are the exceptions. A type with rules implements no interface, which could bypass the rules.
 func TestEveryFieldHasARule(t *testing.T) {
 	var without []string
 	for _, d := range own(t) {
@@ -84,7 +83,7 @@ func TestEveryFieldHasARule(t *testing.T) {
 	}
 }
 
-// The permissions of the schema are those of commerce.
+// The schema and commerce have the same permissions.
 func TestPermissionsOfTheSchema(t *testing.T) {
 	var names, known []string
 	for _, v := range parsedSchema.Types["Permission"].EnumValues {
@@ -98,11 +97,11 @@ func TestPermissionsOfTheSchema(t *testing.T) {
 	}
 }
 
-// lastLine matches what belongs into the last line of a description.
+// lastLine matches text that belongs into the last line of a description.
 var lastLine = regexp.MustCompile(`Access:|\b[AW]P\d+`)
 
-// The description of a type ends with a line of the roles that may use it. So does that of a field
-// with other roles than its type. The line begins with the access pattern or the write pattern.
+// The description of a type ends with a line that lists the roles with access. The description of a
+// field ends so if its roles differ. The line begins with the access pattern or the write pattern.
 func TestDescriptionsEndWithRoles(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	sentence := func(permission string) string {

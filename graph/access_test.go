@@ -247,7 +247,7 @@ func TestRuntimeMessagesHideSchema(t *testing.T) {
 	}{
 		"an unknown type":       {entity(object{"__typename": "Custome", "id": "1"}), "Warehouse"},
 		"no type":               {entity(object{"id": "1"}), "Warehouse"},
-		"a type that is none":   {entity(object{"__typename": json.Number("1"), "id": "1"}), "Warehouse"},
+		"a malformed type":      {entity(object{"__typename": json.Number("1"), "id": "1"}), "Warehouse"},
 		"no object":             {entity("Customer"), "not an object"},
 		"a list":                {entity([]any{"Customer"}), "not an object"},
 		"no key":                {entity(object{"__typename": "Product"}), `"sku"`},

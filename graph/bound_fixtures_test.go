@@ -106,19 +106,19 @@ func newHardFixture(name string, shards, run int) *fixture {
 		for range commerce.MaxPhoneNumbers {
 			phones = append(phones, padded("+1-555-", commerce.MaxPhoneNumber))
 		}
-		book := commerce.Dataset{}
+		dataset := commerce.Dataset{}
 		for n := range hardLevels {
-			book.Warehouses = append(book.Warehouses, commerce.Warehouse{ID: house(n), Name: padded("House", 200), Version: 1 << 40})
-			book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: sku(0), WarehouseID: house(n), Quantity: 999_999_999, Version: 1 << 40})
+			dataset.Warehouses = append(dataset.Warehouses, commerce.Warehouse{ID: house(n), Name: padded("House", 200), Version: 1 << 40})
+			dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: sku(0), WarehouseID: house(n), Quantity: 999_999_999, Version: 1 << 40})
 		}
 		for n := range hardProducts {
-			book.Products = append(book.Products, commerce.Product{SKU: sku(n), Name: padded("Thing", 200), Category: padded("Things", 200), UnitPrice: price, Version: 1 << 40})
+			dataset.Products = append(dataset.Products, commerce.Product{SKU: sku(n), Name: padded("Thing", 200), Category: padded("Things", 200), UnitPrice: price, Version: 1 << 40})
 			if n > 0 {
-				book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: sku(n), WarehouseID: house(n % 3), Quantity: 999_999_999})
+				dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: sku(n), WarehouseID: house(n % 3), Quantity: 999_999_999})
 			}
 		}
 		for n := range 2 {
-			book.Employees = append(book.Employees, commerce.Employee{ID: rep(n), Name: padded("Rep", 200), JobTitle: padded("Rep", 200), PhoneNumbers: phones,
+			dataset.Employees = append(dataset.Employees, commerce.Employee{ID: rep(n), Name: padded("Rep", 200), JobTitle: padded("Rep", 200), PhoneNumbers: phones,
 				HireDate: "2022-02-02", WarehouseID: house(n), Version: 1 << 40})
 		}
 		for n := range hardCustomers {
@@ -127,7 +127,7 @@ func newHardFixture(name string, shards, run int) *fixture {
 			if count := 1; n%3 > 0 {
 				c.OrderCount = &count // the other customers have no stored count, like external records
 			}
-			book.Customers = append(book.Customers, c)
+			dataset.Customers = append(dataset.Customers, c)
 		}
 		placed := hardOrders
 		if w.full {
@@ -165,15 +165,15 @@ func newHardFixture(name string, shards, run int) *fixture {
 				o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(hardOrder(n*1000 + e)), OrderID: o.ID, Type: commerce.EventShippingAddressChanged, At: at,
 					Actor: padded("a", 100), Note: padded("n", commerce.MaxNote), From: commerce.Cancelled, To: commerce.Cancelled, WarehouseID: house((n + e) % hardLevels)})
 			}
-			book.Orders = append(book.Orders, o)
+			dataset.Orders = append(dataset.Orders, o)
 		}
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
-		storetest.Load(t, store, book)
+		storetest.Load(t, store, dataset)
 		// A tenth of the orders are like external records: they contain neither their items nor an item
 		// count.
 		for n := 5; n < hardOrders && !w.full; n += 10 {
-			o := book.Orders[n]
+			o := dataset.Orders[n]
 			for _, key := range [][2]string{{"ORDER#" + string(o.ID), "#METADATA"}, {"CUSTOMER#" + string(o.CustomerID), "ORDER#" + string(o.ID)}} {
 				remove(t, db, table, key[0], key[1], "items, itemCount")
 			}

@@ -183,7 +183,7 @@ func TestTrustedDocuments(t *testing.T) {
 			executeRequest(e, Request{DocumentID: "alice", Extensions: persistedQueryRequest("alice", "").Extensions}).refused(t, "two names", errcode.BadUserInput, "send only one of them")
 			executeRequest(e, persistedQueryRequest("alice", text+" ")).refused(t, "an id with another text", errcode.PersistedQueryMismatch, "not the SHA-256 of the text")
 			executeRequest(e, Request{DocumentID: "wrong"}).refused(t, "a document that does not fit", errcode.BadUserInput, "Cannot query field")
-			executeRequest(e, Request{DocumentID: "broken"}).refused(t, "a document that is none", errcode.BadUserInput, "")
+			executeRequest(e, Request{DocumentID: "broken"}).refused(t, "a malformed document", errcode.BadUserInput, "")
 			executeRequest(e, Request{DocumentID: manifest[1].ID}).refused(t, "no variables", errcode.BadUserInput, "id")
 			executeRequest(e, Request{DocumentID: "confirm", ReadOnly: true}).refused(t, "a mutation by a GET", errcode.MethodNotAllowed, "POST")
 			few, many := map[string]any{"n": json.Number("1")}, map[string]any{"n": json.Number("100")}
@@ -204,11 +204,11 @@ func TestTrustedOnly(t *testing.T) {
 		"a text":                           {Query: aliceQuery},
 		"a text of the manifest":           {Query: manifest[0].Text},
 		"introspection":                    {Query: `{ __schema { queryType { name } } }`},
-		"a text that is none":              {Query: `{`},
+		"a malformed text":                 {Query: `{`},
 		"an unknown hash":                  persistedQueryRequest(hashOf(aliceQuery), ""),
 		"an unknown hash with its text":    persistedQueryRequest(hashOf(aliceQuery), aliceQuery),
 		"an unknown hash with another":     persistedQueryRequest(hashOf(aliceQuery), manifest[0].Text),
-		"a hash that is none":              persistedQueryRequest("x", ""),
+		"a malformed hash":                 persistedQueryRequest("x", ""),
 		"nothing":                          {},
 		"an unknown hash, after its texts": persistedQueryRequest(hashOf(aliceQuery), ""),
 	} {

@@ -13,12 +13,10 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Entity is a record that other subgraphs can refer to: a customer, an order, a product, an
-// employee or a warehouse.
+// Entity is a customer, order, product, employee or warehouse.
 type Entity any
 
-// entityType describes a type of entity: how its key is parsed, and how a record is loaded and
-// planned.
+// entityType describes how the key of an entity is parsed, and its record loaded and planned.
 type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
@@ -88,8 +86,7 @@ func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	return entityType{}, nil, commerce.WithArgument("__typename", commerce.NewInvalidError("is not an entity of this subgraph: the entities are %s and %s", strings.Join(names[:last], ", "), names[last]))
 }
 
-// entityID returns the ID in the key field of a representation. It returns an empty ID for
-// malformed text.
+// entityID returns the ID in a representation. It is empty for malformed text.
 func entityID[ID ~string](fields map[string]any, key string) (any, error) {
 	text := ""
 	switch value := fields[key].(type) {

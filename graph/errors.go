@@ -50,8 +50,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		// Messages of the parser and the validator describe errors in the document.
 		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
-		// The generated code cannot convert an argument. The path of such an error is longer than the
-		// path of the field.
+		// The error is about an argument: its path is longer than the field's.
 		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastName(shown.Path))
 	case errors.Is(err, table.ErrBudgetExceeded):
 		return show(document.Codes.Requests, "The operation has reached the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
@@ -108,8 +107,7 @@ func withReportedErrors(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportedKey{}, &reportedErrors{})
 }
 
-// reportOnce logs an error with the path of its field, unless the same error was logged before for
-// this request.
+// reportOnce logs an error with the path of its field, once for each request.
 func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	path := graphql.GetPath(ctx)
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {

@@ -29,14 +29,12 @@ type execution struct {
 	*fieldResolvers
 	executor  *Executor
 	operation *admittedOperation
-	// ctx is the operation's context. resolverCtx is the context of the resolvers, with the loaders
-	// and the execution.
+	// resolverCtx is ctx with the loaders and the execution, for resolvers.
 	ctx, resolverCtx context.Context
 	loaders          *loaders.Loaders
 	// budget limits the requests of all loaders of the operation.
 	budget *table.ReadBudget
-	// trace records the requests for the explain output. It is nil if the response has no explain
-	// output.
+	// trace records the requests for the explain output. It may be nil.
 	trace *table.Trace
 	// arguments are the arguments that contain variables.
 	arguments []any
@@ -206,8 +204,7 @@ type (
 	resolvingKey struct{}
 )
 
-// Value returns the execution, its loaders, the field that is being resolved, or a value of the
-// embedded context.
+// Value returns the execution, its loaders, the current field, or a value of the embedded context.
 func (c *resolverContext) Value(key any) any {
 	switch key {
 	case executionKey{}:

@@ -74,8 +74,7 @@ func (x *execution) recordMissing(f *operation.Field, message string) bool {
 	return recordMissingAt(x.fieldContext(f), message)
 }
 
-// recordMissingElement records the error that a non-null element of a list is null. It returns
-// false.
+// recordMissingElement is recordMissing for an element of a list.
 func (x *execution) recordMissingElement() bool {
 	return recordMissingAt(x.objectContext(), nullElement)
 }

@@ -20,13 +20,11 @@ import (
 
 // Request is a GraphQL request of a client.
 type Request struct {
-	// Query is the text of the document. It is empty if the request refers to a document by ID or
-	// hash.
+	// Query is the text of the document. It can be empty if the request has an ID or hash.
 	Query string
 	// DocumentID is the ID of a trusted document.
 	DocumentID string
-	// OperationName selects an operation of the document. It may be empty if the document has only
-	// one.
+	// OperationName selects an operation. It can be empty if there is only one.
 	OperationName string
 	// Variables are the values of variables as decoded from JSON, with numbers as json.Number.
 	Variables map[string]any
@@ -53,8 +51,7 @@ const (
 	Overloaded
 	// MutationNotAllowed requests were refused because they are mutations and Request.ReadOnly is set.
 	MutationNotAllowed
-	// RateLimited requests were refused because the caller has exceeded the rate limit; see
-	// Options.Rates.
+	// RateLimited requests exceed the caller's rate limit; see Options.Rates.
 	RateLimited
 )
 
@@ -156,8 +153,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	}
 }
 
-// Execute executes a request. All errors are part of the result. It rejects subscriptions, which
-// need Start.
+// Execute executes a query or mutation. All errors are part of the result.
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 		o.reservation.Settle(0, nil)

@@ -6,8 +6,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// explanation is the content of extensions.explain: the DynamoDB requests of an operation and their
-// units.
+// explanation is the content of extensions.explain.
 type explanation struct {
 	Requests []explainedRequest `json:"requests"`
 	Totals   explainedTotals    `json:"totals"`

@@ -37,11 +37,11 @@ func reproducibleOn(t testing.TB, db *dynamodb.Client, clock *manualClock) *dyna
 		Clock:   clock.Now,
 		Entropy: &locked{from: rand.NewChaCha8([32]byte{1})},
 	})
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, book)
+	storetest.Load(t, store, dataset)
 	return store
 }
 

@@ -254,8 +254,7 @@ func (p plan) orderRecords(ctx context.Context, targets []planTarget[*commerce.O
 	p.planReferences(ctx, &to)
 }
 
-// countItems adds a read of all items of an order without a stored count, unless the items have
-// been read.
+// countItems plans a read of the items of an order that has no stored count.
 func (p plan) countItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) {
 	allItems := loaders.AllItemsRequest(o.ID)
 	if _, ok := p.loaders.CachedItems(o, allItems.Page); !ok {

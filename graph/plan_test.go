@@ -223,7 +223,7 @@ func TestTimeoutsAreReported(t *testing.T) {
 		context.DeadlineExceeded: errcode.TimedOut, context.Canceled: errcode.TimedOut, table.ErrUnavailable: errcode.TimedOut, errors.New("a fault"): errcode.Internal,
 	} {
 		if shown := r.presentError(late, err); shown.Extensions["code"] != code {
-			t.Errorf("when the time is over, %v is shown as %v, want %s", err, shown.Extensions, code)
+			t.Errorf("after the deadline, %v is shown as %v, want %s", err, shown.Extensions, code)
 		}
 	}
 }

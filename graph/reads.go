@@ -24,8 +24,7 @@ func orNull[T any](v *T, err error) (*T, error) {
 	return v, nil
 }
 
-// lookupID parses the ID of a record to look up. It returns false for malformed text, which no
-// record has as its ID.
+// lookupID parses the ID of a record to look up. It returns false for malformed text.
 func lookupID[ID ~string](text string) (ID, bool) {
 	parse := commerce.ParseID[ID]
 	if _, ok := any(parse).(func(string) (commerce.OrderID, error)); ok {
@@ -56,8 +55,7 @@ func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	return ids, nil
 }
 
-// batch returns the records with these IDs in the same order. The element is nil for a record that
-// does not exist.
+// batch returns the records with these IDs in the same order, with nil for missing records.
 func batch[ID ~string, T any](ctx context.Context, p *model.Lookup[ID, *T], ids []ID) ([]*T, error) {
 	records := make([]*T, len(ids))
 	for i, id := range ids {

@@ -183,7 +183,7 @@ func TestMissingOrderItemCollection(t *testing.T) {
 		t.Errorf("order %v, %v, want ErrNotFound", o, err)
 	}
 	if _, ok := l.CachedTimeline(missing, dynamo.PageRequest{Limit: 1}); ok {
-		t.Error("its timeline is at hand")
+		t.Error("its timeline is loaded")
 	}
 	checkRequests(t, trace, "AP25 Query")
 }
@@ -193,16 +193,16 @@ func TestPlannedCollectionsAreKnown(t *testing.T) {
 	planOrderCollection(ctx, l, largeOrder)
 	_, ok := l.CachedTimeline(largeOrder, dynamo.PageRequest{Limit: 1})
 	if !l.OrderCollectionPlanned(largeOrder) || l.OrderCollectionPlanned("01HVNR4Q3R0000000000000002") || !ok {
-		t.Error("one whole order was planned, and no other")
+		t.Error("only one order item collection was planned")
 	}
 	l.Plan(func(first *loaders.Level) {
 		l.PlanProductCollections(ctx, first, []commerce.SKU{"prod_100"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
 	})
 	if !l.ProductCollectionPlanned("prod_100") || l.ProductCollectionPlanned("prod_101") {
-		t.Error("one whole product was planned, and no other")
+		t.Error("only one product item collection was planned")
 	}
 	if _, ok := l.CachedInventory("prod_101", dynamo.PageRequest{Limit: 1}); ok {
-		t.Error("the stock of a product that nobody planned is at hand")
+		t.Error("the stock of a product that was not planned is loaded")
 	}
 }
 

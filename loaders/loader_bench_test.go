@@ -33,9 +33,9 @@ func TestLoadingPlannedKeysDoesNotAllocate(t *testing.T) {
 
 // loadersOf returns loaders and the IDs of n customers in the table.
 func loadersOf(t testing.TB, n int) (context.Context, *loaders.Loaders, []commerce.CustomerID) {
-	book, ids := customers(n)
+	dataset, ids := customers(n)
 	ctx := context.Background()
-	return ctx, loaders.New(ctx, newFixture(t, book, nil).store, adminViewer(), nil), ids
+	return ctx, loaders.New(ctx, newFixture(t, dataset, nil).store, adminViewer(), nil), ids
 }
 
 func BenchmarkNew(b *testing.B) {

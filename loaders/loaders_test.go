@@ -444,7 +444,7 @@ func TestMissingRecords(t *testing.T) {
 	l.Plan(func(first *loaders.Level) {
 		loaders.Records(l, model.CustomerByID).Plan(ctx, first, keys, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.CustomerID, *commerce.Customer]) {
 			if len(found) != len(ids) {
-				t.Errorf("then was told of %d customers, want %d", len(found), len(ids))
+				t.Errorf("then received %d customers, want %d", len(found), len(ids))
 			}
 		})
 	})
@@ -549,7 +549,7 @@ func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 		}
 	}
 	if items != len(ids) {
-		t.Errorf("the requests tell of %d records, want %d", items, len(ids))
+		t.Errorf("the trace contains %d records, want %d", items, len(ids))
 	}
 }
 
@@ -739,7 +739,7 @@ func TestListsOfOneLevel(t *testing.T) {
 	l.Plan(func(first *loaders.Level) {
 		loaders.Pages(l, model.CustomerOrders).Plan(ctx, first, all, func(ctx context.Context, next *loaders.Level, found []loaders.FoundValue[dynamo.ListRequest, dynamo.Page[*commerce.Order]]) {
 			if len(found) != 3 {
-				t.Errorf("then was told of %d lists, want the 3 that can be read", len(found))
+				t.Errorf("then received %d lists, want the 3 that can be read", len(found))
 			}
 			loaders.Records(l, model.WarehouseByID).Plan(ctx, next, []commerce.WarehouseID{"wh_sea"}, nil)
 		})
@@ -793,7 +793,7 @@ func TestTwoPlansOfOneKey(t *testing.T) {
 				keys = append(keys, f.Key)
 			}
 			if !slices.Equal(keys, want) {
-				t.Errorf("then was told of %v, want %v", keys, want)
+				t.Errorf("then received %v, want %v", keys, want)
 			}
 		}
 	}
@@ -811,7 +811,7 @@ func TestAPlanCanLoadPlannedKeys(t *testing.T) {
 	l.Plan(func(first *loaders.Level) {
 		l.PlanOrderCollections(ctx, first, []commerce.OrderID{largeOrder}, nil)
 		if _, ok := l.CachedTimeline(largeOrder, dynamo.PageRequest{Limit: 1}); !ok {
-			t.Error("the timeline of the order that is planned is not at hand")
+			t.Error("the timeline of the planned order is not loaded")
 		}
 	})
 	checkRequests(t, trace, "AP25 Query")

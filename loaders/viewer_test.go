@@ -24,11 +24,11 @@ func (s fixture) beginAs(v loaders.Viewer) (context.Context, *loaders.Loaders, *
 // A customer finds only its own records. Another customer's records are not found. For them,
 // nothing is read except the key that the order would have in the customer's own partition.
 func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newFixture(t, book, nil)
+	s := newFixture(t, dataset, nil)
 	const (
 		me, other     = commerce.CustomerID("cust_001"), commerce.CustomerID("cust_002")
 		mine, theirs  = commerce.OrderID("01KCXT31G00000000000000002"), commerce.OrderID("01KE70EHG00000000000000003")
@@ -127,8 +127,8 @@ func found[T any](_ T, err error) (bool, error) {
 
 // A batch returns the viewer's own records in place and reports the others as not found.
 func TestBatchOfOwnAndOtherRecords(t *testing.T) {
-	book, ids := customers(3)
-	s := newFixture(t, book, nil)
+	dataset, ids := customers(3)
+	s := newFixture(t, dataset, nil)
 	ctx, l, trace := s.beginAs(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
 	l.Plan(func(first *loaders.Level) { loaders.Records(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for i, id := range ids {

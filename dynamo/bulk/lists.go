@@ -55,21 +55,21 @@ func (t Transfers) newLoadedLists() *loadedLists {
 // add registers the products, employees and orders of a dataset before they are loaded.
 //
 // It returns the errors of table.WrapError.
-func (l *loadedLists) add(ctx context.Context, book commerce.Dataset) error {
+func (l *loadedLists) add(ctx context.Context, dataset commerce.Dataset) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.takeProducts(ctx, book); err != nil {
+	if err := l.takeProducts(ctx, dataset); err != nil {
 		return err
 	}
-	for _, p := range book.Products {
+	for _, p := range dataset.Products {
 		l.products[p.SKU].revision = nil // the record is replaced
 	}
-	for _, e := range book.Employees {
+	for _, e := range dataset.Employees {
 		if _, err := l.rep(ctx, e.ID); err != nil {
 			return err
 		}
 	}
-	return l.addOrders(ctx, book.Orders)
+	return l.addOrders(ctx, dataset.Orders)
 }
 
 func (l *loadedLists) addOrders(ctx context.Context, orders []commerce.OrderWithItems) error {
@@ -156,12 +156,12 @@ func (l *loadedLists) isUnlisted(ctx context.Context, p *model.AccessPattern, of
 
 // takeProducts removes the counts of products that a dataset contains or refers to for the first
 // time. A product without orders and without a count starts at 0.
-func (l *loadedLists) takeProducts(ctx context.Context, book commerce.Dataset) error {
+func (l *loadedLists) takeProducts(ctx context.Context, dataset commerce.Dataset) error {
 	var skus []commerce.SKU
-	for _, p := range book.Products {
+	for _, p := range dataset.Products {
 		skus = append(skus, p.SKU)
 	}
-	for _, o := range book.Orders {
+	for _, o := range dataset.Orders {
 		for _, line := range o.Lines {
 			skus = append(skus, line.SKU)
 		}

@@ -27,16 +27,16 @@ func newGenerator(t testing.TB, orders int) *sampledata.Generator {
 	t.Helper()
 	shape := sampledata.DefaultShape()
 	shape.Customers, shape.Products, shape.Orders = 20, 20, orders
-	book, err := sampledata.NewGenerator(t.Context(), shape)
+	dataset, err := sampledata.NewGenerator(t.Context(), shape)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
-func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Dataset]) bulk.Loaded {
+func loadAll(t testing.TB, store *dynamo.Store, datasets iter.Seq[commerce.Dataset]) bulk.Loaded {
 	t.Helper()
-	done, err := store.LoadAll(t.Context(), books, nil)
+	done, err := store.LoadAll(t.Context(), datasets, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +46,12 @@ func loadAll(t testing.TB, store *dynamo.Store, books iter.Seq[commerce.Dataset]
 // For any number of datasets, LoadAll holds only a few that are not yet in the table.
 func TestLoadAllHoldsFewDatasets(t *testing.T) {
 	store := storetest.NewTable(t, embedded.New().Client(), dynamo.Options{})
-	const books = 300
+	const datasets = 300
 	taken, most := 0, 0
 	loaded := bulk.Loaded{}
 	// Only one goroutine at a time takes datasets and reports progress.
 	all := func(yield func(commerce.Dataset) bool) {
-		for n := range books {
+		for n := range datasets {
 			taken++
 			most = max(most, taken-loaded.Records)
 			at := time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)
@@ -61,11 +61,11 @@ func TestLoadAllHoldsFewDatasets(t *testing.T) {
 		}
 	}
 	done, err := store.LoadAll(t.Context(), all, func(l bulk.Loaded) { loaded = l })
-	if err != nil || done != (bulk.Loaded{Records: books}) || loaded != done {
-		t.Errorf("%+v are loaded, %+v were told, of %d books: %v", done, loaded, books, err)
+	if err != nil || done != (bulk.Loaded{Records: datasets}) || loaded != done {
+		t.Errorf("%+v are loaded, %+v were told, of %d datasets: %v", done, loaded, datasets, err)
 	}
 	if most > 32 {
-		t.Errorf("up to %d books were held at once", most)
+		t.Errorf("up to %d datasets were held at once", most)
 	}
 }
 
@@ -73,13 +73,13 @@ func TestLoadAllHoldsFewDatasets(t *testing.T) {
 // they are in the table. Loading again from there completes the table.
 func TestFailedLoadReportsProgress(t *testing.T) {
 	const parts, perPart, broken = 8, 25, 3
-	book := newGenerator(t, parts*perPart)
-	poisoned := "ORDER#" + string(book.Order(broken*perPart))
+	dataset := newGenerator(t, parts*perPart)
+	poisoned := "ORDER#" + string(dataset.Order(broken*perPart))
 	others := make(chan struct{})
 	refuse := errors.New("no more of this")
 	db := embedded.New().Client()
 	store := storetest.NewTable(t, db, dynamo.Options{Table: "generated"})
-	loadAll(t, store, book.MasterData())
+	loadAll(t, store, dataset.MasterData())
 
 	failing := storetest.WithClient(t, store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		batch, ok := in.(*dynamodb.BatchWriteItemInput)
@@ -95,7 +95,7 @@ func TestFailedLoadReportsProgress(t *testing.T) {
 		return nil
 	}), dynamo.Options{})
 	told := 0
-	done, err := failing.LoadAll(t.Context(), book.Orders(0), func(bulk.Loaded) {
+	done, err := failing.LoadAll(t.Context(), dataset.Orders(0), func(bulk.Loaded) {
 		if told++; told == parts-1 {
 			close(others)
 		}
@@ -103,7 +103,7 @@ func TestFailedLoadReportsProgress(t *testing.T) {
 	if !errors.Is(err, refuse) || done.Orders != broken*perPart {
 		t.Fatalf("%+v are loaded, want %d orders: %v", done, broken*perPart, err)
 	}
-	if rest := loadAll(t, store, book.Orders(done.Orders)); rest.Orders != (parts-broken)*perPart {
+	if rest := loadAll(t, store, dataset.Orders(done.Orders)); rest.Orders != (parts-broken)*perPart {
 		t.Errorf("%d orders came behind %d", rest.Orders, done.Orders)
 	}
 	storetest.AssertConsistent(t, db, "generated", 1)
@@ -116,10 +116,10 @@ func TestGeneratedDatasetsInTables(t *testing.T) {
 		table := storetest.TableName()
 		store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: shards})
 		for _, orders := range []int{40, 41} {
-			book := newGenerator(t, orders)
-			loadAll(t, store, book.MasterData())
-			loadAll(t, store, book.Orders(0))
-			loadAll(t, store, book.Orders(30)) // loading again changes nothing
+			dataset := newGenerator(t, orders)
+			loadAll(t, store, dataset.MasterData())
+			loadAll(t, store, dataset.Orders(0))
+			loadAll(t, store, dataset.Orders(30)) // loading again changes nothing
 		}
 		storetest.AssertConsistent(t, db, table, shards)
 		page, err := dynamo.ReadPage(t.Context(), store, model.Orders, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 100}})
@@ -153,11 +153,11 @@ func TestLoadingCountsCategories(t *testing.T) {
 			{map[string]string{"a": "Y", "c": "X"}, "X 2 Y 1"},
 			{map[string]string{"a": "X"}, "X 3"},
 		} {
-			var books []commerce.Dataset
+			var datasets []commerce.Dataset
 			for sku, category := range step.categories {
-				books = append(books, commerce.Dataset{Products: []commerce.Product{{SKU: commerce.SKU(sku), Name: sku, Category: category, UnitPrice: storetest.USD("1.00"), Version: 1}}})
+				datasets = append(datasets, commerce.Dataset{Products: []commerce.Product{{SKU: commerce.SKU(sku), Name: sku, Category: category, UnitPrice: storetest.USD("1.00"), Version: 1}}})
 			}
-			loadAll(t, r.Store, slices.Values(books))
+			loadAll(t, r.Store, slices.Values(datasets))
 			page, err := dynamo.ReadPage(t.Context(), r.Store, model.Categories, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 10}})
 			var got []string
 			for _, c := range page.Items {

@@ -57,11 +57,11 @@ func externalRecords() []map[string]types.AttributeValue {
 func tableWithExternalRecords(t testing.TB, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	store := storetest.NewTable(t, db, opts)
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, book)
+	storetest.Load(t, store, dataset)
 	table := storetest.StoreTableName(t, store)
 	put := func(r map[string]types.AttributeValue) {
 		t.Helper()

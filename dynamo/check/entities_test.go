@@ -35,11 +35,11 @@ func unverifiedChanges() map[string][]string {
 	return map[string][]string{
 		"no other record has the value":                         alone,
 		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt"},
-		"loaded orders have no last event, and the next change writes it anew": {
+		"loaded orders have no last event, and the next change writes it": {
 			"lastEvent lost", "lastEvent.eventId", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
 		"orders that nobody has counted or added up are no drift": {"customer.spendingComplete", "repOrders lost", "repOrders.complete"},
-		"it is of use for a day, and DynamoDB deletes it at any time after that": {
+		"it is needed for a day, and DynamoDB deletes it later": {
 			"idempotency lost", "idempotency of nobody", "idempotency.entity", "idempotency.mutation", "idempotency.requestHash", "idempotency.result",
 			"idempotency.createdAt", "idempotency.expiresAt",
 		},
@@ -132,7 +132,7 @@ func TestCheckVerifiesEveryEntityAndAttribute(t *testing.T) {
 		delete(excused, what)
 		switch {
 		case !found && reason == "":
-			t.Errorf("a check does not find %q: judge it, or say in unjudged why not", what)
+			t.Errorf("a check does not find %q: verify it, or add the reason to the exceptions", what)
 		case found && reason != "":
 			t.Errorf("a check finds %q (%s), which is excused, as %s", what, storetest.FormatKinds(drifts), reason)
 		}

@@ -22,48 +22,48 @@ import (
 // largeDataset makes a dataset with the given number of orders, five per customer, and stock for
 // all of them.
 func largeDataset(t testing.TB, random *rand.Rand, orders int) commerce.Dataset {
-	book := commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}}}
+	dataset := commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}}}
 	for i := range 20 {
 		e := commerce.Employee{ID: commerce.EmployeeID(fmt.Sprintf("e%d", i)), Name: fmt.Sprintf("Employee %d", i), PhoneNumbers: []string{"1"}, JobTitle: "Rep", HireDate: "2020-01-02", Version: 1}
 		if i%2 == 0 {
 			e.WarehouseID = "w1"
 		}
-		book.Employees = append(book.Employees, e)
+		dataset.Employees = append(dataset.Employees, e)
 	}
 	products := max(3, orders/20)
 	for i := range products {
 		sku := commerce.SKU(fmt.Sprintf("p%d", i))
-		book.Products = append(book.Products, commerce.Product{SKU: sku, Name: "Thing", Category: "Things", UnitPrice: storetest.USD("2.50"), Version: 1})
-		for _, w := range book.Warehouses {
-			book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: sku, WarehouseID: w.ID, Quantity: random.IntN(1000), Version: 1})
+		dataset.Products = append(dataset.Products, commerce.Product{SKU: sku, Name: "Thing", Category: "Things", UnitPrice: storetest.USD("2.50"), Version: 1})
+		for _, w := range dataset.Warehouses {
+			dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: sku, WarehouseID: w.ID, Quantity: random.IntN(1000), Version: 1})
 		}
 	}
 	for i := range max(1, orders/5) {
 		c := commerce.Customer{ID: commerce.CustomerID(fmt.Sprintf("c%d", i)), Name: "Customer", Email: fmt.Sprintf("c%d@example.com", i), PhoneNumbers: []string{"1"}, CreatedAt: storetest.FirstOrderTime(), UpdatedAt: storetest.FirstOrderTime(), Version: 1}
 		if i%2 == 0 {
-			c.AccountRepID = book.Employees[i%20].ID
+			c.AccountRepID = dataset.Employees[i%20].ID
 		}
-		book.Customers = append(book.Customers, c)
+		dataset.Customers = append(dataset.Customers, c)
 	}
 	for n := range orders {
 		at := storetest.FirstOrderTime().Add(time.Duration(n) * time.Minute)
 		id := commerce.OrderID(storetest.ULIDAt(at, n))
 		status := commerce.Statuses()[random.IntN(5)]
-		o := commerce.OrderWithItems{Order: commerce.Order{ID: id, CustomerID: book.Customers[n/5%len(book.Customers)].ID, Status: status, PlacedAt: at, UpdatedAt: at, Version: 2}}
+		o := commerce.OrderWithItems{Order: commerce.Order{ID: id, CustomerID: dataset.Customers[n/5%len(dataset.Customers)].ID, Status: status, PlacedAt: at, UpdatedAt: at, Version: 2}}
 		for _, p := range random.Perm(products)[:3] {
-			o.Lines = append(o.Lines, commerce.LineItem{SKU: book.Products[p].SKU, Name: "Thing", Quantity: 1 + random.IntN(5), UnitPrice: storetest.USD("2.50")})
+			o.Lines = append(o.Lines, commerce.LineItem{SKU: dataset.Products[p].SKU, Name: "Thing", Quantity: 1 + random.IntN(5), UnitPrice: storetest.USD("2.50")})
 		}
 		o.Events = []commerce.Event{{ID: commerce.EventID(id), OrderID: id, Type: commerce.EventPlaced, To: commerce.Pending, At: at, Actor: "c"}}
 		if status != commerce.Pending {
 			later := at.Add(time.Second)
 			o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(storetest.ULIDAt(later, n)), OrderID: id, Type: commerce.EventType(status.String()), From: commerce.Pending, To: status, At: later, Actor: "c"})
 		}
-		book.Orders = append(book.Orders, o)
+		dataset.Orders = append(dataset.Orders, o)
 	}
-	if err := book.Derive(); err != nil {
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
 // Thirteen kinds of damage occur at once among many records, ten thousand of them in the long run.
@@ -73,19 +73,19 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 	const own = "#METADATA"
 	random := rand.New(rand.NewPCG(7, 13))
 	orders, most := longtest.Size(100, 1350), longtest.Size(2, 6)
-	book := largeDataset(t, random, orders)
-	r := storetest.NewRawTable(t, storetest.Engines()[1].Client(t), book, dynamo.Options{Shards: 4})
+	dataset := largeDataset(t, random, orders)
+	r := storetest.NewRawTable(t, storetest.Engines()[1].Client(t), dataset, dynamo.Options{Shards: 4})
 	healthy := r.All()
 	if want := 10_000 * orders / 1350; len(healthy) < want {
 		t.Fatalf("the table has %d records, want %d", len(healthy), want)
 	}
 	// Each damage gets customers with all their orders, so that damages do not affect each other.
-	deck := random.Perm(len(book.Customers))
-	employees, products := random.Perm(len(book.Employees)), random.Perm(len(book.Products))
+	deck := random.Perm(len(dataset.Customers))
+	employees, products := random.Perm(len(dataset.Employees)), random.Perm(len(dataset.Products))
 	deal := func() (commerce.Customer, commerce.OrderWithItems) {
 		i := deck[0]
 		deck = deck[1:]
-		return book.Customers[i], book.Orders[i*5+random.IntN(5)]
+		return dataset.Customers[i], dataset.Orders[i*5+random.IntN(5)]
 	}
 	next := func(from *[]int) int {
 		i := (*from)[0]
@@ -130,10 +130,10 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 			r.Put(storetest.Item{"pk": storetest.Str(fmt.Sprintf("EMAIL#old%d@example.com", n)), "sk": storetest.Str(own), "customerId": storetest.Str(string(c.ID))})
 		},
 		"edge-missing": func(commerce.Customer, commerce.OrderWithItems, int) {
-			r.Delete("EMPLOYEE#"+string(book.Employees[next(&employees)].ID), "NAME")
+			r.Delete("EMPLOYEE#"+string(dataset.Employees[next(&employees)].ID), "NAME")
 		},
 		"stock-available": func(commerce.Customer, commerce.OrderWithItems, int) {
-			r.Set("PRODUCT#"+string(book.Products[next(&products)].SKU), own, storetest.Item{"available": storetest.Num("-77")})
+			r.Set("PRODUCT#"+string(dataset.Products[next(&products)].SKU), own, storetest.Item{"available": storetest.Num("-77")})
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
@@ -169,13 +169,13 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
-		book := largeDataset(t, rand.New(rand.NewPCG(1, 2)), longtest.Size(20, 40))
-		r := storetest.NewRawTable(t, db, book, dynamo.Options{})
+		dataset := largeDataset(t, rand.New(rand.NewPCG(1, 2)), longtest.Size(20, 40))
+		r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
 		var err error
 		if r.Store, err = dynamo.New(db, dynamo.Options{Table: r.Name, Shards: 3}); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprint("index-keys ", 2*len(book.Customers)+len(book.Employees)+len(book.Orders)+len(book.Products))
+		want := fmt.Sprint("index-keys ", 2*len(dataset.Customers)+len(dataset.Employees)+len(dataset.Orders)+len(dataset.Products))
 		for _, repair := range []bool{false, true} {
 			drifts, summary := r.Check(check.Options{Repair: repair, MaxCandidates: 7})
 			if got := storetest.FormatKinds(drifts); got != want || repair && summary.Left() > 0 {

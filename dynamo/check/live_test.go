@@ -236,11 +236,11 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		requests := func(delivered, products int) int {
-			book := storetest.SmallDataset(t, 30)
-			template := book.Orders[storetest.BigOrder]
+			dataset := storetest.SmallDataset(t, 30)
+			template := dataset.Orders[storetest.BigOrder]
 			// The order is open, and its items are in separate records.
-			book.Orders[storetest.BigOrder].Status = commerce.Confirmed
-			book.Orders[storetest.BigOrder].Events[1].Type, book.Orders[storetest.BigOrder].Events[1].To = commerce.EventConfirmed, commerce.Confirmed
+			dataset.Orders[storetest.BigOrder].Status = commerce.Confirmed
+			dataset.Orders[storetest.BigOrder].Events[1].Type, dataset.Orders[storetest.BigOrder].Events[1].To = commerce.EventConfirmed, commerce.Confirmed
 			for n := range delivered {
 				late := template
 				late.Status = commerce.Delivered
@@ -248,12 +248,12 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 				late.PlacedAt, _ = late.ID.Time()
 				late.Lines = slices.Clone(template.Lines[:2])
 				late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventImported, To: commerce.Delivered, At: late.PlacedAt, Actor: "c"}}
-				book.Orders = append(book.Orders, late)
+				dataset.Orders = append(dataset.Orders, late)
 			}
-			if err := book.Derive(); err != nil {
+			if err := dataset.Derive(); err != nil {
 				t.Fatal(err)
 			}
-			r := storetest.NewRawTable(t, db, book, dynamo.Options{})
+			r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
 			healthy := r.All()
 			for i := range products {
 				r.Set(fmt.Sprintf("PRODUCT#p%02d", i), "#METADATA", storetest.Item{"available": storetest.Num("-500")})
@@ -287,21 +287,21 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		book := storetest.SmallDataset(t, 30)
-		late := book.Orders[0]
+		dataset := storetest.SmallDataset(t, 30)
+		late := dataset.Orders[0]
 		late.ID = commerce.OrderID(storetest.ULIDAt(storetest.FirstOrderTime().Add(100*24*3600e9), 500))
 		late.PlacedAt, _ = late.ID.Time()
 		late.UpdatedAt = late.PlacedAt
 		late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventPlaced, To: commerce.Pending, At: late.PlacedAt, Actor: "c"}}
 		late.Lines = late.Lines[:1]
-		book.Orders = append(book.Orders, late)
-		if err := book.Derive(); err != nil {
+		dataset.Orders = append(dataset.Orders, late)
+		if err := dataset.Derive(); err != nil {
 			t.Fatal(err)
 		}
 		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			// The scan of this small table is a single request.
 			if operation == "BatchGetItem" && earlier == 0 {
-				storetest.Load(t, r.Store, book)
+				storetest.Load(t, r.Store, dataset)
 			}
 			return nil
 		}).Check(check.Options{Repair: true})

@@ -111,7 +111,7 @@ func TestCheckDuringMutationsFindsNothing(t *testing.T) {
 		t.Logf("%d checks among %d mutations, %d unsettled", checks, mutations(), unsettled)
 		// Two customers, two products and the latest orders change all the time.
 		if unsettled > 2*checks {
-			t.Errorf("%d checks could not tell of %d units", checks, unsettled)
+			t.Errorf("%d checks could not verify %d records", checks, unsettled)
 		}
 		r.CheckClean()
 	})

@@ -21,7 +21,7 @@ import (
 
 // related returns the partition keys of the records that may derive from a partition of the
 // dataset, including the partition.
-func related(book commerce.Dataset, pk string) []string {
+func related(dataset commerce.Dataset, pk string) []string {
 	all := []string{pk}
 	customer := func(c commerce.Customer) {
 		all = append(all, "CUSTOMER#"+string(c.ID), "EMAIL#"+c.Email)
@@ -32,22 +32,22 @@ func related(book commerce.Dataset, pk string) []string {
 			all = append(all, "PRODUCT#"+string(line.SKU))
 		}
 	}
-	for _, c := range book.Customers {
+	for _, c := range dataset.Customers {
 		if pk == "CUSTOMER#"+string(c.ID) || pk == "EMAIL#"+c.Email {
 			customer(c)
-			for _, o := range book.Orders {
+			for _, o := range dataset.Orders {
 				if o.CustomerID == c.ID {
 					order(o)
 				}
 			}
 		}
 	}
-	for _, o := range book.Orders {
+	for _, o := range dataset.Orders {
 		if pk != "ORDER#"+string(o.ID) {
 			continue
 		}
 		order(o)
-		for _, c := range book.Customers {
+		for _, c := range dataset.Customers {
 			if c.ID == o.CustomerID {
 				customer(c)
 			}
@@ -71,11 +71,11 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {
-			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "book"), 0))
-			book := largeDataset(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
-			r := storetest.NewRawTable(t, db, book, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
+			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "dataset"), 0))
+			dataset := largeDataset(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
+			r := storetest.NewRawTable(t, db, dataset, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})
 			lasts := map[commerce.CustomerID]commerce.EventID{}
-			for _, o := range book.Orders {
+			for _, o := range dataset.Orders {
 				if last := o.Events[len(o.Events)-1]; last.ID > lasts[o.CustomerID] {
 					lasts[o.CustomerID] = last.ID
 					r.Put(lastEvent(r, string(o.CustomerID), "ORDER#"+string(o.ID), "EVENT#"+string(last.ID), nil))
@@ -87,7 +87,7 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 			for range rapid.IntRange(1, 6).Draw(rt, "damages") {
 				rec := maps.Clone(records[rapid.SampledFrom(slices.Sorted(maps.Keys(records))).Draw(rt, "record")])
 				pk, sk, _ := strings.Cut(storetest.KeyText(rec), " ")
-				for _, k := range related(book, pk) {
+				for _, k := range related(dataset, pk) {
 					touched[k] = true
 				}
 				switch rapid.IntRange(0, 3).Draw(rt, "kind") {
@@ -105,7 +105,7 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 					}
 					other := rapid.SampledFrom(others).Draw(rt, "other")
 					rec["pk"] = storetest.Str(other)
-					for _, k := range related(book, other) {
+					for _, k := range related(dataset, other) {
 						touched[k] = true
 					}
 					r.Put(rec)

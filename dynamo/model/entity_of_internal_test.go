@@ -69,15 +69,15 @@ func fullDataset() commerce.Dataset {
 
 // recordsOf returns all records that Load writes into a table with this number of shards. It
 // includes only one record of order counts, and also a customer's last event, which changes write.
-func recordsOf(t *testing.T, book commerce.Dataset, shards int) []Record {
+func recordsOf(t *testing.T, dataset commerce.Dataset, shards int) []Record {
 	t.Helper()
 	b := &KeyBuilder{Shards: shards}
-	all := slices.Concat(Records(b, &book.Employees[0]), Records(b, &book.Warehouses[0]), Records(b, &book.Products[0]), Records(b, &book.Levels[0]))
-	all = append(all, CustomerRecords(b, book.Customers[0])...)
-	all = append(all, OrderRecords(b, book.Orders[0].Order, book.Orders[0].Lines, book.Orders[0].Events)...)
-	all = append(all, LastEventRecord(b, book.Customers[0].ID, book.Orders[0].Events[0]), OrderCountsRecord(b, commerce.OrderCounts{Part: "7", Complete: true}),
+	all := slices.Concat(Records(b, &dataset.Employees[0]), Records(b, &dataset.Warehouses[0]), Records(b, &dataset.Products[0]), Records(b, &dataset.Levels[0]))
+	all = append(all, CustomerRecords(b, dataset.Customers[0])...)
+	all = append(all, OrderRecords(b, dataset.Orders[0].Order, dataset.Orders[0].Lines, dataset.Orders[0].Events)...)
+	all = append(all, LastEventRecord(b, dataset.Customers[0].ID, dataset.Orders[0].Events[0]), OrderCountsRecord(b, commerce.OrderCounts{Part: "7", Complete: true}),
 		RepPartRecord(b, commerce.RepOrders{EmployeeID: "e1", Part: "7", Orders: 1}),
-		SpendingRecord(b, commerce.Spending{CustomerID: "c1", Month: "2026-04", Total: book.Orders[0].Total, Orders: 1}),
+		SpendingRecord(b, commerce.Spending{CustomerID: "c1", Month: "2026-04", Total: dataset.Orders[0].Total, Orders: 1}),
 		CategoryRecord(b, commerce.Category{Name: "Kitchen", ProductCount: 1, Version: 1}))
 	if b.Err != nil {
 		t.Fatal(b.Err)

@@ -125,7 +125,7 @@ func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 // Requests on the fast path, requests through the SDK, and writes compare the clocks.
 func TestEveryRequestComparesTheClocks(t *testing.T) {
 	ctx := context.Background()
-	book := commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}}
+	dataset := commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: "w7", Name: "Seven"}}}
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		c, store, _ := newClockFixture(t, db)
 		for name, request := range map[string]func() error{
@@ -144,7 +144,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			clock := (*table.ClockError)(nil)
-			if _, err := store.Load(ctx, book); !errors.As(err, &clock) { // Load does not read, so it does not compare
+			if _, err := store.Load(ctx, dataset); !errors.As(err, &clock) { // Load does not read, so it does not compare
 				t.Errorf("%s: got %v", name, err)
 			}
 			c.setAhead(0)

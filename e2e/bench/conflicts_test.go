@@ -65,11 +65,11 @@ func conflicts(b *testing.B, parts int, record *regexp.Regexp, atOnce int, all b
 			})
 			db = dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.Retryer = faults.OneAttempt() })
 			store := storetest.NewTable(b, db, dynamo.Options{})
-			book := workload.Fixture{Customers: b.N, Products: 10, Warehouses: 1, Employees: 1, Stock: 100 * b.N}.Dataset(b)
-			for i := range book.Customers {
-				book.Customers[i].AccountRepID = book.Employees[0].ID
+			dataset := workload.Fixture{Customers: b.N, Products: 10, Warehouses: 1, Employees: 1, Stock: 100 * b.N}.Dataset(b)
+			for i := range dataset.Customers {
+				dataset.Customers[i].AccountRepID = dataset.Employees[0].ID
 			}
-			storetest.Load(b, store, book)
+			storetest.Load(b, store, dataset)
 			conflicts, transactions = 0, 0
 			tick := time.NewTicker(every * time.Duration(atOnce))
 			defer tick.Stop()

@@ -52,7 +52,7 @@ func malformedRequests(t *testing.T, binary string) {
 		"a list as variables":        `{"query":"{ __typename }","variables":[]}`,
 		"a text as extensions":       `{"query":"{ __typename }","extensions":"x"}`,
 		"a number as operationName":  `{"query":"{ __typename }","operationName":1}`,
-		"a hash that is none":        `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":5}}}`,
+		"a malformed hash":           `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":5}}}`,
 		"a hash of another version":  `{"extensions":{"persistedQuery":{"version":9,"sha256Hash":"x"}}}`,
 		"a hash of another text":     `{"query":"{ __typename }","extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + strings.Repeat("0", 64) + `"}}}`,
 		"a persisted query as text":  `{"extensions":{"persistedQuery":"x"}}`,

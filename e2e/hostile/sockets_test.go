@@ -136,8 +136,8 @@ func malformedHTTP(t *testing.T, binary string) {
 		"a huge length":         requestHead + "Content-Length: 99999999999999999999\r\n\r\n",
 		"a header without end":  "GET / HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("a: b\r\n", 100_000),
 		"a NUL in a header":     "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-A: \x00\r\n\r\n",
-		"chunks that are none":  requestHead + "Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
-		"a coding that is none": requestHead + "Transfer-Encoding: nonsense\r\n\r\n",
+		"malformed chunks":      requestHead + "Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+		"an unknown coding":     requestHead + "Transfer-Encoding: nonsense\r\n\r\n",
 		"a tunnel":              "CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {

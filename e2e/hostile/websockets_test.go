@@ -67,7 +67,7 @@ func brokenFrames(t *testing.T, binary string) {
 		"HTTP":                        upgrade,
 		"no mask":                     "\x81\x1a" + `{"type":"connection_init"}`,
 		"reserved bits":               maskedFrame(0xF1, "{}"),
-		"an opcode that is none":      maskedFrame(0x83, "{}"),
+		"an unknown opcode":           maskedFrame(0x83, "{}"),
 		"a length of 2^63":            "\x81\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x00\x00\x00\x00",
 		"a length of 4 GB":            "\x81\xFF\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00" + strings.Repeat("a", 1<<20),
 		"a message of 10 MB":          initMessage + maskedFrame(textFrame, strings.Repeat(" ", 10<<20)),
@@ -86,7 +86,7 @@ func brokenFrames(t *testing.T, binary string) {
 		"a close of one byte":         initMessage + maskedFrame(0x88, "a"),
 		"a close with a code too low": initMessage + maskedFrame(0x88, "\x00\x01"),
 		"a hundred thousand pings":    initMessage + strings.Repeat(maskedFrame(pingFrame, "a"), 100_000),
-		"as many, by the protocol":    initMessage + strings.Repeat(maskedFrame(textFrame, `{"type":"ping"}`), 100_000),
+		"the same by the protocol":    initMessage + strings.Repeat(maskedFrame(textFrame, `{"type":"ping"}`), 100_000),
 		"a thousand queries at once":  initMessage + manyQueries(1000),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func histories(w workload.Fixture) *rapid.Generator[[][]workload.Step] {
 func TestHistories(t *testing.T) {
 	w := workload.Fixture{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
-		book := w.Dataset(t)
+		dataset := w.Dataset(t)
 		steps, changes, orders := 0, 0, 0
 		rapid.Check(t, func(rt *rapid.T) {
 			clients := histories(w).Draw(rt, "clients")
@@ -49,7 +49,7 @@ func TestHistories(t *testing.T) {
 			defer func() {
 				_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table)})
 			}()
-			storetest.Load(t, store, book)
+			storetest.Load(t, store, dataset)
 			url := workload.Serve(t, store, io.Discard)
 			log := runClients(rt, url, clients)
 			steps += len(log)

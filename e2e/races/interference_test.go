@@ -131,18 +131,18 @@ func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopie
 	table := storetest.TableName()
 	entropy := rand.NewChaCha8([32]byte{1})
 	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Clock: func() time.Time { return w.now }, Entropy: entropy})
-	book := workload.Fixture{Customers: 2, Products: 3, Warehouses: 2, Employees: 2, Stock: 10}.Dataset(t)
-	book.Products = append(book.Products, commerce.Product{SKU: "p3", Name: "Product 3", Category: "Things", UnitPrice: book.Products[0].UnitPrice, Version: 1})
+	dataset := workload.Fixture{Customers: 2, Products: 3, Warehouses: 2, Employees: 2, Stock: 10}.Dataset(t)
+	dataset.Products = append(dataset.Products, commerce.Product{SKU: "p3", Name: "Product 3", Category: "Things", UnitPrice: dataset.Products[0].UnitPrice, Version: 1})
 	lines := []commerce.OrderLine{{SKU: "p0", Quantity: 2}, {SKU: "p1", Quantity: 1}}
 	large := slices.Clone(lines)
 	for i := range more {
-		p := book.Products[0]
+		p := dataset.Products[0]
 		p.SKU, p.TotalInventory, p.Available = commerce.SKU(fmt.Sprintf("x%02d", i)), 5, 5
-		book.Products = append(book.Products, p)
-		book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "w0", Quantity: 5, Version: 1})
+		dataset.Products = append(dataset.Products, p)
+		dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "w0", Quantity: 5, Version: 1})
 		large = append(large, commerce.OrderLine{SKU: p.SKU, Quantity: 1 + i%2})
 	}
-	storetest.Load(t, store, book)
+	storetest.Load(t, store, dataset)
 	for i, id := range []*commerce.OrderID{&w.orders.pending, &w.orders.confirmed, &w.orders.shipped} {
 		o, err := store.PlaceOrder(t.Context(), change.Caller{Name: "before"}, commerce.OrderRequest{CustomerID: "c1", Lines: [][]commerce.OrderLine{large, lines, lines}[i]})
 		if err != nil {

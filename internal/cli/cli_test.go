@@ -245,8 +245,8 @@ func TestInvalidArguments(t *testing.T) {
 		"token -secret x":                        "-secret",
 		"token key":                              "name a file",
 		"seed -orders 3":                         "-orders requires -generate",
-		"seed -seed 1 book.json":                 "-seed requires -generate",
-		"seed -generate book.json":               `accepts no FILE such as "book.json"`,
+		"seed -seed 1 dataset.json":                 "-seed requires -generate",
+		"seed -generate dataset.json":               `accepts no FILE such as "dataset.json"`,
 		"seed -generate -items 4-2":              "-items is 4-2",
 		"seed -generate -items few":              "such as 3 or 1-5",
 		"seed -generate -statuses lost=1":        `"lost=1" is not a status`,
@@ -277,5 +277,5 @@ func TestCommandsThatNeedDynamoDB(t *testing.T) {
 }
 
 func TestSeedMissingFile(t *testing.T) {
-	run(t, "seed /nowhere/book.json").checkFailed(t, 1, "/nowhere/book.json", "no such file")
+	run(t, "seed /nowhere/dataset.json").checkFailed(t, 1, "/nowhere/dataset.json", "no such file")
 }

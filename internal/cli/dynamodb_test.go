@@ -265,7 +265,7 @@ func TestWrongNumberOfShards(t *testing.T) {
 func TestSeedFile(t *testing.T) {
 	db, table, variables := newLocalTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
-	dataset := filepath.Join(t.TempDir(), "book.json")
+	dataset := filepath.Join(t.TempDir(), "dataset.json")
 	for name, text := range map[string]string{
 		"products[0].sku":                  strings.Replace(smallDataset, `"sku": "mug"`, `"sku": "m#g"`, 1),
 		"order 01HVMK3P2Q0000000000000001": strings.Replace(smallDataset, `"customerId": "c9"`, `"customerId": "c8"`, 1),

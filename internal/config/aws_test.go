@@ -77,7 +77,7 @@ func TestOpenedClientsUseTheFastPath(t *testing.T) {
 				t.Fatal(err)
 			}
 			if fallback := bySDK.Load() > 0; requests.Load() != 1 || fallback != (c.reason != "") {
-				t.Errorf("%d requests, of which the SDK made %d", requests.Load(), bySDK.Load())
+				t.Errorf("%d requests, %d of them by the SDK", requests.Load(), bySDK.Load())
 			}
 			if reason := store.FastPathDisabledBy(); (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) {
 				t.Errorf("the reason is %q", reason)

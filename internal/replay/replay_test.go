@@ -42,7 +42,7 @@ func newReplayedStore(t *testing.T) (*dynamo.Store, *replay.Client, *requestCoun
 	engine := &requestCounter{}
 	db := embedded.New().Client(func(o *dynamodb.Options) { engine.next, o.HTTPClient = o.HTTPClient, engine })
 	client, replayed := replay.WrapClient(db)
-	store := storetest.NewTable(t, client, dynamo.Options{Table: "book"})
+	store := storetest.NewTable(t, client, dynamo.Options{Table: "dataset"})
 	sample, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
@@ -183,8 +183,8 @@ func TestResponsesOverHTTP(t *testing.T) {
 		body   string
 		status int
 	}{
-		{`{"TableName":"book","Key":{"pk":{"S":"CUSTOMER#cust_01"},"sk":{"S":"#METADATA"}}}`, http.StatusOK},
-		{`{"TableName":"book","Key":{"sk":{"S":"#METADATA"},"pk":{"S":"CUSTOMER#cust_01"}}}`, http.StatusOK},
+		{`{"TableName":"dataset","Key":{"pk":{"S":"CUSTOMER#cust_01"},"sk":{"S":"#METADATA"}}}`, http.StatusOK},
+		{`{"TableName":"dataset","Key":{"sk":{"S":"#METADATA"},"pk":{"S":"CUSTOMER#cust_01"}}}`, http.StatusOK},
 		{`{"TableName":"none","Key":{"pk":{"S":"CUSTOMER#cust_01"},"sk":{"S":"#METADATA"}}}`, http.StatusBadRequest},
 		{`{`, http.StatusBadRequest},
 	} {

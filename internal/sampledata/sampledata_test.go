@@ -177,7 +177,7 @@ func TestReadInvalid(t *testing.T) {
 }
 
 func TestReadOtherFiles(t *testing.T) {
-	for _, text := range []string{"", "{", "[]", `"book"`, "\x00", "sku,name\n"} {
+	for _, text := range []string{"", "{", "[]", `"dataset"`, "\x00", "sku,name\n"} {
 		if _, err := sampledata.Read(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "read dataset: ") {
 			t.Errorf("%q: error %v", text, err)
 		}

@@ -195,7 +195,7 @@ func TestMissingAndInvalidTokens(t *testing.T) {
 		{"of an unknown role", []string{"Bearer " + g.token(t, authtest.Object{"role": "OWNER"})}, true},
 		{"of two roles", []string{"Bearer " + g.token(t, authtest.Object{"role": []string{"STAFF", "ADMIN"}})}, true},
 		{"of a customer without an id", []string{"Bearer " + g.token(t, authtest.Object{"role": "CUSTOMER"})}, true},
-		{"of a customer whose id is none", []string{"Bearer " + g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01#"})}, true},
+		{"of a customer with a malformed ID", []string{"Bearer " + g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01#"})}, true},
 	} {
 		sent = append(sent, c.header...)
 		for accept := range answerTypes {
@@ -227,7 +227,7 @@ func TestMissingAndInvalidTokens(t *testing.T) {
 		}
 	}
 	if refusals == 0 {
-		t.Error("the log does not tell of refused tokens")
+		t.Error("the log does not report refused tokens")
 	}
 }
 
@@ -362,13 +362,13 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 			return next.Do(r)
 		})
 	})
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
 	table := storetest.TableName()
 	store := storetest.NewTable(t, client, dynamo.Options{Table: table})
-	storetest.Load(t, store, book)
+	storetest.Load(t, store, dataset)
 	g := newAuthenticatedServer(t, store, server.Options{})
 	token := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01"})
 	request := func() *httptest.ResponseRecorder {

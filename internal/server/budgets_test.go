@@ -50,20 +50,20 @@ func generateDataset(t testing.TB, o datasetOptions) commerce.Dataset {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book := commerce.Dataset{
+	dataset := commerce.Dataset{
 		Warehouses: []commerce.Warehouse{{ID: "hall", Name: "Hall"}},
 		Employees:  []commerce.Employee{{ID: "rep", Name: "Rep", JobTitle: "Rep", HireDate: "2020-01-01", WarehouseID: "hall"}},
 	}
 	for i := range o.customers {
 		id := fmt.Sprintf("customer-%03d", i)
-		book.Customers = append(book.Customers, commerce.Customer{
+		dataset.Customers = append(dataset.Customers, commerce.Customer{
 			ID: commerce.CustomerID(id), Name: "Customer " + id, Email: id + "@example.com", AccountRepID: "rep",
 			CreatedAt: began.Add(time.Duration(i) * time.Second), UpdatedAt: began, Version: 1,
 		})
 	}
 	for i := range o.products {
 		sku := commerce.SKU(fmt.Sprintf("product-%03d", i))
-		book.Products = append(book.Products, commerce.Product{SKU: sku, Name: "Product", Category: "Things", UnitPrice: price, Version: 1})
+		dataset.Products = append(dataset.Products, commerce.Product{SKU: sku, Name: "Product", Category: "Things", UnitPrice: price, Version: 1})
 	}
 	for i := range o.orders {
 		status := commerce.Pending
@@ -72,18 +72,18 @@ func generateDataset(t testing.TB, o datasetOptions) commerce.Dataset {
 		}
 		at := began.Add(time.Duration(i) * time.Second)
 		order := commerce.OrderWithItems{Order: commerce.Order{
-			ID: orderID(i), CustomerID: book.Customers[i%o.customers].ID, Status: status, PlacedAt: at, UpdatedAt: at, Version: 1,
+			ID: orderID(i), CustomerID: dataset.Customers[i%o.customers].ID, Status: status, PlacedAt: at, UpdatedAt: at, Version: 1,
 		}}
 		for j := range o.items {
-			product := book.Products[(i+j)%o.products]
+			product := dataset.Products[(i+j)%o.products]
 			order.Lines = append(order.Lines, commerce.LineItem{SKU: product.SKU, Name: product.Name, Quantity: 1, UnitPrice: price})
 		}
-		book.Orders = append(book.Orders, order)
+		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := book.Derive(); err != nil {
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
 // patterns returns the names of the requests' access patterns in one line.
@@ -128,14 +128,14 @@ func TestGoldenRequestBudgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		book := generateDataset(t, datasetOptions{customers: 30, orders: 120, items: 3, products: 40, status: func(n int) commerce.Status {
+		dataset := generateDataset(t, datasetOptions{customers: 30, orders: 120, items: 3, products: 40, status: func(n int) commerce.Status {
 			return commerce.Statuses()[n%5]
 		}})
-		for _, p := range book.Products {
-			book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})
+		for _, p := range dataset.Products {
+			dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})
 		}
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		storetest.Load(t, store, book)
+		storetest.Load(t, store, dataset)
 		api := serve(t, store)
 
 		rows := [][]string{{"query", "requests", "round trips", "most requests", "most round trips", "most read units"}}

@@ -38,12 +38,12 @@ func representationVariables(t testing.TB, representations ...mutationInput) jso
 func TestEntityBudgets(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		book := generateDataset(t, datasetOptions{customers: 30, orders: 120, items: 3, products: 40})
-		for _, p := range book.Products {
-			book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})
+		dataset := generateDataset(t, datasetOptions{customers: 30, orders: 120, items: 3, products: 40})
+		for _, p := range dataset.Products {
+			dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "hall", Quantity: 10})
 		}
 		store := storetest.NewTable(t, db, dynamo.Options{})
-		storetest.Load(t, store, book)
+		storetest.Load(t, store, dataset)
 		api := serve(t, store)
 
 		orders := make([]mutationInput, 100)

@@ -434,7 +434,7 @@ func TestConfiguredOrigins(t *testing.T) {
 			t.Errorf("pages can read the headers %q, want the request id and Retry-After", w.Header().Get("Access-Control-Expose-Headers"))
 		}
 		if !slices.Contains(w.Header().Values("Vary"), "Origin") {
-			t.Errorf("from %s: caches are not told that the answer varies by origin: %v", from, w.Header())
+			t.Errorf("from %s: the response does not vary by origin: %v", from, w.Header())
 		}
 		// The browser sends a preflight request with the names of the page's headers.
 		preflight := ask(h, http.MethodOptions, server.PathGraphQL, "", "Origin", from, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type,x-ordergraph-explain")

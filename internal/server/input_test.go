@@ -310,8 +310,8 @@ type cursorList struct {
 func TestWalkingConnections(t *testing.T) {
 	t.Parallel()
 	store := storetest.NewTable(t, storetest.Engines()[0].Client(t), dynamo.Options{Shards: 2})
-	book := generateDataset(t, datasetOptions{customers: 7, orders: 19, items: 5, products: 9, status: func(n int) commerce.Status { return commerce.Statuses()[n%4] }})
-	storetest.Load(t, store, book)
+	dataset := generateDataset(t, datasetOptions{customers: 7, orders: 19, items: 5, products: 9, status: func(n int) commerce.Status { return commerce.Statuses()[n%4] }})
+	storetest.Load(t, store, dataset)
 	api := serve(t, store)
 	const of = `{ %s { edges { cursor node { id%s } } nodes { id%s } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`
 	for name, list := range map[string]struct{ field, id string }{

@@ -110,9 +110,9 @@ func TestLoadedOrdersCountForProductsAndAccountRepsOfTheTable(t *testing.T) {
 			}
 			return o
 		}
-		book := commerce.Dataset{Orders: []commerce.OrderWithItems{order(placed, "sam", "mug", "plate"), order("01KJM6JM00000000000000ZZZZ", "rita", "plate")}}
+		dataset := commerce.Dataset{Orders: []commerce.OrderWithItems{order(placed, "sam", "mug", "plate"), order("01KJM6JM00000000000000ZZZZ", "rita", "plate")}}
 		for range 2 {
-			if _, err := s.store.Load(t.Context(), book); err != nil {
+			if _, err := s.store.Load(t.Context(), dataset); err != nil {
 				t.Fatal(err)
 			}
 			s.wantOrderCounts(t, map[string]int{mug: 1, plate: 2, rita: 1, sam: 1})

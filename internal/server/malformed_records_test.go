@@ -167,7 +167,7 @@ func TestCountersThatCannotBeRead(t *testing.T) {
 			s.change(t, pk, sk, damaged[key])
 		}
 		if !kinds["ORDER_COUNTS"] || !kinds["CUSTOMER#ann"] {
-			t.Fatalf("the counters are those of %v", kinds)
+			t.Fatalf("the counters contain %v", kinds)
 		}
 		s.place(t, "ann", "mug")
 		s.mutate(t, "setOrderItem", mutationInput{"orderId": id, "sku": "mug", "quantity": 3})

@@ -108,7 +108,7 @@ func TestBadMutationInput(t *testing.T) {
 		{"negative price", "createProduct", product.with("unitPrice", mutationInput{"amount": "-0.01"}), 0, []string{"INVALID input.unitPrice.amount"}},
 		{"price that is no number", "createProduct", product.with("unitPrice", mutationInput{"amount": "much"}), 0, []string{"INVALID input.unitPrice.amount"}},
 		{"price that is no such number", "createProduct", product.with("unitPrice", mutationInput{"amount": "1e400"}), 0, []string{"INVALID input.unitPrice.amount"}},
-		{"currency that is none", "createProduct", product.with("unitPrice", mutationInput{"amount": "1", "currencyCode": "EURO"}), 0, []string{"INVALID input.unitPrice.currencyCode"}},
+		{"unknown currency", "createProduct", product.with("unitPrice", mutationInput{"amount": "1", "currencyCode": "EURO"}), 0, []string{"INVALID input.unitPrice.currencyCode"}},
 		{"price with three digits", "createProduct", product.with("unitPrice", mutationInput{"amount": "9.999"}), 0, []string{"INVALID input.unitPrice.amount"}},
 		{"price in yen with digits", "createProduct", product.with("unitPrice", mutationInput{"amount": "9.5", "currencyCode": "JPY"}), 0, []string{"INVALID input.unitPrice.amount"}},
 		{"price of 16 digits", "createProduct", product.with("unitPrice", mutationInput{"amount": "12345678901234.00"}), 0, []string{"INVALID input.unitPrice.amount"}},

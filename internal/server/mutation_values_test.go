@@ -221,11 +221,11 @@ func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
 		})
 	})
 	store := storetest.NewTable(t, client, dynamo.Options{})
-	book := smallDataset(t)
-	if err := book.Derive(); err != nil {
+	dataset := smallDataset(t)
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, store, book)
+	storetest.Load(t, store, dataset)
 	operations := []string{"GetItem", "BatchGetItem", "TransactGetItems", "TransactWriteItems"}
 	seen := map[string]bool{}
 	for _, query := range []string{

@@ -58,7 +58,7 @@ func TestQuotesMatchPlacedOrders(t *testing.T) {
 		}{
 			{"two lines of one product", []mutationInput{line("mug", 2), line("plate", 1), line("mug", 3)}, "49.50 USD", 1},
 			{"yen", lines("yen"), "500 JPY", 1},
-			{"as many lines as an order can have", lines(skus(commerce.MaxLines)...), fmt.Sprintf("%d.00 USD", commerce.MaxLines), 1},
+			{"the maximum number of lines", lines(skus(commerce.MaxLines)...), fmt.Sprintf("%d.00 USD", commerce.MaxLines), 1},
 			{"too few pieces", []mutationInput{line("mug", 103), line("none", 1), line("plate", 50)}, "1373.50 USD", 1},
 			{"too few pieces in two lines", []mutationInput{line("mug", 100), line("mug", 3)}, "772.50 USD", 1},
 			{"unknown products", lines("mug", "spoon", "fork"), "", 1},

@@ -38,12 +38,12 @@ type revocable struct {
 func newRevocable(t *testing.T, db *dynamodb.Client) *revocable {
 	t.Helper()
 	r := &revocable{liveServer: &liveServer{t: t}, db: db, table: storetest.TableName()}
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.store = storetest.NewTable(t, db, dynamo.Options{Table: r.table})
-	storetest.Load(t, r.store, book)
+	storetest.Load(t, r.store, dataset)
 	r.feed = storetest.OpenFeed(t, db, r.store, feed.Options{})
 	opts := server.Options{Limits: server.Limits{KeepAlive: time.Hour}} // no pings between the messages
 	opts.Graph.Feed = r.feed

@@ -388,7 +388,7 @@ func TestSocketsAreClosedWithACode(t *testing.T) {
 	}{
 		"no JSON":                    {[]string{`nonsense`}, 4400},
 		"no type":                    {[]string{`{}`}, 4400},
-		"a type that is none":        {[]string{`{"type":"start"}`}, 4400},
+		"an unknown type":            {[]string{`{"type":"start"}`}, 4400},
 		"an answer's type":           {[]string{`{"type":"next","id":"a"}`}, 4400},
 		"no text":                    {append(open, "{\"type\":\"ping\",\"payload\":{\"a\":\"\xff\"}}"), 4400},
 		"a list":                     {[]string{`[]`}, 4400},

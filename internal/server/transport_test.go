@@ -159,7 +159,7 @@ func TestRefusals(t *testing.T) {
 		{"all but the end", "POST", "", `{"query": "{ secret }"`, nil, 400, "BAD_REQUEST"},
 		{"a comma too many", "POST", "", `{"query": "{ secret }",}`, nil, 400, "BAD_REQUEST"},
 		{"no colon", "POST", "", `{"query" "{ secret }"}`, nil, 400, "BAD_REQUEST"},
-		{"a name that is none", "POST", "", `{5: "secret"}`, nil, 400, "BAD_REQUEST"},
+		{"a malformed name", "POST", "", `{5: "secret"}`, nil, 400, "BAD_REQUEST"},
 		{"a string", "POST", "", `"secret"`, nil, 400, "BAD_REQUEST"},
 		{"null", "POST", "", `null`, nil, 400, "BAD_REQUEST"},
 		{"a batch", "POST", "", "[" + secretQuery + "," + secretQuery + "]", nil, 400, "BAD_REQUEST"},
@@ -194,10 +194,10 @@ func TestRefusals(t *testing.T) {
 		{"GET with a bad escape", "GET", "?query=secret%zz", "", nil, 400, "BAD_REQUEST"},
 		{"GET with a semicolon", "GET", "?query=secret;b", "", nil, 400, "BAD_REQUEST"},
 		{"GET in Latin 1", "GET", "?query=%7Bsecret%E9%7D", "", nil, 400, "BAD_REQUEST"},
-		{"GET with variables that are none", "GET", get("{ secret }", "variables", "secret"), "", nil, 400, "BAD_REQUEST"},
+		{"GET with malformed variables", "GET", get("{ secret }", "variables", "secret"), "", nil, 400, "BAD_REQUEST"},
 		{"GET with a list of variables", "GET", get("{ secret }", "variables", "[1]"), "", nil, 400, "BAD_REQUEST"},
 		{"GET with two sets of variables", "GET", get("{ secret }", "variables", "{}{}"), "", nil, 400, "BAD_REQUEST"},
-		{"GET with extensions that are none", "GET", get("{ secret }", "extensions", "1"), "", nil, 400, "BAD_REQUEST"},
+		{"GET with malformed extensions", "GET", get("{ secret }", "extensions", "1"), "", nil, 400, "BAD_REQUEST"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := c.target
@@ -304,7 +304,7 @@ func TestForgedRequestsAreNotExecuted(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			got := checkRefusal(t, ask(h, method, get(aliceQuery), "", header...), http.StatusForbidden, "CSRF_PREVENTED", asJSON)
 			if !strings.Contains(got.Errors[0].Message, "Apollo-Require-Preflight") {
-				t.Errorf("%v: the message does not say what to send: %s", header, got.Errors[0].Message)
+				t.Errorf("%v: the message does not name the accepted media types: %s", header, got.Errors[0].Message)
 			}
 		}
 	}
@@ -351,7 +351,7 @@ func TestCompressedSizesAreBlurred(t *testing.T) {
 		padded[len(z.Comment)] = true
 	}
 	if len(padded) < 10 {
-		t.Errorf("as many bytes as %v were added to 30 answers", padded)
+		t.Errorf("the same number of bytes, %v, was added to 30 responses", padded)
 	}
 }
 

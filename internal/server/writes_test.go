@@ -48,13 +48,13 @@ var opening = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 
 // newFixture serves a dataset from a new table, with a clock that stands still and IDs that count
 // up.
-func newFixture(t testing.TB, db *dynamodb.Client, book commerce.Dataset) *fixture {
+func newFixture(t testing.TB, db *dynamodb.Client, dataset commerce.Dataset) *fixture {
 	t.Helper()
-	return newShardedFixture(t, db, book, 1)
+	return newShardedFixture(t, db, dataset, 1)
 }
 
 // newShardedFixture is newFixture with a table of several shards.
-func newShardedFixture(t testing.TB, db *dynamodb.Client, book commerce.Dataset, shards int) *fixture {
+func newShardedFixture(t testing.TB, db *dynamodb.Client, dataset commerce.Dataset, shards int) *fixture {
 	t.Helper()
 	w := &wire{next: storetest.WithoutResponseDate(db).Options().HTTPClient}
 	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -71,10 +71,10 @@ func newShardedFixture(t testing.TB, db *dynamodb.Client, book commerce.Dataset,
 		t.Fatal(err)
 	}
 	s.table = description.Name
-	if err := book.Derive(); err != nil {
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Load(t, s.store, book)
+	storetest.Load(t, s.store, dataset)
 	s.restart(t)
 	return s
 }
@@ -662,10 +662,10 @@ func smallDataset(t testing.TB) commerce.Dataset {
 // longDataset is smallDataset with products p00 to p59, each with a stock of ten in north.
 func longDataset(t testing.TB) commerce.Dataset {
 	t.Helper()
-	book := smallDataset(t)
+	dataset := smallDataset(t)
 	for _, sku := range skus(60) {
-		book.Products = append(book.Products, commerce.Product{SKU: commerce.SKU(sku), Name: "Part " + sku, Category: "Parts", UnitPrice: book.Products[2].UnitPrice, Version: 1})
-		book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: commerce.SKU(sku), WarehouseID: "north", Quantity: 10, Version: 1})
+		dataset.Products = append(dataset.Products, commerce.Product{SKU: commerce.SKU(sku), Name: "Part " + sku, Category: "Parts", UnitPrice: dataset.Products[2].UnitPrice, Version: 1})
+		dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: commerce.SKU(sku), WarehouseID: "north", Quantity: 10, Version: 1})
 	}
-	return book
+	return dataset
 }

@@ -676,7 +676,7 @@ func (a *audit) checkCounters() {
 		case strings.HasPrefix(k.PK, "PRODUCT#"):
 			a.expectEqual(k, "totalInventory", levels[k.PK], r.Int("totalInventory"))
 			a.expectEqual(k, "available", levels[k.PK]-reserved[k.PK], r.Int("available"))
-			if r.Has("orderCount") { // else nobody has counted the orders
+			if r.Has("orderCount") { // otherwise the orders have not been counted
 				a.expectEqual(k, "orderCount", sold[k.PK], r.Int("orderCount"))
 			}
 		case strings.HasPrefix(k.PK, "CUSTOMER#"):

@@ -31,10 +31,10 @@ type RawTable struct {
 }
 
 // NewRawTable creates a table that contains a dataset. The table is deleted when the test ends.
-func NewRawTable(t testing.TB, db *dynamodb.Client, book commerce.Dataset, opts dynamo.Options) RawTable {
+func NewRawTable(t testing.TB, db *dynamodb.Client, dataset commerce.Dataset, opts dynamo.Options) RawTable {
 	t.Helper()
 	store := NewTable(t, db, opts)
-	Load(t, store, book)
+	Load(t, store, dataset)
 	r := RawTable{T: t, DB: db, Name: StoreTableName(t, store), Store: store}
 	t.Cleanup(r.DeleteTable)
 	return r

@@ -40,7 +40,7 @@ func SmallOrderID(n int) string { return ULIDAt(FirstOrderTime().Add(time.Durati
 func SmallDataset(t testing.TB, products int) commerce.Dataset {
 	t.Helper()
 	start := FirstOrderTime()
-	book := commerce.Dataset{
+	dataset := commerce.Dataset{
 		Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North", Version: 1}, {ID: "w2", Name: "South", Version: 1}},
 		Employees: []commerce.Employee{
 			{ID: "e1", Name: "Erin", PhoneNumbers: []string{"1"}, JobTitle: "Rep", HireDate: "2020-01-02", WarehouseID: "w1", Version: 1},
@@ -53,10 +53,10 @@ func SmallDataset(t testing.TB, products int) commerce.Dataset {
 	}
 	for i := range products {
 		sku := commerce.SKU(fmt.Sprintf("p%02d", i))
-		book.Products = append(book.Products, commerce.Product{SKU: sku, Name: "Thing", Category: "Things", UnitPrice: USD("2.50"), Version: 1})
+		dataset.Products = append(dataset.Products, commerce.Product{SKU: sku, Name: "Thing", Category: "Things", UnitPrice: USD("2.50"), Version: 1})
 	}
 	for i, id := range []commerce.WarehouseID{"w1", "w2"} {
-		book.Levels = append(book.Levels, commerce.InventoryLevel{SKU: "p00", WarehouseID: id, Quantity: 10 + i, Version: 1})
+		dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: "p00", WarehouseID: id, Quantity: 10 + i, Version: 1})
 	}
 	statuses := []commerce.Status{commerce.Pending, commerce.Confirmed, commerce.Shipped, commerce.Cancelled, commerce.Delivered}
 	for n, status := range statuses {
@@ -81,12 +81,12 @@ func SmallDataset(t testing.TB, products int) commerce.Dataset {
 			later := at.Add(time.Minute)
 			o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(ULIDAt(later, 2)), OrderID: id, Type: commerce.EventType(status.String()), From: commerce.Pending, To: status, At: later, Actor: "c"})
 		}
-		book.Orders = append(book.Orders, o)
+		dataset.Orders = append(dataset.Orders, o)
 	}
-	if err := book.Derive(); err != nil {
+	if err := dataset.Derive(); err != nil {
 		t.Fatal(err)
 	}
-	return book
+	return dataset
 }
 
 // USD returns an amount of US dollars. It panics if the amount is invalid.

@@ -106,14 +106,14 @@ func withoutStream(stack *middleware.Stack) error {
 
 // Load writes a dataset to the store's table and starts the order counts. If the dataset is empty,
 // the table does not count orders, like a table of other software.
-func Load(t testing.TB, store *dynamo.Store, book commerce.Dataset) {
+func Load(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	t.Helper()
-	if len(book.Customers)+len(book.Products) > 0 {
+	if len(dataset.Customers)+len(dataset.Products) > 0 {
 		if err := store.StartOrderCounts(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := store.Load(context.Background(), book); err != nil {
+	if _, err := store.Load(context.Background(), dataset); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -128,20 +128,20 @@ func SampleStore(t testing.TB, db *dynamodb.Client) *dynamo.Store {
 // SampleDataset returns the sample dataset and its number of records.
 func SampleDataset(t testing.TB) (commerce.Dataset, int) {
 	t.Helper()
-	_, book, records := loadSample(t, embedded.New().Client())
-	return book, records
+	_, dataset, records := loadSample(t, embedded.New().Client())
+	return dataset, records
 }
 
 func loadSample(t testing.TB, db *dynamodb.Client) (*dynamo.Store, commerce.Dataset, int) {
 	t.Helper()
-	book, err := sampledata.Sample()
+	dataset, err := sampledata.Sample()
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := NewTable(t, db, dynamo.Options{})
-	records, err := store.Load(context.Background(), book)
+	records, err := store.Load(context.Background(), dataset)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store, book, records
+	return store, dataset, records
 }
