@@ -126,19 +126,19 @@ func manySockets(t *testing.T, binary string) {
 func malformedHTTP(t *testing.T, binary string) {
 	v := newVictim(t, binary)
 	for name, request := range map[string]string{
-		"nonsense":              "nonsense\r\n\r\n",
-		"TLS":                   "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
-		"another version":       "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
-		"no host":               "GET /graphql?query={__typename} HTTP/1.1\r\n\r\n",
-		"two hosts":             "GET /graphql?query={__typename} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-		"two lengths":           requestHead + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}   ",
-		"a negative length":     requestHead + "Content-Length: -1\r\n\r\n",
-		"a huge length":         requestHead + "Content-Length: 99999999999999999999\r\n\r\n",
-		"a header without end":  "GET / HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("a: b\r\n", 100_000),
-		"a NUL in a header":     "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-A: \x00\r\n\r\n",
-		"malformed chunks":      requestHead + "Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
-		"an unknown coding":     requestHead + "Transfer-Encoding: nonsense\r\n\r\n",
-		"a tunnel":              "CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n",
+		"nonsense":             "nonsense\r\n\r\n",
+		"TLS":                  "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+		"another version":      "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+		"no host":              "GET /graphql?query={__typename} HTTP/1.1\r\n\r\n",
+		"two hosts":            "GET /graphql?query={__typename} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+		"two lengths":          requestHead + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}   ",
+		"a negative length":    requestHead + "Content-Length: -1\r\n\r\n",
+		"a huge length":        requestHead + "Content-Length: 99999999999999999999\r\n\r\n",
+		"a header without end": "GET / HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("a: b\r\n", 100_000),
+		"a NUL in a header":    "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-A: \x00\r\n\r\n",
+		"malformed chunks":     requestHead + "Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+		"an unknown coding":    requestHead + "Transfer-Encoding: nonsense\r\n\r\n",
+		"a tunnel":             "CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := v.dial(t)

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ func TestGoldenPoolDocs(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| pool | what callers share | size | beyond the share |\n|---|---|---|---|\n")
 	for _, p := range New(Sizes{}) {
-		size := fmt.Sprintf("`%s` (%d)", p.Setting, p.Default)
+		size := "`" + p.Setting + "` (" + strconv.Itoa(p.Default) + ")"
 		if p.Setting == "" {
 			size = p.DerivedFrom
 		}
