@@ -26,8 +26,8 @@ const (
 	MaxIdempotencyKey = 128
 	// MaxEmail is the maximum size in bytes of an email address (RFC 5321).
 	MaxEmail = 254
-	// MaxPriceDigits is the maximum number of digits of a price, fractional digits included. Many
-	// clients have no other number than float64, which represents 15 digits exactly.
+	// MaxPriceDigits is the maximum number of digits of a price, fractional digits included. In many
+	// clients, float64 is the only number type. It represents 15 digits exactly.
 	MaxPriceDigits = 15
 	// MaxTotalDigits is the maximum number of digits of any amount.
 	MaxTotalDigits = decimal.MaxPrec

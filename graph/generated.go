@@ -3532,7 +3532,7 @@ type Mutation {
   """
   Creates a customer.
 
-  WP1: one transaction. Access: staff, admins, services.
+  Write pattern WP1: one transaction. Access: staff, admins, services.
   """
   createCustomer(
     "The customer."
@@ -3542,7 +3542,7 @@ type Mutation {
   """
   Changes a customer. Fields that are omitted or null keep their values.
 
-  WP2: one transaction. Access: customers (their own), staff, admins.
+  Write pattern WP2: one transaction. Access: customers (their own), staff, admins.
   """
   updateCustomer(
     "The changes."
@@ -3553,7 +3553,7 @@ type Mutation {
   Assigns the employee responsible for a customer, or removes the assignment. Existing orders keep
   their account rep.
 
-  WP3: one transaction. Access: staff, admins.
+  Write pattern WP3: one transaction. Access: staff, admins.
   """
   assignAccountRep(
     "The customer and the employee."
@@ -3564,7 +3564,7 @@ type Mutation {
   Places an order of 1 to 45 products at current prices, all in one currency, and reserves the
   stock. Quantities of the same product are added. Split a larger order into several.
 
-  WP4: one transaction. Access: customers (their own), staff, admins, services.
+  Write pattern WP4: one transaction. Access: customers (their own), staff, admins, services.
   """
   placeOrder(
     "The order."
@@ -3574,7 +3574,7 @@ type Mutation {
   """
   Accepts a pending order.
 
-  WP5: one transaction. Access: staff, admins, services.
+  Write pattern WP5: one transaction. Access: staff, admins, services.
   """
   confirmOrder(
     "The order's ID."
@@ -3585,7 +3585,7 @@ type Mutation {
   Ships a confirmed order and removes its items from the stock of a warehouse. An order without a
   shipping address requires ` + "`" + `withoutAddress: true` + "`" + `.
 
-  WP6: one transaction. Access: staff, admins, services.
+  Write pattern WP6: one transaction. Access: staff, admins, services.
   """
   shipOrder(
     "The order and the warehouse."
@@ -3595,7 +3595,7 @@ type Mutation {
   """
   Records that the customer received a shipped order.
 
-  WP7: one transaction. Access: staff, admins, services.
+  Write pattern WP7: one transaction. Access: staff, admins, services.
   """
   deliverOrder(
     "The order's ID."
@@ -3605,7 +3605,7 @@ type Mutation {
   """
   Cancels a pending or confirmed order and releases its reserved stock.
 
-  WP8: one transaction. Access: customers (their own), staff, admins, services.
+  Write pattern WP8: one transaction. Access: customers (their own), staff, admins, services.
   """
   cancelOrder(
     "The order's ID."
@@ -3616,7 +3616,7 @@ type Mutation {
   Sets the quantity of a product in a pending order. A product that is new in the order has the
   current price. A product that is already in the order keeps its price.
 
-  WP9: one transaction. Access: customers (their own), staff, admins, services.
+  Write pattern WP9: one transaction. Access: customers (their own), staff, admins, services.
   """
   setOrderItem(
     "The order, the product and the quantity."
@@ -3627,7 +3627,7 @@ type Mutation {
   Removes a line item from a pending order. The last line item cannot be removed: cancel the order
   instead.
 
-  WP10: one transaction. Access: customers (their own), staff, admins, services.
+  Write pattern WP10: one transaction. Access: customers (their own), staff, admins, services.
   """
   removeOrderItem(
     "The order and the product."
@@ -3637,7 +3637,7 @@ type Mutation {
   """
   Changes the shipping address of a pending or confirmed order.
 
-  WP11: one transaction. Access: customers (their own), staff, admins, services.
+  Write pattern WP11: one transaction. Access: customers (their own), staff, admins, services.
   """
   updateShippingAddress(
     "The order and the address."
@@ -3647,7 +3647,7 @@ type Mutation {
   """
   Creates a product without stock.
 
-  WP12: one transaction. Access: staff, admins.
+  Write pattern WP12: one transaction. Access: staff, admins.
   """
   createProduct(
     "The product."
@@ -3658,7 +3658,7 @@ type Mutation {
   Changes a product's name, category or price. Fields that are omitted or null keep their values.
   Existing orders keep their prices.
 
-  WP13: one transaction. Access: staff, admins.
+  Write pattern WP13: one transaction. Access: staff, admins.
   """
   updateProduct(
     "The changes."
@@ -3668,7 +3668,7 @@ type Mutation {
   """
   Creates a warehouse.
 
-  WP14: one transaction. Access: admins.
+  Write pattern WP14: one transaction. Access: admins.
   """
   createWarehouse(
     "The warehouse."
@@ -3679,7 +3679,7 @@ type Mutation {
   Sets the stock of a product in a warehouse, for example after a stocktaking. Stock that is
   reserved by orders cannot be removed.
 
-  WP15: one transaction. Access: staff, admins, services.
+  Write pattern WP15: one transaction. Access: staff, admins, services.
   """
   setInventoryLevel(
     "The product, the warehouse and the quantity."
@@ -3690,7 +3690,7 @@ type Mutation {
   Adds units of a product to a warehouse, or removes them. Only units that are in this warehouse,
   and not reserved by orders, can be removed.
 
-  WP16: one transaction. Access: staff, admins, services.
+  Write pattern WP16: one transaction. Access: staff, admins, services.
   """
   adjustInventory(
     "The product, the warehouse and the number of units."
@@ -3700,7 +3700,7 @@ type Mutation {
   """
   Creates an employee.
 
-  WP17: one transaction. Access: admins.
+  Write pattern WP17: one transaction. Access: admins.
   """
   hireEmployee(
     "The employee."
@@ -3711,7 +3711,7 @@ type Mutation {
   Changes an employee's name, job title, warehouse or phone numbers. Fields that are omitted or null
   keep their values, except that a ` + "`" + `warehouseId` + "`" + ` of null removes the warehouse.
 
-  WP18: one transaction. Access: admins.
+  Write pattern WP18: one transaction. Access: admins.
   """
   updateEmployee(
     "The changes."
@@ -4196,8 +4196,8 @@ type Query {
   """
   A customer by ID, or null if it does not exist.
 
-  AP6: one GetItem, or one BatchGetItem for all customers of a query. Access: customers (their own),
-  staff, admins, services.
+  Access pattern AP6: one GetItem, or one BatchGetItem for all customers of a query. Access:
+  customers (their own), staff, admins, services.
   """
   customer(
     "The customer's ID, such as ` + "`" + `cust_01` + "`" + `."
@@ -4207,7 +4207,7 @@ type Query {
   """
   The customer with this email address, or null if there is none.
 
-  AP26, AP6: two GetItems, one after the other. Access: staff, admins, services.
+  Access pattern AP26, AP6: two GetItems, one after the other. Access: staff, admins, services.
   """
   customerByEmail(
     "The email address. Case does not matter."
@@ -4220,7 +4220,7 @@ type Query {
   Customers, the oldest first. With ` + "`" + `namePrefix` + "`" + `, customers whose name begins with a text, sorted by
   name.
 
-  AP9, with ` + "`" + `namePrefix` + "`" + ` AP38: one Query per shard. Access: staff, admins, services.
+  Access pattern AP9, with ` + "`" + `namePrefix` + "`" + ` AP38: one Query per shard. Access: staff, admins, services.
   """
   customers(
     """
@@ -4249,8 +4249,8 @@ type Query {
   """
   An order by ID, or null if it does not exist.
 
-  AP1: one GetItem, or one BatchGetItem for all orders of a query. With the timeline AP25: one
-  Query. Access: customers (their own), staff, admins, services.
+  Access pattern AP1: one GetItem, or one BatchGetItem for all orders of a query. With the timeline
+  AP25: one Query. Access: customers (their own), staff, admins, services.
   """
   order(
     "The order's ID, a ULID of 26 characters."
@@ -4262,7 +4262,7 @@ type Query {
   """
   Orders by ID, in the order of ` + "`" + `ids` + "`" + `, with null for each ID that does not exist.
 
-  AP1: one BatchGetItem. Access: customers (their own), staff, admins, services.
+  Access pattern AP1: one BatchGetItem. Access: customers (their own), staff, admins, services.
   """
   ordersById(
     "The IDs of the orders, at most 100."
@@ -4272,7 +4272,7 @@ type Query {
   """
   A line item of an order, or null if it does not exist.
 
-  AP5: one GetItem. Access: customers (their own), staff, admins, services.
+  Access pattern AP5: one GetItem. Access: customers (their own), staff, admins, services.
   """
   orderItem(
     "The order's ID, a ULID of 26 characters."
@@ -4286,8 +4286,8 @@ type Query {
   Orders of all customers, the newest first. An order whose status changes between the reads of a
   page is not missed, as far as the index is up to date.
 
-  AP7, with ` + "`" + `statuses` + "`" + ` AP24, with ` + "`" + `placed` + "`" + ` AP8: one Query per status and shard, merged. Access:
-  staff, admins, services.
+  Access pattern AP7, with ` + "`" + `statuses` + "`" + ` AP24, with ` + "`" + `placed` + "`" + ` AP8: one Query per status and shard,
+  merged. Access: staff, admins, services.
   """
   orders(
     "Returns only orders in one of these statuses. The default is all statuses."
@@ -4317,7 +4317,7 @@ type Query {
   The exact number of orders in each status. The field is null, with an error, if the orders were
   written by other software and not yet counted by ` + "`" + `ordergraph check -repair` + "`" + `.
 
-  AP34: one Query. Access: staff, admins, services.
+  Access pattern AP34: one Query. Access: staff, admins, services.
   """
   orderCounts: [OrderStatusCount!] @access(permission: LIST_ORDERS)
     @reads(pattern: "AP34", byHand: "The counter records are summed.")
@@ -4325,7 +4325,7 @@ type Query {
   """
   Orders in one status, the newest first.
 
-  AP3, with ` + "`" + `placed` + "`" + ` AP8: one Query per shard. Access: staff, admins, services.
+  Access pattern AP3, with ` + "`" + `placed` + "`" + ` AP8: one Query per shard. Access: staff, admins, services.
   """
   ordersByStatus(
     "The status."
@@ -4353,8 +4353,8 @@ type Query {
   """
   A product by SKU, or null if it does not exist.
 
-  AP10: one GetItem, or one BatchGetItem for all products of a query. With the inventory AP13: one
-  Query. Access: all callers.
+  Access pattern AP10: one GetItem, or one BatchGetItem for all products of a query. With the
+  inventory AP13: one Query. Access: all callers.
   """
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
@@ -4366,7 +4366,7 @@ type Query {
   """
   Products by SKU, in the order of ` + "`" + `skus` + "`" + `, with null for each SKU that does not exist.
 
-  AP10: one BatchGetItem. Access: all callers.
+  Access pattern AP10: one BatchGetItem. Access: all callers.
   """
   productsBySku(
     "The SKUs of the products, at most 100."
@@ -4377,7 +4377,7 @@ type Query {
   The current price and availability of an order of these line items. Nothing is reserved. Pass the
   total to ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + ` to be protected against price changes.
 
-  AP10: one BatchGetItem. Access: all callers.
+  Access pattern AP10: one BatchGetItem. Access: all callers.
   """
   quote(
     "The line items to quote."
@@ -4389,8 +4389,8 @@ type Query {
   Products sorted by name. With ` + "`" + `category` + "`" + `, the products of one category, sorted by SKU. With
   ` + "`" + `namePrefix` + "`" + `, products whose name begins with a text, sorted by name.
 
-  AP36: one Query per shard. With ` + "`" + `category` + "`" + ` AP12, with ` + "`" + `category` + "`" + ` and ` + "`" + `namePrefix` + "`" + ` AP37: one Query.
-  Access: all callers.
+  Access pattern AP36: one Query per shard. With ` + "`" + `category` + "`" + ` AP12, with ` + "`" + `category` + "`" + ` and ` + "`" + `namePrefix` + "`" + `
+  AP37: one Query. Access: all callers.
   """
   products(
     """
@@ -4425,7 +4425,7 @@ type Query {
   """
   The categories that have products, sorted by name.
 
-  AP39: one Query. Access: all callers.
+  Access pattern AP39: one Query. Access: all callers.
   """
   categories(
     """
@@ -4447,7 +4447,7 @@ type Query {
   """
   The stock of a product in one warehouse, or null if there is none.
 
-  AP14: one GetItem. Access: staff, admins, services.
+  Access pattern AP14: one GetItem. Access: staff, admins, services.
   """
   inventoryLevel(
     "The product's SKU."
@@ -4459,8 +4459,8 @@ type Query {
   """
   An employee by ID, or null if it does not exist.
 
-  AP16: one GetItem, or one BatchGetItem for all employees of a query. Access: staff, admins,
-  services.
+  Access pattern AP16: one GetItem, or one BatchGetItem for all employees of a query. Access: staff,
+  admins, services.
   """
   employee(
     "The employee's ID, such as ` + "`" + `emp_001` + "`" + `."
@@ -4470,7 +4470,7 @@ type Query {
   """
   Employees by hire date, the earliest first.
 
-  AP18: one Query per shard. Access: staff, admins, services.
+  Access pattern AP18: one Query per shard. Access: staff, admins, services.
   """
   employees(
     "Returns only employees hired in this date range."
@@ -4494,7 +4494,7 @@ type Query {
   """
   Employees with this name, sorted by ID.
 
-  AP17: one Query. Access: staff, admins, services.
+  Access pattern AP17: one Query. Access: staff, admins, services.
   """
   employeesByName(
     "The full name. The spelling must match exactly."
@@ -4518,7 +4518,7 @@ type Query {
   """
   Employees with this job title, sorted by ID.
 
-  AP20: one Query. Access: staff, admins, services.
+  Access pattern AP20: one Query. Access: staff, admins, services.
   """
   employeesByJobTitle(
     "The job title. The spelling must match exactly."
@@ -4542,8 +4542,8 @@ type Query {
   """
   A warehouse by ID, or null if it does not exist.
 
-  AP30: one GetItem, or one BatchGetItem for all warehouses of a query. Access: staff, admins,
-  services.
+  Access pattern AP30: one GetItem, or one BatchGetItem for all warehouses of a query. Access:
+  staff, admins, services.
   """
   warehouse(
     "The warehouse's ID, such as ` + "`" + `wh_sea` + "`" + `."
@@ -4553,7 +4553,7 @@ type Query {
   """
   All warehouses, sorted by ID.
 
-  AP31: one Query. Access: staff, admins, services.
+  Access pattern AP31: one Query. Access: staff, admins, services.
   """
   warehouses(
     """
@@ -4587,7 +4587,7 @@ type Viewer @access(permission: READ_VIEWER) {
   The caller's own customer record. The field is null if the role is not ` + "`" + `CUSTOMER` + "`" + ` or the record
   does not exist.
 
-  AP6: one GetItem.
+  Access pattern AP6: one GetItem.
   """
   customer: Customer @reads(pattern: "AP6", by: "customer")
 }
@@ -4652,13 +4652,13 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   """
   The employee responsible for this customer, or null.
 
-  AP16: one BatchGetItem for a page of customers.
+  Access pattern AP16: one BatchGetItem for a page of customers.
   """
   accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   """
   The customer's orders, the newest first.
 
-  AP2, with ` + "`" + `placed` + "`" + ` AP23: one Query.
+  Access pattern AP2, with ` + "`" + `placed` + "`" + ` AP23: one Query.
   """
   orders(
     "Returns only orders placed in this time range."
@@ -4686,7 +4686,7 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   months. The field is null, with an error, if the orders were written by other software and not yet
   summed by ` + "`" + `ordergraph check -repair` + "`" + `.
 
-  AP35: one Query.
+  Access pattern AP35: one Query.
   """
   spending(
     "Returns only months that contain one of these days."
@@ -4697,7 +4697,7 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   """
   One of this customer's orders, or null if the customer has no order with this ID.
 
-  AP29: one GetItem.
+  Access pattern AP29: one GetItem.
   """
   order(
     "The order's ID, a ULID of 26 characters."
@@ -4752,7 +4752,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The customer who placed the order, or null if the record no longer exists.
 
-  AP6: one BatchGetItem for a page of orders.
+  Access pattern AP6: one BatchGetItem for a page of orders.
   """
   customer: Customer @reads(pattern: "AP6") @access(permission: READ_CUSTOMER)
   "The sum of the subtotals of all line items."
@@ -4760,7 +4760,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The number of line items. This is not the sum of their quantities.
 
-  AP4 if the record lacks the number: one Query.
+  Access pattern AP4 if the record lacks the number: one Query.
   """
   itemCount: Int!
     @reads(pattern: "AP4", byHand: "If the record has no count, the line items are counted.")
@@ -4797,7 +4797,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The events of the order, the oldest first.
 
-  AP25 with ` + "`" + `order(id)` + "`" + `: one Query for both. Otherwise AP27: one Query.
+  Access pattern AP25 with ` + "`" + `order(id)` + "`" + `: one Query for both. Otherwise AP27: one Query.
   """
   timeline(
     """
@@ -4840,7 +4840,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The employee who was responsible for the customer when the order was placed, or null.
 
-  AP16: one BatchGetItem for a page of orders.
+  Access pattern AP16: one BatchGetItem for a page of orders.
   """
   accountRep: Employee @reads(pattern: "AP16") @access(permission: READ_CONTACT)
   """
@@ -4872,13 +4872,13 @@ type OrderItem @access(permission: READ_ORDER) {
   """
   The product as it is now, or null if the record no longer exists.
 
-  AP10: one BatchGetItem for a page of line items.
+  Access pattern AP10: one BatchGetItem for a page of line items.
   """
   product: Product @reads(pattern: "AP10")
   """
   The order that contains the line item, or null if the record no longer exists.
 
-  AP1: one BatchGetItem for a page of line items.
+  Access pattern AP1: one BatchGetItem for a page of line items.
   """
   order: Order @reads(pattern: "AP1")
 }
@@ -4937,7 +4937,7 @@ type OrderEvent @access(permission: READ_ORDER) {
   The warehouse that the order was shipped from. The field is null for other events, for events
   written by other software or by older versions, and if the warehouse no longer exists.
 
-  AP30: one BatchGetItem for a page of events. Access: staff, admins, services.
+  Access pattern AP30: one BatchGetItem for a page of events. Access: staff, admins, services.
   """
   warehouse: Warehouse @reads(pattern: "AP30") @access(permission: READ_STOCK)
 }
@@ -4989,8 +4989,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   The number of units in all warehouses together.
 
-  AP15: no request, the product's record contains it. In lists by name AP10: one BatchGetItem. Access:
-  staff, admins, services.
+  Access pattern AP15: no request, the product's record contains it. In lists by name AP10: one
+  BatchGetItem. Access: staff, admins, services.
   """
   totalInventory: Int! @access(permission: READ_STOCK)
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
@@ -5006,7 +5006,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   The stock in each warehouse.
 
-  AP13: one Query, which also reads the product of ` + "`" + `product(sku)` + "`" + `. Access: staff, admins, services.
+  Access pattern AP13: one Query, which also reads the product of ` + "`" + `product(sku)` + "`" + `. Access: staff,
+  admins, services.
   """
   inventory(
     """
@@ -5028,7 +5029,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   The line items of orders that contain this product, the newest order first.
 
-  AP11: one Query. Access: staff, admins, services.
+  Access pattern AP11: one Query. Access: staff, admins, services.
   """
   orderItems(
     """
@@ -5074,7 +5075,7 @@ type InventoryLevel @access(permission: READ_STOCK) {
   """
   The product, or null if the record no longer exists.
 
-  AP10: one BatchGetItem for a page of inventory levels.
+  Access pattern AP10: one BatchGetItem for a page of inventory levels.
   """
   product: Product @reads(pattern: "AP10")
   "The warehouse's ID."
@@ -5082,7 +5083,7 @@ type InventoryLevel @access(permission: READ_STOCK) {
   """
   The warehouse, or null if the record no longer exists.
 
-  AP30: one BatchGetItem for a page of inventory levels.
+  Access pattern AP30: one BatchGetItem for a page of inventory levels.
   """
   warehouse: Warehouse @reads(pattern: "AP30")
   "The number of units."
@@ -5107,7 +5108,7 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   The employees who work in this warehouse, sorted by ID.
 
-  AP19: one Query.
+  Access pattern AP19: one Query.
   """
   employees(
     """
@@ -5128,7 +5129,7 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
   """
   The stock of each product in this warehouse, sorted by SKU.
 
-  AP28: one Query.
+  Access pattern AP28: one Query.
   """
   inventory(
     """
@@ -5188,13 +5189,13 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   """
   The warehouse where the employee works, or null.
 
-  AP30: one BatchGetItem for a page of employees.
+  Access pattern AP30: one BatchGetItem for a page of employees.
   """
   warehouse: Warehouse @reads(pattern: "AP30")
   """
   The customers that this employee is responsible for, sorted by ID.
 
-  AP21: one Query.
+  Access pattern AP21: one Query.
   """
   customers(
     """
@@ -5216,7 +5217,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   The orders that this employee is responsible for, the newest first. An order belongs to the
   employee who was the customer's account rep when it was placed.
 
-  AP22: one Query.
+  Access pattern AP22: one Query.
   """
   orders(
     """
@@ -5238,7 +5239,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   The number of orders in ` + "`" + `orders` + "`" + `, including cancelled orders. The field is null, with an error, if
   the orders were written by other software and not yet counted by ` + "`" + `ordergraph check -repair` + "`" + `.
 
-  AP40: one Query.
+  Access pattern AP40: one Query.
   """
   orderCount: Int @reads(pattern: "AP40", byHand: "The counter records are summed.")
   """
@@ -5400,7 +5401,7 @@ type OrderUpdate @access(permission: READ_ORDER) {
   The order after the change, or after a later one. The field is null if the record no longer
   exists.
 
-  AP1: one GetItem if the stream lacks the order. With the timeline AP25: one Query.
+  Access pattern AP1: one GetItem if the stream lacks the order. With the timeline AP25: one Query.
   """
   order: Order
     @reads(pattern: "AP1", byHand: "The change feed may deliver the order with the event.")

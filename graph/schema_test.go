@@ -159,7 +159,7 @@ func TestMutationDescriptionsNameWritePatterns(t *testing.T) {
 			t.Errorf("%s: there is no mutation %s", p.ID, p.Mutation)
 			continue
 		}
-		if !strings.Contains(f.Description, "\n\n"+p.ID+": one transaction. ") {
+		if !strings.Contains(f.Description, "\n\nWrite pattern "+p.ID+": one transaction. ") {
 			t.Errorf("the last line of the description of %s does not begin with %s: %q", p.Mutation, p.ID, f.Description)
 		}
 	}

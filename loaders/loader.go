@@ -138,8 +138,8 @@ func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] 
 	return location
 }
 
-// readUnplanned reads a batch of keys that were not planned. first is the context of the first
-// caller.
+// readUnplanned reads a batch of keys that the query plan does not contain. first is the context of
+// the caller that started the batch.
 func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[timedValue[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
 	out := make([]*dataloader.Result[timedValue[V]], len(keys))
@@ -226,8 +226,8 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Res
 	defer table.RecoverTo(&err)
 	if l.batchReader != nil {
 		if results, err = l.batchReader.read(ctx, l.loaders, keys); err == nil && len(results) != len(keys) {
-			// Accessing a missing result would panic. In a goroutine of a level, the panic would end the
-			// server.
+			// A missing result would cause a panic. In the goroutine of a concurrent read, the panic would
+			// end the server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
 		}
 		return results, err

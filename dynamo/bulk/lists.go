@@ -33,7 +33,8 @@ type loadedLists struct {
 
 // loadedProduct is the order count of a product.
 type loadedProduct struct {
-	// counted reports whether orders is complete. Otherwise the orders have not been counted.
+	// counted reports whether the field orders is the number of orders. If it is false, the orders
+	// have not been counted.
 	counted bool
 	orders  int
 	// revision is the stock revision that the product must have when the count is written. nil means

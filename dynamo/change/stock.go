@@ -136,9 +136,11 @@ type levelWithProduct struct {
 	total, available int
 }
 
-// readLevel reads the inventory level of a product in a warehouse. A missing level has quantity 0.
+// readLevel reads the inventory level of a product in a warehouse. If there is no level, the
+// quantity is 0.
 //
-// Errors: commerce.UserErrors of NotFound, ErrCorrupt, the errors of table.WrapError.
+// Errors: commerce.NotFound for a missing product or warehouse, ErrCorrupt, and the errors of
+// table.WrapError.
 func (c *change) readLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
 	b := &c.KeyBuilder
 	records, err := c.read(ctx, model.InventoryLevelKeys(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))

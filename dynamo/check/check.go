@@ -160,8 +160,8 @@ type verifier interface {
 	uncertainty(diag *repair.Diagnosis) string
 	// markRepaired is called after a repair.
 	markRepaired()
-	// hasRoot reports whether the record was read that determines the others. Without that record, the
-	// repair waits for the end of the scan, which may still find evidence.
+	// hasRoot reports whether the root record was read, which determines the other records.
+	// Without the root, a repair waits for the end of the scan, which may still find it.
 	hasRoot() bool
 }
 

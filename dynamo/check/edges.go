@@ -107,8 +107,8 @@ func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 	}
 }
 
-// verifyEdges reports edges that are missing, differ from the record, or should not exist. wanted
-// are the records that should exist; nil if the record itself should not.
+// verifyEdges reports edges that are missing, differ from the record, or should not exist. expected
+// are the records that should exist. It is nil if the main record should not exist.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {

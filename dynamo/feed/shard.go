@@ -99,7 +99,7 @@ func (r *shardReader) read(ctx context.Context) (err error) {
 // resetFailures resets the count of consecutive failures.
 func (r *shardReader) resetFailures() {
 	if r.failures >= loggedFailureCount {
-		r.run.feed.log.Info("the table's stream is read again", "shard", r.shard.id)
+		r.run.feed.log.Info("reading of the table's stream has resumed", "shard", r.shard.id)
 	}
 	r.failures = 0
 }

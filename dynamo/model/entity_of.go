@@ -179,8 +179,8 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	return problems
 }
 
-// HasUnreadableIndexAttribute reports whether an attribute in the index keys of a record cannot be
-// read.
+// HasUnreadableIndexAttribute reports whether a record has a value that cannot be decoded in an
+// attribute of its index keys.
 func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 	e := EntityOf(KeyOf(rec))
 	for name := range codec.UnreadableAttributes(e, rec) {

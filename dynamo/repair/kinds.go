@@ -50,7 +50,7 @@ const (
 
 // DriftKind is a kind of drift, an inconsistency of records.
 type DriftKind struct {
-	// Name is the kind in findings and in the output of `ordergraph check`.
+	// Name identifies the kind in findings and in the output of `ordergraph check`.
 	Name string
 	// Problem describes the inconsistency.
 	Problem string

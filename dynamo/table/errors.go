@@ -43,7 +43,7 @@ var (
 type ShardsError struct {
 	// Shards is the number of shards that the store reads.
 	Shards int
-	// Keys are partition keys of the index that have records, but are not among these shards.
+	// Keys are partition keys of the index that have records, but belong to none of these shards.
 	Keys []string
 }
 

@@ -37,7 +37,7 @@ type jsonWriter struct {
 	// ok is unset for values that are left to the SDK: a string that is not UTF-8, nil bytes, and a
 	// value of an unknown type.
 	ok bool
-	// names is a stack of the sorted names of the maps that are being encoded, innermost last.
+	// names is a stack: the sorted keys of each map that is being encoded, the innermost map last.
 	names []string
 }
 

@@ -79,9 +79,10 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 // noOptions changes no option. It is passed to requests that use the client's own options.
 func noOptions(*dynamodb.Options) {}
 
-// tryFastPath makes the first attempt of a read on the fast path. If encoded is not set, the fast
-// path could not encode the body and makes no attempt. If a is nil, the caller sends the request
-// with fallback. It returns ErrBudgetExceeded if the read budget is used up.
+// tryFastPath makes the first attempt of a read on the fast path. encoded reports whether the body
+// could be encoded for the fast path; if not, tryFastPath sends nothing. If the result a is nil,
+// the caller sends the request through the SDK, with fallback. It returns ErrBudgetExceeded if the
+// read budget is used up.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
 		return nil, sdkFallback{client: t.Client, options: noOptions}, nil

@@ -126,7 +126,7 @@ func (a Access) Check(principal commerce.Principal, operation *Prepared, variabl
 	return c.errs
 }
 
-// accessCheck collects the uses of an operation that the principal has no permission for.
+// accessCheck collects the fields of an operation that the principal has no permission for.
 type accessCheck struct {
 	Access
 	principal commerce.Principal

@@ -22,10 +22,11 @@ const (
 	PointReadUnits = 1
 	// PointWriteUnits is the number of DynamoDB write capacity units.
 	PointWriteUnits = 1
-	// PointParsedNodes is the number of parsed nodes of a document. Parsing them takes about PointCPU.
+	// PointParsedNodes is the number of parsed document nodes that one point covers. Parsing them
+	// takes about PointCPU.
 	PointParsedNodes = 50
-	// PointVisitedNodes is the number of visited nodes, with every spread replaced by its fragment.
-	// Visiting them takes about PointCPU.
+	// PointVisitedNodes is the number of visited nodes that one point covers. The nodes of a fragment
+	// count once for every spread. Visiting them takes about PointCPU.
 	PointVisitedNodes = 250
 )
 

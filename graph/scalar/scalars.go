@@ -34,8 +34,8 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	})
 }
 
-// unmarshalTime parses a string. noun names the value in messages, which must not contain names of
-// the schema: the server may hide them.
+// unmarshalTime parses a string. noun describes the value in messages. It must not be the name of a
+// type, because the server may hide its schema. form is an example of the format.
 func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error)) (T, error) {
 	var zero T
 	if v == nil {

@@ -194,7 +194,7 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 		fmt.Fprintf(w, "%8d  %11d  %10s  %s %s%s\n", o.Bound.Requests, o.Bound.RoundTrips, formatUnits(o.Bound.ReadUnits), o.Type, formatDocument(o.ID, o.Name), each)
 	}
 	if hasSubscription {
-		fmt.Fprint(w, "\nA subscription also reads when it starts: with the argument after, it reads all later events.\n")
+		fmt.Fprint(w, "\nA subscription also reads when it starts. With the argument \"after\", it reads all later events.\n")
 	}
 	for _, o := range operations[invalid:] {
 		exceeded := allowed.violations(o.Bound)

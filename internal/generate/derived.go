@@ -44,7 +44,7 @@ type mutation struct {
 
 // derived is derived from the hand-written schema.
 type derived struct {
-	// nodes are the types with connections, in the order of the schema.
+	// nodes are the types T that have a type TConnection, in the order of the schema.
 	nodes []string
 	// mutations are the fields of Mutation by name.
 	mutations map[string]mutation

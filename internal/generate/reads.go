@@ -354,9 +354,9 @@ func (g *generator) listPlans(o *codegen.Object, own typedPattern, lists []plann
 	g.imported("context", "context")
 }
 
-// referencePlans writes the function that adds the keys of records that a record refers to. If the
-// record's own key contains the reference, the function takes the key, so that the plan does not
-// wait for the record.
+// referencePlans writes the function that plans the records that a record refers to. If the
+// record's own key contains the reference, the function reads the reference from that key. Then the
+// plan does not wait for the record.
 func (g *generator) referencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {

@@ -241,7 +241,7 @@ func (s *socket) schedule(timer **time.Timer, d time.Duration, f func()) {
 	}
 }
 
-// recoverPanic closes only the socket if a goroutine of the socket panics.
+// recoverPanic recovers from a panic of a goroutine of the socket, and closes the socket.
 func (s *socket) recoverPanic() {
 	if panicked := recover(); panicked != nil {
 		s.handler.log.ErrorContext(s.ctx, "socket failed", "error", fmt.Sprintf("panic: %v\n%s", panicked, debug.Stack()), "requestId", requestID(s.ctx))

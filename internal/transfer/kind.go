@@ -46,8 +46,8 @@ func DetectKind(start []byte) Kind {
 	return KindUnknown
 }
 
-// sniffer is a reader whose first Read fails if the file is not an export. The error names the
-// command for such a file.
+// sniffer is a reader whose first Read fails if the file is not an export. If the file is of
+// another known kind, the error names the command that accepts it.
 type sniffer struct {
 	io.Reader
 	// name is the file's name in errors.
