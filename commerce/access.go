@@ -12,89 +12,91 @@ type Permission int
 
 // Permissions.
 const (
-	// ReadViewer is for reading the caller's own role and permissions.
-	ReadViewer Permission = iota + 1
-	// ReadCatalog is for reading products: names, prices and available stock.
-	ReadCatalog
-	// ReadCustomer is for reading a customer.
-	ReadCustomer
-	// ListCustomers is for finding customers by anything but their ID.
-	ListCustomers
-	// ReadOrder is for reading an order with its line items and timeline, and for subscribing to it.
-	ReadOrder
-	// ListOrders is for listing the orders of several customers, and for subscribing to them.
-	ListOrders
-	// ReadActor is for reading who caused an event of an order.
-	ReadActor
-	// ReadStock is for reading warehouses and their inventory.
-	ReadStock
-	// ReadContact is for reading the name, job title and phone numbers of the account rep of a
-	// customer or an order.
-	ReadContact
-	// ReadStaff is for reading all other fields of employees, and for finding employees.
-	ReadStaff
-	// PlaceOrder is for placing orders.
-	PlaceOrder
-	// ChangeOrder is for a customer's own changes of an order: its line items, its shipping address
-	// and its cancellation.
-	ChangeOrder
-	// FulfilOrder is for confirming, shipping and delivering orders.
-	FulfilOrder
-	// CreateCustomer is for adding customers.
-	CreateCustomer
-	// ChangeCustomer is for changing a customer, except for the email address.
-	ChangeCustomer
-	// ChangeEmail is for changing a customer's email address.
-	ChangeEmail
-	// AssignRep is for assigning the account rep of a customer.
-	AssignRep
-	// ChangeStock is for changing the inventory of warehouses.
-	ChangeStock
-	// ChangeCatalog is for adding and changing products.
-	ChangeCatalog
-	// ChangeWarehouses is for adding warehouses.
-	ChangeWarehouses
-	// ChangeStaff is for adding and changing employees.
-	ChangeStaff
-	// ResolveEntities is for the entity lookups of federation gateways. Each record also needs the
-	// permission of its type.
-	ResolveEntities
-	// ReadSubgraph is for reading the subgraph schema that a federated graph is composed of.
-	ReadSubgraph
-	// Introspect is for introspection, and for names of the schema in error messages.
-	Introspect
-	// Explain is for the explain output of a request.
-	Explain
+	// PermissionReadViewer is for reading the caller's own role and permissions.
+	PermissionReadViewer Permission = iota + 1
+	// PermissionReadCatalog is for reading products: names, prices and available stock.
+	PermissionReadCatalog
+	// PermissionReadCustomer is for reading a customer.
+	PermissionReadCustomer
+	// PermissionListCustomers is for finding customers by anything but their ID.
+	PermissionListCustomers
+	// PermissionReadOrder is for reading an order with its line items and timeline, and for
+	// subscribing to it.
+	PermissionReadOrder
+	// PermissionListOrders is for listing the orders of several customers, and for subscribing to
+	// them.
+	PermissionListOrders
+	// PermissionReadActor is for reading who caused an event of an order.
+	PermissionReadActor
+	// PermissionReadStock is for reading warehouses and their inventory.
+	PermissionReadStock
+	// PermissionReadContact is for reading the name, job title and phone numbers of the account rep of
+	// a customer or an order.
+	PermissionReadContact
+	// PermissionReadStaff is for reading all other fields of employees, and for finding employees.
+	PermissionReadStaff
+	// PermissionPlaceOrder is for placing orders.
+	PermissionPlaceOrder
+	// PermissionChangeOrder is for a customer's own changes of an order: its line items, its shipping
+	// address and its cancellation.
+	PermissionChangeOrder
+	// PermissionFulfilOrder is for confirming, shipping and delivering orders.
+	PermissionFulfilOrder
+	// PermissionCreateCustomer is for adding customers.
+	PermissionCreateCustomer
+	// PermissionChangeCustomer is for changing a customer, except for the email address.
+	PermissionChangeCustomer
+	// PermissionChangeEmail is for changing a customer's email address.
+	PermissionChangeEmail
+	// PermissionAssignRep is for assigning the account rep of a customer.
+	PermissionAssignRep
+	// PermissionChangeStock is for changing the inventory of warehouses.
+	PermissionChangeStock
+	// PermissionChangeCatalog is for adding and changing products.
+	PermissionChangeCatalog
+	// PermissionChangeWarehouses is for adding warehouses.
+	PermissionChangeWarehouses
+	// PermissionChangeStaff is for adding and changing employees.
+	PermissionChangeStaff
+	// PermissionResolveEntities is for the entity lookups of federation gateways. Each record also
+	// needs the permission of its type.
+	PermissionResolveEntities
+	// PermissionReadSubgraph is for reading the subgraph schema that a federated graph is composed of.
+	PermissionReadSubgraph
+	// PermissionIntrospect is for introspection, and for names of the schema in error messages.
+	PermissionIntrospect
+	// PermissionExplain is for the explain output of a request.
+	PermissionExplain
 
 	permissions = iota + 1
 )
 
 var permissionNames = [permissions]string{
-	ReadViewer:       "READ_VIEWER",
-	ReadCatalog:      "READ_CATALOG",
-	ReadCustomer:     "READ_CUSTOMER",
-	ListCustomers:    "LIST_CUSTOMERS",
-	ReadOrder:        "READ_ORDER",
-	ListOrders:       "LIST_ORDERS",
-	ReadActor:        "READ_ACTOR",
-	ReadStock:        "READ_STOCK",
-	ReadContact:      "READ_CONTACT",
-	ReadStaff:        "READ_STAFF",
-	PlaceOrder:       "PLACE_ORDER",
-	ChangeOrder:      "CHANGE_ORDER",
-	FulfilOrder:      "FULFIL_ORDER",
-	CreateCustomer:   "CREATE_CUSTOMER",
-	ChangeCustomer:   "CHANGE_CUSTOMER",
-	ChangeEmail:      "CHANGE_EMAIL",
-	AssignRep:        "ASSIGN_REP",
-	ChangeStock:      "CHANGE_STOCK",
-	ChangeCatalog:    "CHANGE_CATALOG",
-	ChangeWarehouses: "CHANGE_WAREHOUSES",
-	ChangeStaff:      "CHANGE_STAFF",
-	ResolveEntities:  "RESOLVE_ENTITIES",
-	ReadSubgraph:     "READ_SUBGRAPH",
-	Introspect:       "INTROSPECT",
-	Explain:          "EXPLAIN",
+	PermissionReadViewer:       "READ_VIEWER",
+	PermissionReadCatalog:      "READ_CATALOG",
+	PermissionReadCustomer:     "READ_CUSTOMER",
+	PermissionListCustomers:    "LIST_CUSTOMERS",
+	PermissionReadOrder:        "READ_ORDER",
+	PermissionListOrders:       "LIST_ORDERS",
+	PermissionReadActor:        "READ_ACTOR",
+	PermissionReadStock:        "READ_STOCK",
+	PermissionReadContact:      "READ_CONTACT",
+	PermissionReadStaff:        "READ_STAFF",
+	PermissionPlaceOrder:       "PLACE_ORDER",
+	PermissionChangeOrder:      "CHANGE_ORDER",
+	PermissionFulfilOrder:      "FULFIL_ORDER",
+	PermissionCreateCustomer:   "CREATE_CUSTOMER",
+	PermissionChangeCustomer:   "CHANGE_CUSTOMER",
+	PermissionChangeEmail:      "CHANGE_EMAIL",
+	PermissionAssignRep:        "ASSIGN_REP",
+	PermissionChangeStock:      "CHANGE_STOCK",
+	PermissionChangeCatalog:    "CHANGE_CATALOG",
+	PermissionChangeWarehouses: "CHANGE_WAREHOUSES",
+	PermissionChangeStaff:      "CHANGE_STAFF",
+	PermissionResolveEntities:  "RESOLVE_ENTITIES",
+	PermissionReadSubgraph:     "READ_SUBGRAPH",
+	PermissionIntrospect:       "INTROSPECT",
+	PermissionExplain:          "EXPLAIN",
 }
 
 // String returns the permission's name in the schema.
@@ -157,31 +159,31 @@ func StandardPolicy() Policy {
 	var p Policy
 	for permission, g := range map[Permission][5]Grant{
 		// ANONYMOUS, CUSTOMER, STAFF, ADMIN, SERVICE
-		ReadViewer:       {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
-		ReadCatalog:      {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
-		ReadCustomer:     {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
-		ListCustomers:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		ReadOrder:        {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
-		ListOrders:       {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		ReadActor:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		ReadStock:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		ReadContact:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
-		ReadStaff:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		PlaceOrder:       {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
-		ChangeOrder:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
-		FulfilOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		CreateCustomer:   {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		ChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantNone},
-		ChangeEmail:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
-		AssignRep:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
-		ChangeStock:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		ChangeCatalog:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
-		ChangeWarehouses: {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
-		ChangeStaff:      {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
-		ResolveEntities:  {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
-		ReadSubgraph:     {GrantNone, GrantNone, GrantNone, GrantAll, GrantAll},
-		Introspect:       {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		Explain:          {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
+		PermissionReadViewer:       {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
+		PermissionReadCatalog:      {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
+		PermissionReadCustomer:     {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		PermissionListCustomers:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionReadOrder:        {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		PermissionListOrders:       {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionReadActor:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionReadStock:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionReadContact:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		PermissionReadStaff:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionPlaceOrder:       {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		PermissionChangeOrder:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		PermissionFulfilOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionCreateCustomer:   {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantNone},
+		PermissionChangeEmail:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
+		PermissionAssignRep:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
+		PermissionChangeStock:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionChangeCatalog:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
+		PermissionChangeWarehouses: {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
+		PermissionChangeStaff:      {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
+		PermissionResolveEntities:  {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
+		PermissionReadSubgraph:     {GrantNone, GrantNone, GrantNone, GrantAll, GrantAll},
+		PermissionIntrospect:       {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionExplain:          {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
 	} {
 		for i, role := range Roles() {
 			p.grants[role][permission] = g[i]

@@ -29,14 +29,14 @@ func TestPermissionsHaveNames(t *testing.T) {
 func TestStandardPolicy(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	own := map[commerce.Permission]bool{
-		commerce.ReadCustomer: true, commerce.ReadOrder: true, commerce.ReadContact: true, commerce.PlaceOrder: true, commerce.ChangeOrder: true, commerce.ChangeCustomer: true,
+		commerce.PermissionReadCustomer: true, commerce.PermissionReadOrder: true, commerce.PermissionReadContact: true, commerce.PermissionPlaceOrder: true, commerce.PermissionChangeOrder: true, commerce.PermissionChangeCustomer: true,
 	}
 	for _, p := range commerce.Permissions() {
 		want := commerce.GrantNone
 		switch {
 		case own[p]:
 			want = commerce.GrantOwn
-		case p == commerce.ReadViewer, p == commerce.ReadCatalog, p == commerce.ResolveEntities:
+		case p == commerce.PermissionReadViewer, p == commerce.PermissionReadCatalog, p == commerce.PermissionResolveEntities:
 			want = commerce.GrantAll
 		}
 		if got := policy.Grant(commerce.RoleCustomer, p); got != want {
@@ -59,13 +59,13 @@ func TestStandardPolicy(t *testing.T) {
 			}
 		}
 	}
-	everything := policy.WithGrant(commerce.RoleAdmin, 0, commerce.GrantAll).WithGrant(0, commerce.ReadOrder, commerce.GrantAll)
+	everything := policy.WithGrant(commerce.RoleAdmin, 0, commerce.GrantAll).WithGrant(0, commerce.PermissionReadOrder, commerce.GrantAll)
 	for _, p := range []commerce.Permission{-1, 0, 999} {
 		if got := everything.Grant(commerce.RoleAdmin, p); got != commerce.GrantNone {
 			t.Errorf("permission %d, which does not exist, is granted: %s", p, got)
 		}
 	}
-	if got := everything.Grant(0, commerce.ReadOrder); got != commerce.GrantNone {
+	if got := everything.Grant(0, commerce.PermissionReadOrder); got != commerce.GrantNone {
 		t.Errorf("role 0 is granted %s", got)
 	}
 }
@@ -73,16 +73,16 @@ func TestStandardPolicy(t *testing.T) {
 func TestSentences(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	for p, want := range map[commerce.Permission]string{
-		commerce.ReadCatalog:    "Access: all callers.",
-		commerce.ReadOrder:      "Access: customers (their own), staff, admins, services.",
-		commerce.ChangeCustomer: "Access: customers (their own), staff, admins.",
-		commerce.ChangeStaff:    "Access: admins.",
+		commerce.PermissionReadCatalog:    "Access: all callers.",
+		commerce.PermissionReadOrder:      "Access: customers (their own), staff, admins, services.",
+		commerce.PermissionChangeCustomer: "Access: customers (their own), staff, admins.",
+		commerce.PermissionChangeStaff:    "Access: admins.",
 	} {
 		if got := policy.Describe(p); got != want {
 			t.Errorf("%s: %q, want %q", p, got, want)
 		}
 	}
-	if got := (commerce.Policy{}).Describe(commerce.ReadOrder); got != "Access: no callers." {
+	if got := (commerce.Policy{}).Describe(commerce.PermissionReadOrder); got != "Access: no callers." {
 		t.Errorf("the empty policy: %q", got)
 	}
 }

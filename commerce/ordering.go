@@ -122,7 +122,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
 	switch {
 	case i < 0 && c.Quantity == 0:
-		return Order{}, 0, NotFound{newReason(CodeNotFound, FieldPath("sku"), "Product %s is not in the order.", c.SKU)}
+		return Order{}, 0, NotFound{newErrorReason(CodeNotFound, FieldPath("sku"), "Product %s is not in the order.", c.SKU)}
 	case c.Quantity == 0 && len(items) == 1:
 		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "names the only product of the order: cancel the order instead of removing the product")
 	case c.Quantity == 0:

@@ -60,8 +60,8 @@ func (r Reason) Error() string { return r.Message }
 // Code returns the kind of the user error.
 func (r Reason) Code() ErrorCode { return r.code }
 
-// newReason returns the Reason for the value at a path in the request's input.
-func newReason(code ErrorCode, path []string, format string, args ...any) Reason {
+// newErrorReason returns the Reason for the value at a path in the request's input.
+func newErrorReason(code ErrorCode, path []string, format string, args ...any) Reason {
 	r := Reason{code: code, Message: fmt.Sprintf(format, args...)}
 	if path != nil {
 		r.Field = append([]string{"input"}, path...)
@@ -122,19 +122,19 @@ type (
 // NewNotFound returns the user error for an ID that does not exist. kind is the kind of record,
 // such as "customer".
 func NewNotFound[ID ~string](kind string, id ID, path ...string) NotFound {
-	return NotFound{newReason(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
+	return NotFound{newErrorReason(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
 }
 
 // NewInvalidInput returns the user error for an invalid value. The text completes a sentence that
 // begins with the path of the value, like the text of an InvalidError.
 func NewInvalidInput(path []string, format string, args ...any) InvalidInput {
-	return InvalidInput{newReason(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
+	return InvalidInput{newErrorReason(CodeInvalid, path, "%s %s.", strings.Join(path, "."), fmt.Sprintf(format, args...))}
 }
 
 // NewVersionConflict returns the user error for a record whose version is not the expected one.
 // kind is the kind of record.
 func NewVersionConflict(kind string, expected, current int) VersionConflict {
-	return VersionConflict{newReason(CodeVersionConflict, FieldPath("expectedVersion"), "The %s has version %d, not %d: read it again and decide whether to repeat the change.", kind, current, expected), current}
+	return VersionConflict{newErrorReason(CodeVersionConflict, FieldPath("expectedVersion"), "The %s has version %d, not %d: read it again and decide whether to repeat the change.", kind, current, expected), current}
 }
 
 // NewInvalidTransition returns the user error for a status that the order cannot change to.
@@ -148,30 +148,30 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 		}
 		hint = "the order can become " + strings.Join(names, " or ")
 	}
-	return InvalidTransition{newReason(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
+	return InvalidTransition{newErrorReason(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
 }
 
 // NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
 // scope completes the message: " in warehouse w", or empty for the available stock of the product.
 func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
 	available = max(0, available)
-	return InsufficientStock{newReason(CodeInsufficientStock, path, "Product %s: %d requested, but only %d available%s.", sku, requested, available, scope), sku, available}
+	return InsufficientStock{newErrorReason(CodeInsufficientStock, path, "Product %s: %d requested, but only %d available%s.", sku, requested, available, scope), sku, available}
 }
 
 // NewEmailTaken returns the user error for an email address of another customer.
 func NewEmailTaken() EmailTaken {
-	return EmailTaken{newReason(CodeEmailTaken, FieldPath("email"), "Another customer has this email address: use a different one.")}
+	return EmailTaken{newErrorReason(CodeEmailTaken, FieldPath("email"), "Another customer has this email address: use a different one.")}
 }
 
 // NewAlreadyExists returns the user error for an ID that is already in use. kind is the kind of
 // record.
 func NewAlreadyExists[ID ~string](kind string, id ID, path ...string) AlreadyExists {
-	return AlreadyExists{newReason(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
+	return AlreadyExists{newErrorReason(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
 }
 
 // NewIdempotencyKeyReused returns the user error for an idempotency key of a different request.
 func NewIdempotencyKeyReused() IdempotencyKeyReused {
-	return IdempotencyKeyReused{newReason(CodeIdempotencyKeyReused, FieldPath("idempotencyKey"), "This idempotency key was used for a different request in the last 24 hours: use a new key for each request.")}
+	return IdempotencyKeyReused{newErrorReason(CodeIdempotencyKeyReused, FieldPath("idempotencyKey"), "This idempotency key was used for a different request in the last 24 hours: use a new key for each request.")}
 }
 
 // NewTooManyLines returns the user error for an order with too many lines.
@@ -186,17 +186,17 @@ func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 }
 
 func tooManyLines(path []string, lines string, limit int) TooManyLines {
-	return TooManyLines{newReason(CodeTooManyLines, path, "The order has %s lines, but at most %d are allowed: split it into several orders.", lines, limit), limit}
+	return TooManyLines{newErrorReason(CodeTooManyLines, path, "The order has %s lines, but at most %d are allowed: split it into several orders.", lines, limit), limit}
 }
 
 // NewAddressMissing returns the user error for shipping an order without a shipping address.
 func NewAddressMissing() AddressMissing {
-	return AddressMissing{newReason(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set one with updateShippingAddress, or ship with withoutAddress: true.")}
+	return AddressMissing{newErrorReason(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set one with updateShippingAddress, or ship with withoutAddress: true.")}
 }
 
 // NewPriceChanged returns the user error for an order whose total differs from the expected total.
 func NewPriceChanged(expected, current Money, lines []QuotedLine) PriceChanged {
-	return PriceChanged{newReason(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept it, place the order again with the new expectedTotal.",
+	return PriceChanged{newErrorReason(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept it, place the order again with the new expectedTotal.",
 		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
 }
 

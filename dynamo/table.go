@@ -175,20 +175,20 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 			d.Differences = append(d.Differences, fmt.Sprintf("%s: expected %s, the table has %s", property, want, have))
 		}
 	}
-	differ("key", schemaText(tableKeySchema()), schemaText(t.KeySchema))
+	differ("key", keySchemaText(tableKeySchema()), keySchemaText(t.KeySchema))
 	found := false
 	for _, index := range t.GlobalSecondaryIndexes {
 		if aws.ToString(index.IndexName) != model.IndexName {
 			continue
 		}
 		found = true
-		differ("index "+model.IndexName+" key", schemaText(indexKeySchema()), schemaText(index.KeySchema))
+		differ("index "+model.IndexName+" key", keySchemaText(indexKeySchema()), keySchemaText(index.KeySchema))
 		if index.Projection != nil {
 			differ("index "+model.IndexName+" projection", string(types.ProjectionTypeAll), string(index.Projection.ProjectionType))
 		}
 	}
 	if !found {
-		differ("index "+model.IndexName, schemaText(indexKeySchema()), "no such index")
+		differ("index "+model.IndexName, keySchemaText(indexKeySchema()), "no such index")
 	}
 	for _, a := range t.AttributeDefinitions {
 		switch name := aws.ToString(a.AttributeName); name {
@@ -269,7 +269,7 @@ func (s *Store) CheckStream(ctx context.Context) error {
 	return stream.CheckView()
 }
 
-func schemaText(schema []types.KeySchemaElement) string {
+func keySchemaText(schema []types.KeySchemaElement) string {
 	parts := make([]string, len(schema))
 	for i, k := range schema {
 		parts[i] = fmt.Sprintf("%s (%s)", aws.ToString(k.AttributeName), k.KeyType)

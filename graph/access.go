@@ -72,7 +72,7 @@ func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.Order
 // IDs. The errors are NOT_FOUND and the errors of dynamo.ReadRecords.
 func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
-	if r.access.Policy.CanAccess(r.principal(ctx), commerce.ReadOrder, id) {
+	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {
 		_, err = loaders.Records(loadersOf(ctx), model.CustomerByID).Load(ctx, id)
 	}
 	return orNotFoundError(err, "there is no such customer")

@@ -689,7 +689,7 @@ func TestMatrixDetectsGrants(t *testing.T) {
 					// with access to own records.
 					g == commerce.GrantOwn && (principal.Customer == "" || original == commerce.GrantNone || original == commerce.GrantAll),
 					// A customer can only reach their own contact data.
-					p == commerce.ReadContact && g == commerce.GrantAll:
+					p == commerce.PermissionReadContact && g == commerce.GrantAll:
 					continue
 				}
 				altered++

@@ -388,7 +388,7 @@ func TestSubscriptionPermissions(t *testing.T) {
 // A principal who sees all customers but only their own orders can subscribe only to their own
 // orders.
 func TestSubscriptionNeedsOrderPermission(t *testing.T) {
-	policy := commerce.StandardPolicy().WithGrant(commerce.RoleCustomer, commerce.ReadCustomer, commerce.GrantAll)
+	policy := commerce.StandardPolicy().WithGrant(commerce.RoleCustomer, commerce.PermissionReadCustomer, commerce.GrantAll)
 	e := newAuthenticatedExecutor(t, Options{Policy: &policy})
 	ctx := WithPrincipal(t.Context(), ann)
 	ctx = loading(ctx, e)

@@ -66,7 +66,7 @@ func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *exec
 		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]pathElement, 0, 16),
 		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.ResponseBytes),
 	}
-	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.Explain) != commerce.GrantNone {
+	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.PermissionExplain) != commerce.GrantNone {
 		x.trace = &table.Trace{}
 		ctx = x.trace.NewContext(ctx)
 	}

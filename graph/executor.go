@@ -47,7 +47,7 @@ const (
 	// Refused requests were not executed. The response has errors and no data.
 	Refused
 	// Overloaded requests were refused because the operations in progress have reached the limit of
-	// concurrent cost; see admission.Cost.
+	// concurrent cost; see admission.PoolCost.
 	Overloaded
 	// MutationNotAllowed requests were refused because they are mutations and Request.ReadOnly is set.
 	MutationNotAllowed
@@ -77,11 +77,11 @@ type Result struct {
 // execution then runs the operation with a limited number of DynamoDB requests (Limits.Requests)
 // and a limited response (response.go).
 //
-// Concurrent operations share admission.Cost, because their responses are in memory at the same
+// Concurrent operations share admission.PoolCost, because their responses are in memory at the same
 // time. Without this pool, two hundred operations of the maximum cost could need gigabytes. Events
-// of subscriptions use admission.Events instead, so a change with ten thousand subscribers does not
-// block queries. Waiting events are buffered in the change feed, which ends subscriptions that fall
-// behind.
+// of subscriptions use admission.PoolEvents instead, so a change with ten thousand subscribers does
+// not block queries. Waiting events are buffered in the change feed, which ends subscriptions that
+// fall behind.
 type Executor struct {
 	resolver *Resolver
 	schema   *executableSchema
@@ -147,9 +147,9 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		rates:              rate.NewLimiter(opts.Rates),
 		anonymousRates:     rate.NewLimiter(opts.Rates),
 		pools:              pools,
-		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.Preparations], OnInvalid: opts.OnInvalidDocument}),
+		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.PoolPreparations], OnInvalid: opts.OnInvalidDocument}),
 		eventTime:          opts.EventTime,
-		subscriptionMemory: document.NewSubscriptionMemory(pools[admission.SubscriptionMemory]),
+		subscriptionMemory: document.NewSubscriptionMemory(pools[admission.PoolSubscriptionMemory]),
 	}
 }
 
@@ -229,11 +229,11 @@ func (e *Executor) ratesOf(ctx context.Context) *rate.Limiter {
 	return e.rates
 }
 
-// execute executes a query or a mutation if admission.Cost has capacity for its cost.
+// execute executes a query or a mutation if admission.PoolCost has capacity for its cost.
 func (e *Executor) execute(ctx context.Context, operation *admittedOperation) (result Result) {
 	spent := 0
 	defer func() { operation.reservation.Settle(spent, result.Response) }()
-	caller, cost := admission.CallerOf(ctx), e.pools[admission.Cost]
+	caller, cost := admission.CallerOf(ctx), e.pools[admission.PoolCost]
 	if refused := cost.TryAcquire(caller, operation.cost); refused != nil {
 		return Result{Response: e.refusal(ctx, refused), Outcome: Overloaded, Refusal: refused}
 	}

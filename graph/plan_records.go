@@ -60,7 +60,7 @@ func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pa
 		planRecords(ctx, p, w, pattern, plan.orders)
 		return
 	}
-	planRecords(ctx, p, w, pattern, plan.orderRecords)
+	planRecords(ctx, p, w, pattern, plan.planOrderRecords)
 	planOrderIDs(ctx, p, w.targets(), id)
 }
 
@@ -145,7 +145,7 @@ func (p plan) customerRecords(ctx context.Context, targets []planTarget[*commerc
 
 // orders plans the selections of orders in a list.
 func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order]) {
-	p.orderRecords(ctx, targets)
+	p.planOrderRecords(ctx, targets)
 	planOrderIDs(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
@@ -178,7 +178,7 @@ func (p plan) timelineRequest(f *operation.Field, id commerce.OrderID) paging.Re
 
 // orderCollections plans the selections of orders that were read as item collections.
 func (p plan) orderCollections(ctx context.Context, targets []planTarget[*commerce.Order]) {
-	p.orderRecords(ctx, targets)
+	p.planOrderRecords(ctx, targets)
 	p.collectionTimelines(ctx, targets)
 }
 
@@ -215,8 +215,8 @@ func (p plan) orderEvents(ctx context.Context, targets []planTarget[*commerce.Ev
 	p.planReferences(ctx, &to)
 }
 
-// orderRecords plans the reads that need the records of orders.
-func (p plan) orderRecords(ctx context.Context, targets []planTarget[*commerce.Order]) {
+// planOrderRecords plans the reads that need the records of orders.
+func (p plan) planOrderRecords(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var (
 		to     references
 		pages  pendingKeys[dynamo.ListRequest]

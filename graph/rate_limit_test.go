@@ -225,9 +225,9 @@ func TestPrincipalsPayForThemselves(t *testing.T) {
 
 // An operation that is refused because of the concurrent cost costs one point.
 func TestWhatIsNotDoneIsGivenBack(t *testing.T) {
-	e, _ := newRateLimitedExecutor(t, 100_000, 1, Options{Admission: admission.New(admission.Sizes{admission.Cost: 5000})})
+	e, _ := newRateLimitedExecutor(t, 100_000, 1, Options{Admission: admission.New(admission.Sizes{admission.PoolCost: 5000})})
 	large := Request{Query: `{ orders(first: 100) { nodes { ` + repeatNumbered(30, "a%d: id ") + ` } } }`}
-	others, cost := admission.Caller{Key: "others"}, e.pools[admission.Cost]
+	others, cost := admission.Caller{Key: "others"}, e.pools[admission.PoolCost]
 	if refused := cost.TryAcquire(others, 4000); refused != nil {
 		t.Fatal(refused)
 	}

@@ -121,7 +121,7 @@ func Schema() *ast.Schema {
 type explainKey struct{}
 
 // WithExplain returns a context that requests the explain output. The response contains it only for
-// callers with commerce.Explain.
+// callers with commerce.PermissionExplain.
 func WithExplain(ctx context.Context) context.Context {
 	return context.WithValue(ctx, explainKey{}, true)
 }

@@ -96,7 +96,7 @@ func (s *Stream) Next(ctx context.Context) (Result, bool) {
 	if err == nil {
 		var paid *rate.Reservation
 		if paid, err = s.executor.ratesOf(ctx).Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {
-			caller, events := admission.CallerOf(ctx), s.executor.pools[admission.Events]
+			caller, events := admission.CallerOf(ctx), s.executor.pools[admission.PoolEvents]
 			if err = events.Acquire(ctx, caller, s.operation.cost); err == nil {
 				defer events.Release(caller, s.operation.cost)
 				return s.deliver(ctx, paid, &change), true

@@ -38,7 +38,7 @@ func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *f
 		return nil, err
 	}
 	opened.source = visibleChanges{changeSource: subscription, canSee: func(customer commerce.CustomerID) bool {
-		return r.access.Policy.CanAccess(r.principal(ctx), commerce.ReadOrder, customer)
+		return r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, customer)
 	}}
 	return make(chan *feed.OrderChange), nil
 }

@@ -124,7 +124,7 @@ func TestEventsProduceResponses(t *testing.T) {
 				}
 			}
 			s.Close()
-			if held := e.pools[admission.SubscriptionMemory].Used(); from.closed != 1 || held != 0 {
+			if held := e.pools[admission.PoolSubscriptionMemory].Used(); from.closed != 1 || held != 0 {
 				t.Errorf("closed %d times, %d bytes are held", from.closed, held)
 			}
 		})
@@ -218,10 +218,10 @@ func TestStreamsEnd(t *testing.T) {
 
 // Events have their own pool, wait for capacity in it, and release the capacity.
 func TestEventsWaitForCapacity(t *testing.T) {
-	e := executor(t, Options{Admission: admission.New(admission.Sizes{admission.Cost: 16_000})})
+	e := executor(t, Options{Admission: admission.New(admission.Sizes{admission.PoolCost: 16_000})})
 	order := sampleOrderRecord(t, e)
 	s := newScriptedStream(t, e, `subscription { orderStatusChanged { orderId } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: order.ID}, {OrderID: order.ID}}})
-	others, events := admission.Caller{Key: "others"}, e.pools[admission.Events]
+	others, events := admission.Caller{Key: "others"}, e.pools[admission.PoolEvents]
 	if err := events.Acquire(t.Context(), others, events.Size); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestSubscriptionsNeedChangeFeed(t *testing.T) {
 	if stream != nil || got.Outcome != Refused || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != errcode.Unavailable || len(reported) != 1 {
 		t.Errorf("%s, reported %v", text(t, got), reported)
 	}
-	if held := e.pools[admission.SubscriptionMemory].Used(); held != 0 {
+	if held := e.pools[admission.PoolSubscriptionMemory].Used(); held != 0 {
 		t.Errorf("a rejected subscription holds %d bytes", held)
 	}
 }
@@ -323,7 +323,7 @@ func TestSubscriptionMemoryLimit(t *testing.T) {
 	const query = `subscription($id: ID!) { orderUpdated(id: $id) { id } }`
 	first := admitted(query, map[string]any{"id": "a"})
 	room := func(bytes int) *admission.Pool {
-		pool := admission.New(admission.Sizes{admission.SubscriptionMemory: bytes})[admission.SubscriptionMemory]
+		pool := admission.New(admission.Sizes{admission.PoolSubscriptionMemory: bytes})[admission.PoolSubscriptionMemory]
 		e.subscriptionMemory = document.NewSubscriptionMemory(pool)
 		return pool
 	}
@@ -391,7 +391,7 @@ func TestEventsHoldCapacity(t *testing.T) {
 	var free []bool
 	look := func() time.Time {
 		if e != nil {
-			free = append(free, e.pools[admission.Events].Used() == 0)
+			free = append(free, e.pools[admission.PoolEvents].Used() == 0)
 		}
 		return time.Unix(0, 0)
 	}
@@ -414,7 +414,7 @@ func TestCanceledEventsAreRefunded(t *testing.T) {
 	s := newScriptedStream(t, e, `subscription { orderStatusChanged { orderId } }`, &scriptedSource{changes: []feed.OrderChange{{OrderID: sampleOrder}}})
 	defer s.Close()
 	s.operation.cost = 100
-	others, events := admission.Caller{Key: "others"}, e.pools[admission.Events]
+	others, events := admission.Caller{Key: "others"}, e.pools[admission.PoolEvents]
 	if err := events.Acquire(t.Context(), others, events.Size); err != nil {
 		t.Fatal(err)
 	}

@@ -20,22 +20,22 @@ type Viewer struct {
 
 // canReadCustomer reports whether the viewer may read a customer.
 func (v Viewer) canReadCustomer(id commerce.CustomerID) bool {
-	return v.Policy.CanAccess(v.Principal, commerce.ReadCustomer, id)
+	return v.Policy.CanAccess(v.Principal, commerce.PermissionReadCustomer, id)
 }
 
 // canReadOrdersOf reports whether the viewer may read the orders of a customer.
 func (v Viewer) canReadOrdersOf(id commerce.CustomerID) bool {
-	return v.Policy.CanAccess(v.Principal, commerce.ReadOrder, id)
+	return v.Policy.CanAccess(v.Principal, commerce.PermissionReadOrder, id)
 }
 
 // onlyOwnOrders reports whether the viewer may read at most its own orders.
 func (v Viewer) onlyOwnOrders() bool {
-	return v.Policy.GrantedTo(v.Principal, commerce.ReadOrder) != commerce.GrantAll
+	return v.Policy.GrantedTo(v.Principal, commerce.PermissionReadOrder) != commerce.GrantAll
 }
 
 // canReadAllCustomers reports whether the viewer may read all customers.
 func (v Viewer) canReadAllCustomers() bool {
-	return v.Policy.GrantedTo(v.Principal, commerce.ReadCustomer) == commerce.GrantAll
+	return v.Policy.GrantedTo(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
 }
 
 // readPermitted reads the records that the viewer may read: all of them, or those whose keys

@@ -180,7 +180,7 @@ type importLine struct {
 // fail sets the line's error, which ends the import. A LineError is only recorded if skip is true.
 func (l *importLine) fail(err error, skip bool) {
 	if skip && errors.As(err, &l.bad) {
-		l.outcome, err = unreadable, nil
+		l.outcome, err = outcomeUnreadable, nil
 	}
 	l.err = err
 }
@@ -189,13 +189,13 @@ func (l *importLine) fail(err error, skip bool) {
 type outcome int
 
 const (
-	blank outcome = iota
-	leftOut
-	written
-	replaced
-	unchanged
-	conflicting
-	unreadable
+	outcomeBlank outcome = iota
+	outcomeLeftOut
+	outcomeWritten
+	outcomeReplaced
+	outcomeUnchanged
+	outcomeConflict
+	outcomeUnreadable
 )
 
 // read reads lines until the input ends or reading is cancelled.
@@ -289,7 +289,7 @@ func (i *importer) skipsInvalidLines() bool { return i.opts.SkipUnreadable || i.
 // Errors: LineError.
 func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return blank, nil, nil
+		return outcomeBlank, nil, nil
 	}
 	rec, err := fromJSON(text)
 	if err == nil {
@@ -299,7 +299,7 @@ func (i *importer) parseLine(text []byte) (outcome, model.Record, error) {
 		return 0, nil, &LineError{Err: err}
 	}
 	if isIdempotency(rec) {
-		return leftOut, nil, nil
+		return outcomeLeftOut, nil, nil
 	}
 	if rec, err = i.table.WithIndexKeys(rec); err != nil {
 		return 0, nil, &LineError{Err: err}
@@ -399,7 +399,7 @@ func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, r
 		}
 	}
 	result, err := i.put(ctx, key, rec)
-	if result == written && err == nil {
+	if result == outcomeWritten && err == nil {
 		i.numbers.finished(key)
 	}
 	return result, err
@@ -412,14 +412,14 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 	if i.opts.DryRun {
 		old, err := i.current(ctx, key)
 		if err != nil || old == nil {
-			return written, err
+			return outcomeWritten, err
 		}
 		return i.compare(old, rec), nil
 	}
 	for range putAttempts {
 		old, err := i.putIfAbsent(ctx, key, rec)
 		if err == nil && old == nil {
-			return written, nil
+			return outcomeWritten, nil
 		}
 		if err == nil && len(old) == 0 {
 			old, err = i.current(ctx, key)
@@ -431,7 +431,7 @@ func (i *importer) put(ctx context.Context, key model.Keys, rec model.Record) (o
 			continue // another client has deleted the record
 		}
 		result := i.compare(old, rec)
-		if result == replaced {
+		if result == outcomeReplaced {
 			var changed bool
 			if changed, err = i.replace(ctx, key, old, rec); changed {
 				continue
@@ -449,11 +449,11 @@ func (i *importer) compare(old, rec model.Record) outcome {
 	}
 	switch {
 	case model.EqualRecords(old, rec):
-		return unchanged
+		return outcomeUnchanged
 	case i.opts.Overwrite:
-		return replaced
+		return outcomeReplaced
 	default:
-		return conflicting
+		return outcomeConflict
 	}
 }
 
@@ -544,22 +544,22 @@ func (done Imported) add(line *importLine) Imported {
 	done.Offset += line.bytes
 	done.Lines++
 	switch line.outcome {
-	case blank:
-	case leftOut:
+	case outcomeBlank:
+	case outcomeLeftOut:
 		done.LeftOut++
-	case written:
+	case outcomeWritten:
 		done.Written++
-	case replaced:
+	case outcomeReplaced:
 		done.Replaced++
-	case unchanged:
+	case outcomeUnchanged:
 		done.Unchanged++
-	case conflicting:
+	case outcomeConflict:
 		done.Conflicts++
 		if len(done.ConflictKeys) < maxReportedLines {
 			// the capacity is clipped, because the caller may keep the previous slice
 			done.ConflictKeys = append(slices.Clip(done.ConflictKeys), RecordKey{PK: line.key.PK, SK: line.key.SK})
 		}
-	case unreadable:
+	case outcomeUnreadable:
 		done.Unreadable++
 		if len(done.BadLines) < maxReportedLines {
 			done.BadLines = append(slices.Clip(done.BadLines), BadLine{Line: done.Lines, Problem: line.bad.Err.Error()})

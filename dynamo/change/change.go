@@ -531,7 +531,7 @@ func (c *change) commit(ctx context.Context) error {
 		t.Stop(table.Request{AccessPattern: c.pattern.ID, Operation: "TransactWriteItems", Key: table.DescribeKeys(keys), Items: len(keys), WriteUnits: units})
 	}
 	if cancelled := (*types.TransactionCanceledException)(nil); errors.As(err, &cancelled) {
-		stale, learning := c.storeCurrentRecords(ctx, cancelled.CancellationReasons)
+		stale, learning := c.rememberCurrentRecords(ctx, cancelled.CancellationReasons)
 		if learning != nil {
 			return learning
 		}
@@ -545,12 +545,12 @@ func (c *change) commit(ctx context.Context) error {
 	return nil
 }
 
-// storeCurrentRecords stores the current records of failed conditions in c.known, and reports
+// rememberCurrentRecords stores the current records of failed conditions in c.known, and reports
 // whether a condition failed. If DynamoDB returns no record for a failed condition, the method
 // reads the record: it may not exist, or the engine may not return records.
 //
 // It returns the errors of table.WrapError.
-func (c *change) storeCurrentRecords(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
+func (c *change) rememberCurrentRecords(ctx context.Context, reasons []types.CancellationReason) (bool, error) {
 	var unseen []model.Keys
 	stale := false
 	for i, reason := range reasons {

@@ -33,19 +33,19 @@ type attack struct {
 }
 
 // attacks has an attack on each pool.
-var attacks = map[admission.ID]attack{
-	admission.Connections:        {sizes: admission.Sizes{admission.Connections: attackerConnections}, run: keepOpen, anonymous: true},
-	admission.Sockets:            {sizes: admission.Sizes{admission.Connections: attackerConnections}, run: keepSocket, anonymous: true},
-	admission.Verifications:      {run: forgeTokens, anonymous: true},
-	admission.Bodies:             {sizes: admission.Sizes{admission.Bodies: 4 << 20}, run: sendSlowly, anonymous: true},
-	admission.Requests:           {sizes: admission.Sizes{admission.Requests: 32}, run: sendExpensiveQueries, anonymous: true},
-	admission.Preparations:       {run: sendExpensiveDocuments, anonymous: true},
-	admission.Cost:               {sizes: admission.Sizes{admission.Cost: 30_000}, run: sendExpensiveQueries, anonymous: true},
-	admission.Answers:            {sizes: admission.Sizes{admission.Bodies: 1 << 20}, run: readSlowly, anonymous: true},
-	admission.Subscriptions:      {sizes: admission.Sizes{admission.Subscriptions: 200}, run: subscribe("")},
-	admission.SubscriptionMemory: {sizes: admission.Sizes{admission.SubscriptionMemory: 2 << 20}, run: subscribe("long")},
-	admission.CatchUps:           {sizes: admission.Sizes{admission.CatchUps: 4}, run: subscribe("behind")},
-	admission.Events:             {sizes: admission.Sizes{admission.Cost: 40_000}, run: subscribe("busy")},
+var attacks = map[admission.PoolID]attack{
+	admission.PoolConnections:        {sizes: admission.Sizes{admission.PoolConnections: attackerConnections}, run: keepOpen, anonymous: true},
+	admission.PoolSockets:            {sizes: admission.Sizes{admission.PoolConnections: attackerConnections}, run: keepSocket, anonymous: true},
+	admission.PoolVerifications:      {run: forgeTokens, anonymous: true},
+	admission.PoolBodies:             {sizes: admission.Sizes{admission.PoolBodies: 4 << 20}, run: sendSlowly, anonymous: true},
+	admission.PoolRequests:           {sizes: admission.Sizes{admission.PoolRequests: 32}, run: sendExpensiveQueries, anonymous: true},
+	admission.PoolPreparations:       {run: sendExpensiveDocuments, anonymous: true},
+	admission.PoolCost:               {sizes: admission.Sizes{admission.PoolCost: 30_000}, run: sendExpensiveQueries, anonymous: true},
+	admission.PoolAnswers:            {sizes: admission.Sizes{admission.PoolBodies: 1 << 20}, run: readSlowly, anonymous: true},
+	admission.PoolSubscriptions:      {sizes: admission.Sizes{admission.PoolSubscriptions: 200}, run: subscribe("")},
+	admission.PoolSubscriptionMemory: {sizes: admission.Sizes{admission.PoolSubscriptionMemory: 2 << 20}, run: subscribe("long")},
+	admission.PoolCatchUps:           {sizes: admission.Sizes{admission.PoolCatchUps: 4}, run: subscribe("behind")},
+	admission.PoolEvents:             {sizes: admission.Sizes{admission.PoolCost: 40_000}, run: subscribe("busy")},
 }
 
 // attacker is one connection of an attacking client.
@@ -56,7 +56,7 @@ type attacker struct {
 }
 
 // runAttack attacks a server until the process is killed. It runs in a separate process.
-func runAttack(id admission.ID) {
+func runAttack(id admission.PoolID) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(os.Getenv("ATTACK_FROM"))}}
 	var all sync.WaitGroup
 	for n := range attackerConnections {

@@ -51,29 +51,29 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		runAttack(admission.ID(id))
+		runAttack(admission.PoolID(id))
 	}
 	os.Exit(m.Run())
 }
 
 // defaultPools has the pools that the default run attacks.
-var defaultPools = []admission.ID{admission.Connections, admission.Requests}
+var defaultPools = []admission.PoolID{admission.PoolConnections, admission.PoolRequests}
 
 // While a caller with or without a token attacks a pool, other callers' requests succeed. Their
 // subscriptions stay open, and health checks succeed.
 func TestAttacksOnPools(t *testing.T) {
 	for id, pool := range admission.New(admission.Sizes{}) {
-		a, known := attacks[admission.ID(id)]
+		a, known := attacks[admission.PoolID(id)]
 		if !known {
 			t.Errorf("the pool %s has no attack", pool.Name)
 			continue
 		}
-		if !longtest.Enabled() && !slices.Contains(defaultPools, admission.ID(id)) {
+		if !longtest.Enabled() && !slices.Contains(defaultPools, admission.PoolID(id)) {
 			continue
 		}
-		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.ID(id), false) })
+		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.PoolID(id), false) })
 		if a.anonymous {
-			t.Run(pool.Name+" by anonymous callers", func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.ID(id), true) })
+			t.Run(pool.Name+" by anonymous callers", func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.PoolID(id), true) })
 		}
 	}
 }
@@ -99,7 +99,7 @@ func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 	ctx, stop := context.WithCancel(context.Background())
 	tokens, err := auth.New(ctx, auth.Options{
 		JWKS: keys, Issuer: authtest.Issuer, Audience: authtest.Audience, RoleClaim: "role", CustomerClaim: "customer_id",
-		Verifications: v.pools[admission.Verifications], Log: slog.New(slog.DiscardHandler),
+		Verifications: v.pools[admission.PoolVerifications], Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -319,14 +319,14 @@ func (v *victim) subscribe(t *testing.T, after string) (delivered func(order str
 }
 
 // measureAttack measures the victim on an idle server and during an attack on a pool.
-func (v *victim) measureAttack(t *testing.T, id admission.ID, byStrangers bool) {
+func (v *victim) measureAttack(t *testing.T, id admission.PoolID, byStrangers bool) {
 	t.Helper()
 	for range 4 {
 		v.placeOrder(t, "c0")
 	}
 	delivered := v.subscribe(t, v.firstEvent(t, "c0", v.placeOrder(t, "c0")))
 	delivered(v.placeOrder(t, "c0"))
-	newTokens := id == admission.Verifications
+	newTokens := id == admission.PoolVerifications
 	idle := v.medianTime(t, 15, 0, newTokens)
 
 	firstEvent := v.firstEvent(t, "c1", v.placeOrder(t, "c1"))
@@ -363,7 +363,7 @@ func (v *victim) measureAttack(t *testing.T, id admission.ID, byStrangers bool) 
 	}
 	attacked := v.medianTime(t, *requests, *interval, newTokens)
 	delivered(v.placeOrder(t, "c0"))
-	connections := v.pools[admission.Connections].Used()
+	connections := v.pools[admission.PoolConnections].Used()
 	_ = command.Process.Kill()
 	after := v.medianTime(t, 15, 0, newTokens)
 	t.Logf("%d connections of %d; median time of %d requests: %v, on an idle server: %v (factor %.1f), after the attack: %v", connections, attackerConnections,

@@ -138,7 +138,7 @@ type Options struct {
 	// Unfit, if not nil, is called with each trusted document that is invalid or exceeds a limit, and
 	// with its first error.
 	OnInvalid func(Trusted, Error)
-	// Preparations is admission.Preparations. Nil means no limit.
+	// Preparations is admission.PoolPreparations. Nil means no limit.
 	Preparations *admission.Pool
 	// CacheSize is the maximum number of documents in each of the two caches. 0 means 1,000.
 	CacheSize int

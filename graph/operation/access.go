@@ -81,7 +81,7 @@ func NewAccess(schema *ast.Schema, policy *commerce.Policy, introspection bool) 
 			case declared:
 				a.fields[f] = permission
 			case f.Name == "__schema" || f.Name == "__type":
-				a.fields[f] = commerce.Introspect
+				a.fields[f] = commerce.PermissionIntrospect
 			default:
 				a.fields[f] = typePermission
 			}
@@ -103,7 +103,7 @@ func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool
 // HidesSchema reports whether messages for a principal must not reveal parts of the schema that the
 // request does not contain.
 func (a Access) HidesSchema(principal commerce.Principal) bool {
-	return !a.introspection || a.Policy.GrantedTo(principal, commerce.Introspect) == commerce.GrantNone
+	return !a.introspection || a.Policy.GrantedTo(principal, commerce.PermissionIntrospect) == commerce.GrantNone
 }
 
 // Check rejects an operation if the caller's role may not use a selected field or an input field

@@ -10,23 +10,23 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// ID identifies a pool.
-type ID int
+// PoolID identifies a pool.
+type PoolID int
 
 // The pools, in the order of their use by a request.
 const (
-	Connections ID = iota
-	Sockets
-	Verifications
-	Bodies
-	Requests
-	Preparations
-	Cost
-	Answers
-	Subscriptions
-	SubscriptionMemory
-	CatchUps
-	Events
+	PoolConnections PoolID = iota
+	PoolSockets
+	PoolVerifications
+	PoolBodies
+	PoolRequests
+	PoolPreparations
+	PoolCost
+	PoolAnswers
+	PoolSubscriptions
+	PoolSubscriptionMemory
+	PoolCatchUps
+	PoolEvents
 	poolCount
 )
 
@@ -69,56 +69,56 @@ const statusServiceUnavailable = 503
 
 // declarations declares all pools. The defaults suit a server with one or two cores.
 var declarations = [poolCount]Declaration{
-	Connections: {
+	PoolConnections: {
 		Name: "connections", Counts: "open connections", Setting: "ORDERGRAPH_MAX_CONNECTIONS", Default: 4096,
 		Consequence: "a connection is closed",
 	},
-	Sockets: {
+	PoolSockets: {
 		Name: "sockets", Counts: "WebSockets and event streams", DerivedFrom: "three quarters of `connections`",
-		derive: func(s Sizes) int { return s[Connections] * 3 / 4 },
+		derive: func(s Sizes) int { return s[PoolConnections] * 3 / 4 },
 		Code:   errcode.Overloaded, Status: statusServiceUnavailable, Advice: "use one socket for several subscriptions",
 	},
-	Verifications: {
+	PoolVerifications: {
 		Name: "verifications", Counts: "token signatures being verified", DerivedFrom: "half of the processors",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) / 2 }, Waits: true, Consequence: "the request waits",
 	},
-	Bodies: {
+	PoolBodies: {
 		Name: "bodies", Counts: "bytes of arriving request bodies over 16 KiB", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
 		Meaning:       "bytes of arriving request bodies over 16 KiB and, separately, of responses over 16 KiB that clients are reading",
 		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
-	Requests: {
+	PoolRequests: {
 		Name: "requests", Counts: "requests in progress", Setting: "ORDERGRAPH_MAX_CONCURRENT", Default: 256,
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send fewer at the same time",
 	},
-	Preparations: {
+	PoolPreparations: {
 		Name: "preparations", Counts: "new documents being parsed, and bodies over 16 KiB being decoded", DerivedFrom: "all processors but one",
 		derive: func(Sizes) int { return runtime.GOMAXPROCS(0) - 1 }, Waits: true, Consequence: "the request waits",
 	},
-	Cost: {
+	PoolCost: {
 		Name: "cost", Counts: "cost points of operations being executed", Setting: "ORDERGRAPH_MAX_CONCURRENT_COST", Default: 500_000,
 		UncountedUpTo: 2000, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
 	},
-	Answers: {
+	PoolAnswers: {
 		Name: "answers", Counts: "bytes of responses over 16 KiB that clients are reading", DerivedFrom: "as `bodies`",
-		derive: func(s Sizes) int { return s[Bodies] }, UncountedUpTo: 16 << 10,
+		derive: func(s Sizes) int { return s[PoolBodies] }, UncountedUpTo: 16 << 10,
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "ask for less",
 	},
-	Subscriptions: {
+	PoolSubscriptions: {
 		Name: "subscriptions", Counts: "subscriptions and other WebSocket operations in progress", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
 		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete others",
 	},
-	SubscriptionMemory: {
+	PoolSubscriptionMemory: {
 		Name: "subscriptionMemory", Counts: "bytes of distinct documents, and of variables, of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
 		Code: errcode.TooManySubscriptions, Advice: "send the document that others send and the rest as variables",
 	},
-	CatchUps: {
+	PoolCatchUps: {
 		Name: "catchUps", Counts: "subscriptions reading missed events", Setting: "ORDERGRAPH_MAX_CATCH_UPS", Default: 16,
 		Waits: true, Consequence: "the subscription waits",
 	},
-	Events: {
+	PoolEvents: {
 		Name: "events", Counts: "cost points of events being executed", DerivedFrom: "a quarter of `cost`",
-		derive: func(s Sizes) int { return s[Cost] / 4 }, Minimum: 2000, Waits: true, Consequence: "the event waits",
+		derive: func(s Sizes) int { return s[PoolCost] / 4 }, Minimum: 2000, Waits: true, Consequence: "the event waits",
 	},
 }
 
@@ -172,7 +172,7 @@ func (c *Controller) Sizes() (s Sizes) {
 // AcquireCatchUp waits until the caller of a context may read missed events. The caller must call
 // done after the read. AcquireCatchUp returns the context's error if the context ends first.
 func (c *Controller) AcquireCatchUp(ctx context.Context) (done func(), err error) {
-	caller, pool := CallerOf(ctx), c[CatchUps]
+	caller, pool := CallerOf(ctx), c[PoolCatchUps]
 	if err := pool.Acquire(ctx, caller, 1); err != nil {
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 		opts.Now = time.Now
 	}
 	if opts.Verifications == nil {
-		opts.Verifications = admission.New(admission.Sizes{})[admission.Verifications]
+		opts.Verifications = admission.New(admission.Sizes{})[admission.PoolVerifications]
 	}
 	if opts.AfterFunc == nil {
 		opts.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
@@ -231,7 +231,7 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 		return nil, nil, newUnauthenticated(fmt.Sprintf("it exceeds %d bytes", maxTokenBytes))
 	}
 	// The base64 decoder ignores line breaks, so one token would have several spellings.
-	if strings.ContainsFunc(token, func(r rune) bool { return r != '.' && !base64URL(r) }) {
+	if strings.ContainsFunc(token, func(r rune) bool { return r != '.' && !isBase64URLRune(r) }) {
 		return nil, nil, newUnauthenticated("it contains a character that no token has")
 	}
 	signed, err := jose.ParseSignedCompact(token, a.algorithms)
@@ -275,8 +275,8 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *sign
 	return nil, nil, ErrInvalidSignature
 }
 
-// base64URL reports whether r is in the base64url alphabet
+// isBase64URLRune reports whether r is in the base64url alphabet
 // (https://www.rfc-editor.org/rfc/rfc4648#section-5).
-func base64URL(r rune) bool {
+func isBase64URLRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
 }

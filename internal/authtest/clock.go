@@ -60,7 +60,7 @@ func (c *Clock) remove(t *timer) bool {
 func (c *Clock) Advance(d time.Duration) {
 	until := c.Now().Add(d)
 	for {
-		t := c.next(until)
+		t := c.nextTimer(until)
 		if t == nil {
 			return
 		}
@@ -68,9 +68,9 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// next advances the clock to the next timer that is due by until, and returns that timer. Without
-// such a timer, it advances the clock to until and returns nil.
-func (c *Clock) next(until time.Time) *timer {
+// nextTimer advances the clock to the next timer that is due by until, and returns that timer.
+// Without such a timer, it advances the clock to until and returns nil.
+func (c *Clock) nextTimer(until time.Time) *timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var first *timer

@@ -37,7 +37,7 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options)
 		return nil
 	}
 	jwt := cfg.JWT
-	jwt.Log, jwt.Verifications = opts.Log, opts.Admission[admission.Verifications]
+	jwt.Log, jwt.Verifications = opts.Log, opts.Admission[admission.PoolVerifications]
 	jwt.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
 		return customerExists(ctx, opts.Graph.Store, id)
 	}

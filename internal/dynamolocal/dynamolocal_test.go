@@ -270,8 +270,8 @@ func TestFailedFetchLeavesNothing(t *testing.T) { // not parallel: it changes th
 
 func TestVersionMatchesPom(t *testing.T) {
 	t.Parallel()
-	if !strings.Contains(string(pom), "<artifactId>DynamoDBLocal</artifactId>\n      <version>"+Version+"</version>") {
-		t.Errorf("pom.xml does not name version %s", Version)
+	if !strings.Contains(string(pom), "<artifactId>DynamoDBLocal</artifactId>\n      <version>"+DynamoDBLocalVersion+"</version>") {
+		t.Errorf("pom.xml does not name version %s", DynamoDBLocalVersion)
 	}
 }
 

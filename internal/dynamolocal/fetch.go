@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Version is the version of DynamoDB Local. A test compares it with pom.xml.
-const Version = "3.1.0"
+// DynamoDBLocalVersion is the version of DynamoDB Local. A test compares it with pom.xml.
+const DynamoDBLocalVersion = "3.1.0"
 
 //go:embed pom.xml
 var pom []byte
@@ -46,7 +46,7 @@ func CacheDir() (string, error) {
 	if err != nil {
 		return "", &UnavailableError{Missing: "cache directory", Err: err}
 	}
-	return filepath.Join(base, "ordergraph", "dynamodb-local-"+Version), nil
+	return filepath.Join(base, "ordergraph", "dynamodb-local-"+DynamoDBLocalVersion), nil
 }
 
 // Fetch downloads the jars to [CacheDir] and returns that directory. If the jars exist already,

@@ -32,12 +32,12 @@ func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 }
 
 // acquire acquires n of a pool for the caller of a context. It returns nil, or the refusal.
-func (h httpHandler) acquire(ctx context.Context, id admission.ID, n int) *refusal {
+func (h httpHandler) acquire(ctx context.Context, id admission.PoolID, n int) *refusal {
 	return poolRefusal(h.pools[id].TryAcquire(admission.CallerOf(ctx), n))
 }
 
-// release releases n that acquire has acquired.
-func (h httpHandler) release(ctx context.Context, id admission.ID, n int) {
+// releaseCapacity releases n that acquire has acquired.
+func (h httpHandler) releaseCapacity(ctx context.Context, id admission.PoolID, n int) {
 	h.pools[id].Release(admission.CallerOf(ctx), n)
 }
 

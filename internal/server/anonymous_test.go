@@ -205,7 +205,7 @@ func TestPointsOfAddresses(t *testing.T) {
 // concurrent cost, from any number of addresses.
 func TestAnonymousCallersLeaveRoomForTokens(t *testing.T) {
 	b := newBlocked()
-	g := newAuthenticatedServer(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Admission: admission.New(admission.Sizes{admission.Requests: 4, admission.Cost: 16_000})})
+	g := newAuthenticatedServer(t, sampleThrough(t, b.pass), server.Options{Anonymous: true, Admission: admission.New(admission.Sizes{admission.PoolRequests: 4, admission.PoolCost: 16_000})})
 	token := "Bearer " + g.token(t, nil)
 	answers := make(chan *httptest.ResponseRecorder)
 	begin := func(remote, query string, header ...string) {
@@ -290,7 +290,7 @@ func TestSocketsWithoutAToken(t *testing.T) {
 
 // Sockets without a token leave capacity for sockets with a token.
 func TestSocketsOfOneAddress(t *testing.T) {
-	l, g := liveWithAnonymous(t, server.Options{Admission: admission.New(admission.Sizes{admission.Connections: 22})})
+	l, g := liveWithAnonymous(t, server.Options{Admission: admission.New(admission.Sizes{admission.PoolConnections: 22})})
 	open := l.openAll(`{"type":"connection_init"}`)
 	if len(open) < 5 || len(open) > 8 {
 		t.Errorf("one address has %d of 16 sockets", len(open))

@@ -149,7 +149,7 @@ func TestMissingAndInvalidTokens(t *testing.T) {
 	g := newAuthenticatedServer(t, sampleThrough(t, func(*http.Request, dynamodb.HTTPClient) (*http.Response, error) {
 		t.Error("an unauthenticated request reads the table")
 		return nil, io.ErrUnexpectedEOF
-	}), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1}), Origins: []string{origin}})
+	}), server.Options{Admission: admission.New(admission.Sizes{admission.PoolRequests: 1}), Origins: []string{origin}})
 	hour := int64(3600)
 	now := g.now().Unix()
 	good := g.token(t, nil)
@@ -288,7 +288,7 @@ func TestSubjectsAreActors(t *testing.T) {
 // a slot that is in use.
 func TestUnauthenticatedRequestsUseNoSlot(t *testing.T) {
 	b := newBlocked()
-	g := newAuthenticatedServer(t, sampleThrough(t, b.pass), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
+	g := newAuthenticatedServer(t, sampleThrough(t, b.pass), server.Options{Admission: admission.New(admission.Sizes{admission.PoolRequests: 1})})
 	token := g.token(t, nil)
 	first := make(chan *httptest.ResponseRecorder)
 	go func() {

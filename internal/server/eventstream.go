@@ -19,8 +19,8 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	r, result, refused := h.startOperation(w, r, &stream)
 	delayRefusal(r.Context(), nil, result)
 	if stream != nil {
-		defer h.release(r.Context(), admission.Subscriptions, 1)
-		defer h.release(r.Context(), admission.Sockets, 1)
+		defer h.releaseCapacity(r.Context(), admission.PoolSubscriptions, 1)
+		defer h.releaseCapacity(r.Context(), admission.PoolSockets, 1)
 		defer stream.Close()
 	}
 	// The errors are ignored: a writer without a connection, as in tests, has no deadlines.
@@ -70,9 +70,9 @@ func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stre
 		if started == nil {
 			return result
 		}
-		if full = h.acquire(ctx, admission.Sockets, 1); full == nil {
-			if full = h.acquire(ctx, admission.Subscriptions, 1); full != nil {
-				h.release(ctx, admission.Sockets, 1)
+		if full = h.acquire(ctx, admission.PoolSockets, 1); full == nil {
+			if full = h.acquire(ctx, admission.PoolSubscriptions, 1); full != nil {
+				h.releaseCapacity(ctx, admission.PoolSockets, 1)
 			}
 		}
 		if full != nil {
@@ -113,7 +113,7 @@ func (h httpHandler) writeEvents(ctx context.Context, s *eventStream, stream *gr
 // writeEvent writes a result, and reports whether the stream continues.
 func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result graph.Result) bool {
 	data := encodeResult(result)
-	if full := h.acquire(ctx, admission.Answers, len(data)); full != nil {
+	if full := h.acquire(ctx, admission.PoolAnswers, len(data)); full != nil {
 		instead := full.result()
 		if result.Mutation {
 			instead = mutationResponseDropped()
@@ -121,7 +121,7 @@ func (h httpHandler) writeEvent(ctx context.Context, s *eventStream, result grap
 		s.write("event: next\ndata: " + string(encodeResult(instead)) + "\n\nevent: complete\ndata:\n\n")
 		return false
 	}
-	defer h.release(ctx, admission.Answers, len(data))
+	defer h.releaseCapacity(ctx, admission.PoolAnswers, len(data))
 	return s.write("event: next\ndata: ", string(data), "\n\n")
 }
 

@@ -198,7 +198,7 @@ func TestEventStreamsExplain(t *testing.T) {
 
 // A request that is refused before the stream begins gets an HTTP status and a JSON body.
 func TestEventStreamsThatAreRefused(t *testing.T) {
-	l := newLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.Subscriptions: 1})})
+	l := newLive(t, server.Options{Admission: admission.New(admission.Sizes{admission.PoolSubscriptions: 1})})
 	const follow = `subscription { orderStatusChanged { id } }`
 	for name, c := range map[string]struct {
 		events *events

@@ -68,14 +68,14 @@ func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := httpStatus(result, contentType)
 	setStatusHeaders(header, result, code)
 	body := newResponseBody(result)
-	if full := h.acquire(ctx, admission.Answers, body.memory()); full != nil {
+	if full := h.acquire(ctx, admission.PoolAnswers, body.memoryBytes()); full != nil {
 		if !result.Mutation {
 			h.writeCompressibleRefusal(w, r, full, contentType)
 			return
 		}
 		body = newResponseBody(mutationResponseDropped()) // too short to be counted
 	}
-	defer h.release(ctx, admission.Answers, body.memory())
+	defer h.releaseCapacity(ctx, admission.PoolAnswers, body.memoryBytes())
 	h.writeCompressed(w, r, contentType, code, body)
 }
 
@@ -202,10 +202,10 @@ func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body [
 // Requests do not wait for capacity: a queue in front of a slow server only makes all of them wait
 // longer.
 func (h httpHandler) execute(ctx context.Context, a receivedRequest, execute func(context.Context, graph.Request) graph.Result) (graph.Result, *refusal) {
-	if full := h.acquire(ctx, admission.Requests, 1); full != nil {
+	if full := h.acquire(ctx, admission.PoolRequests, 1); full != nil {
 		return graph.Result{}, full
 	}
-	defer h.release(ctx, admission.Requests, 1)
+	defer h.releaseCapacity(ctx, admission.PoolRequests, 1)
 	ctx, cancel := context.WithTimeout(ctx, h.limits.RequestTime)
 	defer cancel()
 	request, refusal := h.decode(ctx, a)
@@ -231,7 +231,7 @@ func (h httpHandler) decode(ctx context.Context, a receivedRequest) (graph.Reque
 	if a.bodySize <= maxUncountedBody {
 		return a.decode()
 	}
-	caller, pool := admission.CallerOf(ctx), h.pools[admission.Preparations]
+	caller, pool := admission.CallerOf(ctx), h.pools[admission.PoolPreparations]
 	if pool.Acquire(ctx, caller, 1) != nil {
 		return graph.Request{}, newRefusal(http.StatusServiceUnavailable, errcode.TimedOut, "the request was not decoded within %s, as the server is busy: try again in a moment", h.limits.RequestTime)
 	}
@@ -281,8 +281,8 @@ type responseBody struct{ head, rest []byte }
 
 func (b responseBody) size() int { return len(b.head) + len(b.rest) }
 
-// memory returns how much memory the body takes until the client has read it.
-func (b responseBody) memory() int { return cap(b.rest) }
+// memoryBytes returns how much memory the body takes until the client has read it.
+func (b responseBody) memoryBytes() int { return cap(b.rest) }
 
 // maxSpareCapacity is the maximum unused capacity of the data's buffer, beside a quarter of its
 // length. An operation's buffer is as large as its last response. A short response in a large

@@ -77,7 +77,7 @@ func TestShedding(t *testing.T) {
 			return next.Do(r)
 		}
 		return b.pass(r, next)
-	}), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 2})})
+	}), server.Options{Admission: admission.New(admission.Sizes{admission.PoolRequests: 2})})
 	got := make(chan *httptest.ResponseRecorder)
 	for range 2 {
 		go func() { got <- ask(h, http.MethodPost, server.PathGraphQL, post(aliceQuery)) }()
@@ -114,7 +114,7 @@ func TestShedding(t *testing.T) {
 
 // A request whose body has not arrived completely uses no slot.
 func TestSlowBodiesUseNoSlot(t *testing.T) {
-	h, _ := handlerWithLimits(t, sampleThrough(t, forward), server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
+	h, _ := handlerWithLimits(t, sampleThrough(t, forward), server.Options{Admission: admission.New(admission.Sizes{admission.PoolRequests: 1})})
 	body, slow := io.Pipe()
 	reading := make(chan struct{})
 	got := make(chan *httptest.ResponseRecorder)
@@ -324,7 +324,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	const most, clients = 3, 12
 	b := newBlocked()
 	h, j := handlerWithLimits(t, sampleThrough(t, b.pass), server.Options{})
-	addr := listenTCP(t, h, server.Options{Admission: admission.New(admission.Sizes{admission.Connections: most})})
+	addr := listenTCP(t, h, server.Options{Admission: admission.New(admission.Sizes{admission.PoolConnections: most})})
 	answers := make(chan string, clients)
 	begin := func() {
 		conn := dial(t, addr)
@@ -364,7 +364,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	const most = 8
 	h, j := handlerWithLimits(t, sampleThrough(t, forward), server.Options{})
 	l := &countingListener{Listener: listenLocal(t)}
-	pools := admission.New(admission.Sizes{admission.Connections: most})
+	pools := admission.New(admission.Sizes{admission.PoolConnections: most})
 	listen(t, l, h, server.Options{Admission: pools})
 	var kept []net.Conn
 	for range 3 * most {
@@ -377,7 +377,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		}
 		kept = append(kept, c)
 	}
-	if l.most > most+1 || pools[admission.Connections].Used() > most { // a new connection is open before the pool admits it
+	if l.most > most+1 || pools[admission.PoolConnections].Used() > most { // a new connection is open before the pool admits it
 		t.Errorf("%d connections were open at once", l.most)
 	}
 	if _, err := io.ReadAll(kept[0]); err != nil {

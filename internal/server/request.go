@@ -19,11 +19,11 @@ import (
 )
 
 // maxUncountedBody is the maximum length in bytes of a body that does not count against
-// admission.Bodies.
+// admission.PoolBodies.
 //
-// A request does not count against admission.Requests while its client sends the body or reads the
-// response. So slow clients do not block fast ones. Without the pools of bytes, thousands of slow
-// clients could each hold the largest possible body or response.
+// A request does not count against admission.PoolRequests while its client sends the body or reads
+// the response. So slow clients do not block fast ones. Without the pools of bytes, thousands of
+// slow clients could each hold the largest possible body or response.
 const maxUncountedBody = 16 << 10
 
 // maxURL is the maximum length of a URL in bytes. Many proxies reject longer URLs. It is below
@@ -116,17 +116,17 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 }
 
 // readLongBody reads a body that is long or of unknown length. While the body arrives, its
-// expected length counts against admission.Bodies, unless the body turns out to be short.
+// expected length counts against admission.PoolBodies, unless the body turns out to be short.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))
 	if err != nil || len(body) < maxUncountedBody {
 		return body, nil, err
 	}
-	if full := h.acquire(r.Context(), admission.Bodies, expected); full != nil {
+	if full := h.acquire(r.Context(), admission.PoolBodies, expected); full != nil {
 		return body, full, nil
 	}
-	defer h.release(r.Context(), admission.Bodies, expected)
+	defer h.releaseCapacity(r.Context(), admission.PoolBodies, expected)
 	whole := bytes.NewBuffer(append(make([]byte, 0, max(expected, maxUncountedBody)+bytes.MinRead), body...))
 	_, err = whole.ReadFrom(arriving)
 	return whole.Bytes(), nil, err

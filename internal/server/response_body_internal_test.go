@@ -21,8 +21,8 @@ func TestAnswersHoldWhatIsCounted(t *testing.T) {
 			if got := string(body.head) + string(body.rest); got != `{"data":`+text+`}` || body.size() != len(got) {
 				t.Errorf("%d bytes in %d: the body has %d, and begins %.20s", length, room, body.size(), got)
 			}
-			if body.memory() != cap(body.rest) || cap(body.rest) > length+length/3+5<<10 {
-				t.Errorf("%d bytes in %d: %d are held, %d counted", length, room, cap(body.rest), body.memory())
+			if body.memoryBytes() != cap(body.rest) || cap(body.rest) > length+length/3+5<<10 {
+				t.Errorf("%d bytes in %d: %d are held, %d counted", length, room, cap(body.rest), body.memoryBytes())
 			}
 		}
 	}

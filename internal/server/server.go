@@ -213,7 +213,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	if opts.Admission == nil {
 		opts.Admission = admission.New(admission.Sizes{})
 	}
-	open := newConnectionTracker(opts.Admission[admission.Connections], opts.Auth != nil)
+	open := newConnectionTracker(opts.Admission[admission.PoolConnections], opts.Auth != nil)
 	srv := &http.Server{
 		Handler: open.trackRequests(h),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {

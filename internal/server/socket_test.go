@@ -517,7 +517,7 @@ func TestSocketsOfOtherSites(t *testing.T) {
 // Each socket and the whole server limit their operations. The server limits its sockets.
 func TestLimitsOfSockets(t *testing.T) {
 	const follow = `subscription { orderStatusChanged { id } }`
-	l := newLive(t, server.Options{Limits: server.Limits{SocketSubscriptions: 2}, Admission: admission.New(admission.Sizes{admission.Subscriptions: 3, admission.Connections: 8})})
+	l := newLive(t, server.Options{Limits: server.Limits{SocketSubscriptions: 2}, Admission: admission.New(admission.Sizes{admission.PoolSubscriptions: 3, admission.PoolConnections: 8})})
 	w := l.open()
 	for i := range 2 {
 		w.subscribe(fmt.Sprint(i), follow)
@@ -561,7 +561,7 @@ func TestLimitsOfSockets(t *testing.T) {
 // Operations on sockets share the slots of requests.
 func TestSocketsShareTheRequestSlots(t *testing.T) {
 	b := newBlocked()
-	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{Admission: admission.New(admission.Sizes{admission.Requests: 1})})
+	h, _ := newHandler(t, sampleThrough(t, b.pass), slog.LevelInfo, server.Options{Admission: admission.New(admission.Sizes{admission.PoolRequests: 1})})
 	l := &liveServer{t: t, addr: listenTCP(t, h, server.Options{})}
 	w := l.open()
 	w.subscribe("1", aliceQuery)

@@ -102,7 +102,7 @@ func TestManySubscribers(t *testing.T) {
 		"50 sockets with 100 subscriptions each": {50, 100}, "sockets with one subscription each": {maxSockets(longtest.Size(400, 5000)), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: time.Hour}, Admission: admission.New(admission.Sizes{admission.Connections: 10_000, admission.Requests: 10_000})})
+			l := newLive(t, server.Options{Limits: server.Limits{KeepAlive: time.Hour}, Admission: admission.New(admission.Sizes{admission.PoolConnections: 10_000, admission.PoolRequests: 10_000})})
 			l.openRawSocket() // allocations that are made once
 			before, goroutines := processMemory(), runtime.NumGoroutine()
 			all := make([]rawSocket, c.sockets)

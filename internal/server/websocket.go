@@ -83,11 +83,11 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller := h.anonymousCaller(r.RemoteAddr)
-	if full := poolRefusal(h.pools[admission.Sockets].TryAcquire(caller, 1)); full != nil {
+	if full := poolRefusal(h.pools[admission.PoolSockets].TryAcquire(caller, 1)); full != nil {
 		h.writeRefusal(w, r, full, typeJSON)
 		return
 	}
-	release := func() { h.pools[admission.Sockets].Release(caller, 1) }
+	release := func() { h.pools[admission.PoolSockets].Release(caller, 1) }
 	s := &socket{handler: h, header: http.Header{}, operations: map[string]*socketOperation{}}
 	for _, name := range initPayloadHeaders {
 		s.header[name] = r.Header.Values(name)
@@ -313,15 +313,15 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 	}
 	slow := time.AfterFunc(s.handler.limits.BodyTime, func() { s.cut("a message did not arrive in time") })
 	defer slow.Stop()
-	// Most messages are short. Only a longer one counts against admission.Bodies.
+	// Most messages are short. Only a longer one counts against admission.PoolBodies.
 	text, err := io.ReadAll(io.LimitReader(reader, maxUncountedBody))
 	if err == nil && len(text) == maxUncountedBody {
 		longest := s.maxMessageSize()
-		if full := s.handler.acquire(s.operationContext, admission.Bodies, longest); full != nil {
+		if full := s.handler.acquire(s.operationContext, admission.PoolBodies, longest); full != nil {
 			s.close(websocket.StatusTryAgainLater, "No capacity for long messages (pool "+full.pool+")")
 			return 0, nil, errNoCapacity
 		}
-		defer s.handler.release(s.operationContext, admission.Bodies, longest)
+		defer s.handler.releaseCapacity(s.operationContext, admission.PoolBodies, longest)
 		var rest []byte
 		rest, err = io.ReadAll(reader)
 		text = append(text, rest...)
@@ -387,7 +387,7 @@ func (s *socket) authenticate(header http.Header) bool {
 		return s.close(websocket.StatusTryAgainLater, "The token cannot be verified right now")
 	}
 	asking := s.handler.withIdentity(s.operationContext, identity)
-	if full := s.handler.acquire(asking, admission.Sockets, 1); full != nil {
+	if full := s.handler.acquire(asking, admission.PoolSockets, 1); full != nil {
 		return s.close(websocket.StatusTryAgainLater, "Too many sockets (pool "+full.pool+")")
 	}
 	s.release() // releases the capacity of the unauthenticated socket
@@ -398,7 +398,7 @@ func (s *socket) authenticate(header http.Header) bool {
 	})
 	s.release = func() {
 		unwatch()
-		s.handler.release(asking, admission.Sockets, 1)
+		s.handler.releaseCapacity(asking, admission.PoolSockets, 1)
 	}
 	return true
 }
@@ -475,7 +475,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	if limited != nil {
 		refused = rateLimited(limited)
 	} else {
-		refused = s.handler.acquire(o.ctx, admission.Subscriptions, 1)
+		refused = s.handler.acquire(o.ctx, admission.PoolSubscriptions, 1)
 	}
 	if refused != nil {
 		s.handler.shedding.record(o.ctx, refused)
@@ -488,7 +488,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	}
 	done := func() {
 		s.removeOperation(o.id, o)
-		s.handler.release(o.ctx, admission.Subscriptions, 1)
+		s.handler.releaseCapacity(o.ctx, admission.PoolSubscriptions, 1)
 	}
 	s.goroutines.Go(func() {
 		following := false
@@ -580,14 +580,14 @@ func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 		return false
 	}
 	payload := encodeResult(result)
-	if full := s.handler.acquire(o.ctx, admission.Answers, len(payload)); full != nil {
+	if full := s.handler.acquire(o.ctx, admission.PoolAnswers, len(payload)); full != nil {
 		if !result.Mutation {
 			s.complete(o, full.result().Errors)
 			return false
 		}
 		payload = encodeResult(mutationResponseDropped()) // too short to be counted
 	}
-	defer s.handler.release(o.ctx, admission.Answers, len(payload))
+	defer s.handler.releaseCapacity(o.ctx, admission.PoolAnswers, len(payload))
 	return s.send(messageNext, o.id, payload)
 }
 
@@ -599,10 +599,10 @@ func (s *socket) sendPong(payload []byte) bool {
 			return s.send(messagePong, "", nil)
 		}
 	}
-	if s.handler.acquire(s.operationContext, admission.Answers, len(payload)) != nil {
+	if s.handler.acquire(s.operationContext, admission.PoolAnswers, len(payload)) != nil {
 		return s.send(messagePong, "", nil)
 	}
-	defer s.handler.release(s.operationContext, admission.Answers, len(payload))
+	defer s.handler.releaseCapacity(s.operationContext, admission.PoolAnswers, len(payload))
 	return s.send(messagePong, "", payload)
 }
 
