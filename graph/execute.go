@@ -64,7 +64,7 @@ type responseMark struct{ offset, values int }
 func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
 		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]pathElement, 0, 16),
-		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.ResponseBytes),
+		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
 	}
 	if ctx.Value(explainKey{}) != nil && e.resolver.granted(ctx, commerce.PermissionExplain) != commerce.GrantNone {
 		x.trace = &table.Trace{}
@@ -106,7 +106,7 @@ func (x *execution) actualCost(bytes int) int {
 // respond returns the response with data, all errors and the explain output.
 func (x *execution) respond(data []byte) *graphql.Response {
 	response := &graphql.Response{Data: data}
-	if limit := x.executor.limits.ResponseBytes; x.offset() > limit {
+	if limit := x.executor.limits.Answer; x.offset() > limit {
 		response.Data, response.Errors = nil, gqlerror.List{newResponseTooLargeError(x.operation.Operation, limit)}
 	}
 	response.Errors = append(response.Errors, graphql.GetErrors(x.ctx)...)

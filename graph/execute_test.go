@@ -124,7 +124,7 @@ func TestQueriesMatchOracle(t *testing.T) {
 		query := "query($yes: Boolean = true, $no: Boolean!) " + conditions(rt, drawSelections(rt, parsedSchema.Query, 4))
 		r := Request{Query: query, Variables: map[string]any{"no": false}}
 		limit := rapid.SampledFrom([]int{0, 20, 100, 300, 1000, 5000}).Draw(rt, "answer")
-		pair.executor.limits.ResponseBytes, pair.oracle.limits.ResponseBytes = setting.OrDefaults(document.Limits{ResponseBytes: limit}).ResponseBytes, setting.OrDefaults(document.Limits{ResponseBytes: limit}).ResponseBytes
+		pair.executor.limits.Answer, pair.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
 		pair.compare(rt, r)
 	})
 }
@@ -340,7 +340,7 @@ func TestEventsMatchOracle(t *testing.T) {
 		limit := rapid.SampledFrom([]int{30, 100, 1000, 100_000}).Draw(rt, "answer")
 		var delivered []string
 		for _, run := range []func(context.Context, *admittedOperation, *feed.OrderChange) (*graphql.Response, int){pair.executor.run, pair.oracle.run} {
-			pair.executor.limits.ResponseBytes, pair.oracle.limits.ResponseBytes = limit, limit
+			pair.executor.limits.Answer, pair.oracle.limits.Answer = limit, limit
 			operation, refused := pair.executor.admit(withReportedErrors(t.Context()), Request{Query: query})
 			if refused != nil {
 				return

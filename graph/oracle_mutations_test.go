@@ -135,14 +135,14 @@ func TestAnyMutationIsExecutedAsTheOracleDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := Request{Query: conditions(rt, drawMutation(rt))}
 		limit := rapid.SampledFrom([]int{0, 100, 5000}).Draw(rt, "answer")
-		pair.executor.limits.ResponseBytes, pair.oracle.limits.ResponseBytes = setting.OrDefaults(document.Limits{ResponseBytes: limit}).ResponseBytes, setting.OrDefaults(document.Limits{ResponseBytes: limit}).ResponseBytes
+		pair.executor.limits.Answer, pair.oracle.limits.Answer = setting.OrDefaults(document.Limits{Answer: limit}).Answer, setting.OrDefaults(document.Limits{Answer: limit}).Answer
 		now.forward(time.Second)
 		got := pair.compare(rt, r)
-		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", document.Codes.ResponseBytes} {
+		for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", document.Codes.Answer} {
 			seen[what] = seen[what] || strings.Contains(got, what)
 		}
 	})
-	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", document.Codes.ResponseBytes} {
+	for _, what := range []string{`"userErrors":[]`, "VersionConflict", "InvalidTransition", "NotFound", document.Codes.Answer} {
 		if !seen[what] && longtest.Enabled() { // few random mutations may miss a result
 			t.Errorf("no mutation met %q", what)
 		}

@@ -86,8 +86,8 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 		response.Data = o.schema.Exec(ctx)(ctx).Data
 	}
 	written := len(response.Data)
-	if string(response.Data) != "null" && len(response.Data) > o.limits.ResponseBytes {
-		response.Data, response.Errors = nil, gqlerror.List{newResponseTooLargeError(executed.Operation, o.limits.ResponseBytes)}
+	if string(response.Data) != "null" && len(response.Data) > o.limits.Answer {
+		response.Data, response.Errors = nil, gqlerror.List{newResponseTooLargeError(executed.Operation, o.limits.Answer)}
 	}
 	response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
 	if x.trace != nil {

@@ -62,7 +62,7 @@ func (r *boundedResponse) Write(b []byte) (int, error) {
 // newResponseTooLargeError returns the error for a response that exceeds the limit.
 func newResponseTooLargeError(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
-		return errcode.New(operation.Position, document.Codes.ResponseBytes, "the mutation was executed, but its response exceeds the limit of %d bytes: do not send it again; read its result with a query that selects less", limit)
+		return errcode.New(operation.Position, document.Codes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not send it again; read its result with a query that selects less", limit)
 	}
-	return errcode.New(operation.Position, document.Codes.ResponseBytes, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
+	return errcode.New(operation.Position, document.Codes.Answer, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
 }

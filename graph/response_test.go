@@ -23,11 +23,11 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 	} {
 		whole := executor(t, Options{Limits: document.Limits{}}).Execute(t.Context(), Request{Query: query})
 		length := len(whole.Data)
-		if got := executor(t, Options{Limits: document.Limits{ResponseBytes: length}}).Execute(t.Context(), Request{Query: query}); string(got.Data) != string(whole.Data) || len(got.Errors) != len(whole.Errors) {
+		if got := executor(t, Options{Limits: document.Limits{Answer: length}}).Execute(t.Context(), Request{Query: query}); string(got.Data) != string(whole.Data) || len(got.Errors) != len(whole.Errors) {
 			t.Errorf("%s\nwith a limit of %d bytes has the response %.200s, %v", query, length, got.Data, got.Errors)
 		}
-		got := executor(t, Options{Limits: document.Limits{ResponseBytes: length - 1}}).Execute(t.Context(), Request{Query: query})
-		if got.Outcome != Executed || got.Data != nil || len(got.Errors) != 1+len(whole.Errors) || got.Errors[0].Extensions["code"] != document.Codes.ResponseBytes ||
+		got := executor(t, Options{Limits: document.Limits{Answer: length - 1}}).Execute(t.Context(), Request{Query: query})
+		if got.Outcome != Executed || got.Data != nil || len(got.Errors) != 1+len(whole.Errors) || got.Errors[0].Extensions["code"] != document.Codes.Answer ||
 			!strings.Contains(got.Errors[0].Message, fmt.Sprint(length-1)) || len(got.Errors[0].Locations) != 1 {
 			t.Errorf("%s\nwith a limit of %d bytes has the response %.200s, %v", query, length-1, got.Data, got.Errors)
 		}
@@ -36,9 +36,9 @@ func TestAnswersAreNoLongerThanTheirLimit(t *testing.T) {
 
 // A mutation is executed before its response turns out to exceed the limit, and the error says so.
 func TestMutationsWithOversizedResponses(t *testing.T) {
-	e := executor(t, Options{Limits: document.Limits{ResponseBytes: 50}})
+	e := executor(t, Options{Limits: document.Limits{Answer: 50}})
 	got := e.Execute(t.Context(), Request{Query: `mutation { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { id name email version } } }`})
-	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != document.Codes.ResponseBytes || !strings.Contains(got.Errors[0].Message, "was executed") {
+	if !got.Mutation || got.Data != nil || len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != document.Codes.Answer || !strings.Contains(got.Errors[0].Message, "was executed") {
 		t.Errorf("it has the response %s, %v", got.Data, got.Errors)
 	}
 	if after := e.Execute(t.Context(), Request{Query: `{ customer(id: "cust_new") { name } }`}); string(after.Data) != `{"customer":{"name":"Ann"}}` || after.Mutation {
