@@ -82,7 +82,7 @@ func TestWriteSubscriptions(t *testing.T) {
 	const text = `requests  round trips  read units  operation
        1            1           3  subscription Follow (a), for each event
 
-A subscription also reads when it starts: with the argument after, it reads all later events.
+A subscription also reads when it starts. With the argument "after", it reads all later events.
 
 1 operation: fine
 `
