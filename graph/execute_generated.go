@@ -54,7 +54,8 @@ func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldRes
 	}
 }
 
-// objectTypeOf describes a type to the executor. It returns the zero value for types that the executor does not support.
+// objectTypeOf describes a type to the executor. It returns the zero value for
+// types that the executor does not support.
 func objectTypeOf(name string) operation.ObjectType {
 	switch name {
 	case "Address":
@@ -227,7 +228,8 @@ func numberAddress(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAddress writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectAddress writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Address) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -240,7 +242,8 @@ func (x *execution) objectAddress(set *operation.SelectionSet, obj *commerce.Add
 	return x.closeObject(from, valid)
 }
 
-// fieldAddress writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldAddress writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldAddress(f *operation.Field, obj *commerce.Address) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -315,7 +318,8 @@ func numberAddressMissing(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAddressMissing writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectAddressMissing writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectAddressMissing(set *operation.SelectionSet, obj *commerce.AddressMissing) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -328,7 +332,8 @@ func (x *execution) objectAddressMissing(set *operation.SelectionSet, obj *comme
 	return x.closeObject(from, valid)
 }
 
-// fieldAddressMissing writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldAddressMissing writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldAddressMissing(f *operation.Field, obj *commerce.AddressMissing) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -372,7 +377,8 @@ func numberAdjustInventoryPayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectAdjustInventoryPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectAdjustInventoryPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -385,7 +391,8 @@ func (x *execution) objectAdjustInventoryPayload(set *operation.SelectionSet, ob
 	return x.closeObject(from, valid)
 }
 
-// fieldAdjustInventoryPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldAdjustInventoryPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldAdjustInventoryPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -421,7 +428,8 @@ func numberAlreadyExists(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectAlreadyExists writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectAlreadyExists writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commerce.AlreadyExists) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -434,7 +442,8 @@ func (x *execution) objectAlreadyExists(set *operation.SelectionSet, obj *commer
 	return x.closeObject(from, valid)
 }
 
-// fieldAlreadyExists writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldAlreadyExists writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.AlreadyExists) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -478,7 +487,8 @@ func numberAssignAccountRepPayload(name string) (int, operation.ArgumentsReader)
 	}
 }
 
-// objectAssignAccountRepPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectAssignAccountRepPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -491,7 +501,8 @@ func (x *execution) objectAssignAccountRepPayload(set *operation.SelectionSet, o
 	return x.closeObject(from, valid)
 }
 
-// fieldAssignAccountRepPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldAssignAccountRepPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldAssignAccountRepPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -525,7 +536,8 @@ func numberCancelOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCancelOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCancelOrderPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -538,7 +550,8 @@ func (x *execution) objectCancelOrderPayload(set *operation.SelectionSet, obj *P
 	return x.closeObject(from, valid)
 }
 
-// fieldCancelOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCancelOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCancelOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -572,7 +585,8 @@ func numberCategory(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategory writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCategory writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCategory(set *operation.SelectionSet, obj *commerce.Category) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -585,7 +599,8 @@ func (x *execution) objectCategory(set *operation.SelectionSet, obj *commerce.Ca
 	return x.closeObject(from, valid)
 }
 
-// fieldCategory writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCategory writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCategory(f *operation.Field, obj *commerce.Category) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -617,7 +632,8 @@ func numberCategoryConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategoryConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCategoryConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCategoryConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Category]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -630,7 +646,8 @@ func (x *execution) objectCategoryConnection(set *operation.SelectionSet, obj *p
 	return x.closeObject(from, valid)
 }
 
-// fieldCategoryConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCategoryConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCategoryConnection(f *operation.Field, obj *paging.Connection[*commerce.Category]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -693,7 +710,8 @@ func numberCategoryEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCategoryEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCategoryEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCategoryEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Category]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -706,7 +724,8 @@ func (x *execution) objectCategoryEdge(set *operation.SelectionSet, obj *paging.
 	return x.closeObject(from, valid)
 }
 
-// fieldCategoryEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCategoryEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCategoryEdge(f *operation.Field, obj *paging.Edge[*commerce.Category]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -759,7 +778,8 @@ func numberConfirmOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectConfirmOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectConfirmOrderPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -772,7 +792,8 @@ func (x *execution) objectConfirmOrderPayload(set *operation.SelectionSet, obj *
 	return x.closeObject(from, valid)
 }
 
-// fieldConfirmOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldConfirmOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldConfirmOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -806,7 +827,8 @@ func numberCreateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCreateCustomerPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCreateCustomerPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -819,7 +841,8 @@ func (x *execution) objectCreateCustomerPayload(set *operation.SelectionSet, obj
 	return x.closeObject(from, valid)
 }
 
-// fieldCreateCustomerPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCreateCustomerPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCreateCustomerPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -853,7 +876,8 @@ func numberCreateProductPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCreateProductPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCreateProductPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -866,7 +890,8 @@ func (x *execution) objectCreateProductPayload(set *operation.SelectionSet, obj 
 	return x.closeObject(from, valid)
 }
 
-// fieldCreateProductPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCreateProductPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCreateProductPayload(f *operation.Field, obj *Payload[commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -900,7 +925,8 @@ func numberCreateWarehousePayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectCreateWarehousePayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCreateWarehousePayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, obj *Payload[commerce.Warehouse]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -913,7 +939,8 @@ func (x *execution) objectCreateWarehousePayload(set *operation.SelectionSet, ob
 	return x.closeObject(from, valid)
 }
 
-// fieldCreateWarehousePayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCreateWarehousePayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCreateWarehousePayload(f *operation.Field, obj *Payload[commerce.Warehouse]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -967,7 +994,8 @@ func numberCustomer(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomer writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCustomer writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Customer) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -980,7 +1008,8 @@ func (x *execution) objectCustomer(set *operation.SelectionSet, obj *commerce.Cu
 	return x.closeObject(from, valid)
 }
 
-// fieldCustomer writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCustomer writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1179,7 +1208,8 @@ func numberCustomerConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomerConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCustomerConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1192,7 +1222,8 @@ func (x *execution) objectCustomerConnection(set *operation.SelectionSet, obj *p
 	return x.closeObject(from, valid)
 }
 
-// fieldCustomerConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCustomerConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCustomerConnection(f *operation.Field, obj *paging.Connection[*commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1255,7 +1286,8 @@ func numberCustomerEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectCustomerEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectCustomerEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1268,7 +1300,8 @@ func (x *execution) objectCustomerEdge(set *operation.SelectionSet, obj *paging.
 	return x.closeObject(from, valid)
 }
 
-// fieldCustomerEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldCustomerEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldCustomerEdge(f *operation.Field, obj *paging.Edge[*commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1321,7 +1354,8 @@ func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectDeliverOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectDeliverOrderPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1334,7 +1368,8 @@ func (x *execution) objectDeliverOrderPayload(set *operation.SelectionSet, obj *
 	return x.closeObject(from, valid)
 }
 
-// fieldDeliverOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldDeliverOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldDeliverOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1370,7 +1405,8 @@ func numberEmailTaken(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmailTaken writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectEmailTaken writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.EmailTaken) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1383,7 +1419,8 @@ func (x *execution) objectEmailTaken(set *operation.SelectionSet, obj *commerce.
 	return x.closeObject(from, valid)
 }
 
-// fieldEmailTaken writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldEmailTaken writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldEmailTaken(f *operation.Field, obj *commerce.EmailTaken) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1443,7 +1480,8 @@ func numberEmployee(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmployee writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectEmployee writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Employee) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1456,7 +1494,8 @@ func (x *execution) objectEmployee(set *operation.SelectionSet, obj *commerce.Em
 	return x.closeObject(from, valid)
 }
 
-// fieldEmployee writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldEmployee writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1625,7 +1664,8 @@ func numberEmployeeConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmployeeConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectEmployeeConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Employee]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1638,7 +1678,8 @@ func (x *execution) objectEmployeeConnection(set *operation.SelectionSet, obj *p
 	return x.closeObject(from, valid)
 }
 
-// fieldEmployeeConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldEmployeeConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldEmployeeConnection(f *operation.Field, obj *paging.Connection[*commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1701,7 +1742,8 @@ func numberEmployeeEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectEmployeeEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectEmployeeEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Employee]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1714,7 +1756,8 @@ func (x *execution) objectEmployeeEdge(set *operation.SelectionSet, obj *paging.
 	return x.closeObject(from, valid)
 }
 
-// fieldEmployeeEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldEmployeeEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldEmployeeEdge(f *operation.Field, obj *paging.Edge[*commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1767,7 +1810,8 @@ func numberHireEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectHireEmployeePayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectHireEmployeePayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1780,7 +1824,8 @@ func (x *execution) objectHireEmployeePayload(set *operation.SelectionSet, obj *
 	return x.closeObject(from, valid)
 }
 
-// fieldHireEmployeePayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldHireEmployeePayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldHireEmployeePayload(f *operation.Field, obj *Payload[commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1816,7 +1861,8 @@ func numberIdempotencyKeyReused(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectIdempotencyKeyReused writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectIdempotencyKeyReused writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj *commerce.IdempotencyKeyReused) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1829,7 +1875,8 @@ func (x *execution) objectIdempotencyKeyReused(set *operation.SelectionSet, obj 
 	return x.closeObject(from, valid)
 }
 
-// fieldIdempotencyKeyReused writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldIdempotencyKeyReused writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldIdempotencyKeyReused(f *operation.Field, obj *commerce.IdempotencyKeyReused) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1879,7 +1926,8 @@ func numberInsufficientStock(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInsufficientStock writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectInsufficientStock writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *commerce.InsufficientStock) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1892,7 +1940,8 @@ func (x *execution) objectInsufficientStock(set *operation.SelectionSet, obj *co
 	return x.closeObject(from, valid)
 }
 
-// fieldInsufficientStock writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldInsufficientStock writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldInsufficientStock(f *operation.Field, obj *commerce.InsufficientStock) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -1944,7 +1993,8 @@ func numberInvalidInput(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInvalidInput writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectInvalidInput writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerce.InvalidInput) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -1957,7 +2007,8 @@ func (x *execution) objectInvalidInput(set *operation.SelectionSet, obj *commerc
 	return x.closeObject(from, valid)
 }
 
-// fieldInvalidInput writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldInvalidInput writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldInvalidInput(f *operation.Field, obj *commerce.InvalidInput) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2009,7 +2060,8 @@ func numberInvalidTransition(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInvalidTransition writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectInvalidTransition writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *commerce.InvalidTransition) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2022,7 +2074,8 @@ func (x *execution) objectInvalidTransition(set *operation.SelectionSet, obj *co
 	return x.closeObject(from, valid)
 }
 
-// fieldInvalidTransition writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldInvalidTransition writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldInvalidTransition(f *operation.Field, obj *commerce.InvalidTransition) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2082,7 +2135,8 @@ func numberInventoryLevel(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInventoryLevel writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectInventoryLevel writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *commerce.InventoryLevel) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2095,7 +2149,8 @@ func (x *execution) objectInventoryLevel(set *operation.SelectionSet, obj *comme
 	return x.closeObject(from, valid)
 }
 
-// fieldInventoryLevel writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldInventoryLevel writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.InventoryLevel) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2171,7 +2226,8 @@ func numberInventoryLevelConnection(name string) (int, operation.ArgumentsReader
 	}
 }
 
-// objectInventoryLevelConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectInventoryLevelConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.InventoryLevel]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2184,7 +2240,8 @@ func (x *execution) objectInventoryLevelConnection(set *operation.SelectionSet, 
 	return x.closeObject(from, valid)
 }
 
-// fieldInventoryLevelConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldInventoryLevelConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldInventoryLevelConnection(f *operation.Field, obj *paging.Connection[*commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2247,7 +2304,8 @@ func numberInventoryLevelEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectInventoryLevelEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectInventoryLevelEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.InventoryLevel]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2260,7 +2318,8 @@ func (x *execution) objectInventoryLevelEdge(set *operation.SelectionSet, obj *p
 	return x.closeObject(from, valid)
 }
 
-// fieldInventoryLevelEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldInventoryLevelEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldInventoryLevelEdge(f *operation.Field, obj *paging.Edge[*commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2313,7 +2372,8 @@ func numberMoney(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectMoney writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectMoney writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -2326,7 +2386,8 @@ func (x *execution) objectMoney(set *operation.SelectionSet, obj *commerce.Money
 	return x.closeObject(from, valid)
 }
 
-// fieldMoney writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldMoney writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldMoney(f *operation.Field, obj *commerce.Money) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -2393,7 +2454,8 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// fieldMutation writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldMutation writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldMutation(f *operation.Field) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3103,7 +3165,8 @@ func numberNotFound(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectNotFound writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectNotFound writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.NotFound) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3116,7 +3179,8 @@ func (x *execution) objectNotFound(set *operation.SelectionSet, obj *commerce.No
 	return x.closeObject(from, valid)
 }
 
-// fieldNotFound writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldNotFound writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldNotFound(f *operation.Field, obj *commerce.NotFound) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3188,7 +3252,8 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrder writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrder writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3201,7 +3266,8 @@ func (x *execution) objectOrder(set *operation.SelectionSet, obj *commerce.Order
 	return x.closeObject(from, valid)
 }
 
-// fieldOrder writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrder writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3480,7 +3546,8 @@ func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3493,7 +3560,8 @@ func (x *execution) objectOrderConnection(set *operation.SelectionSet, obj *pagi
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderConnection(f *operation.Field, obj *paging.Connection[*commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3556,7 +3624,8 @@ func numberOrderEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3569,7 +3638,8 @@ func (x *execution) objectOrderEdge(set *operation.SelectionSet, obj *paging.Edg
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderEdge(f *operation.Field, obj *paging.Edge[*commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3634,7 +3704,8 @@ func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEvent writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderEvent writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.Event) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3647,7 +3718,8 @@ func (x *execution) objectOrderEvent(set *operation.SelectionSet, obj *commerce.
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderEvent writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderEvent writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3755,7 +3827,8 @@ func numberOrderEventConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEventConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderEventConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Event]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3768,7 +3841,8 @@ func (x *execution) objectOrderEventConnection(set *operation.SelectionSet, obj 
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderEventConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderEventConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderEventConnection(f *operation.Field, obj *paging.Connection[*commerce.Event]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3831,7 +3905,8 @@ func numberOrderEventEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderEventEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderEventEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Event]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3844,7 +3919,8 @@ func (x *execution) objectOrderEventEdge(set *operation.SelectionSet, obj *pagin
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderEventEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderEventEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderEventEdge(f *operation.Field, obj *paging.Edge[*commerce.Event]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -3911,7 +3987,8 @@ func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItem writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderItem writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.LineItem) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -3924,7 +4001,8 @@ func (x *execution) objectOrderItem(set *operation.SelectionSet, obj *commerce.L
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderItem writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderItem writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4023,7 +4101,8 @@ func numberOrderItemConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItemConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderItemConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.LineItem]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4036,7 +4115,8 @@ func (x *execution) objectOrderItemConnection(set *operation.SelectionSet, obj *
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderItemConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderItemConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderItemConnection(f *operation.Field, obj *paging.Connection[*commerce.LineItem]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4099,7 +4179,8 @@ func numberOrderItemEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderItemEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderItemEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.LineItem]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4112,7 +4193,8 @@ func (x *execution) objectOrderItemEdge(set *operation.SelectionSet, obj *paging
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderItemEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderItemEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderItemEdge(f *operation.Field, obj *paging.Edge[*commerce.LineItem]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4165,7 +4247,8 @@ func numberOrderStatusCount(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderStatusCount writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderStatusCount writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderStatusCount(set *operation.SelectionSet, obj *commerce.StatusCount) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4178,7 +4261,8 @@ func (x *execution) objectOrderStatusCount(set *operation.SelectionSet, obj *com
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderStatusCount writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderStatusCount writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderStatusCount(f *operation.Field, obj *commerce.StatusCount) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4212,7 +4296,8 @@ func numberOrderUpdate(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectOrderUpdate writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectOrderUpdate writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *feed.OrderChange) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4225,7 +4310,8 @@ func (x *execution) objectOrderUpdate(set *operation.SelectionSet, obj *feed.Ord
 	return x.closeObject(from, valid)
 }
 
-// fieldOrderUpdate writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldOrderUpdate writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldOrderUpdate(f *operation.Field, obj *feed.OrderChange) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4300,7 +4386,8 @@ func numberPageInfo(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPageInfo writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectPageInfo writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.PageInfo) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4313,7 +4400,8 @@ func (x *execution) objectPageInfo(set *operation.SelectionSet, obj *paging.Page
 	return x.closeObject(from, valid)
 }
 
-// fieldPageInfo writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldPageInfo writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldPageInfo(f *operation.Field, obj *paging.PageInfo) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4373,7 +4461,8 @@ func numberPlaceOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPlaceOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectPlaceOrderPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4386,7 +4475,8 @@ func (x *execution) objectPlaceOrderPayload(set *operation.SelectionSet, obj *Pa
 	return x.closeObject(from, valid)
 }
 
-// fieldPlaceOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldPlaceOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldPlaceOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4426,7 +4516,8 @@ func numberPriceChanged(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectPriceChanged writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectPriceChanged writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectPriceChanged(set *operation.SelectionSet, obj *commerce.PriceChanged) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4439,7 +4530,8 @@ func (x *execution) objectPriceChanged(set *operation.SelectionSet, obj *commerc
 	return x.closeObject(from, valid)
 }
 
-// fieldPriceChanged writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldPriceChanged writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldPriceChanged(f *operation.Field, obj *commerce.PriceChanged) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4506,7 +4598,8 @@ func numberProduct(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectProduct writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectProduct writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Product) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4519,7 +4612,8 @@ func (x *execution) objectProduct(set *operation.SelectionSet, obj *commerce.Pro
 	return x.closeObject(from, valid)
 }
 
-// fieldProduct writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldProduct writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4697,7 +4791,8 @@ func numberProductConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectProductConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectProductConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Product]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4710,7 +4805,8 @@ func (x *execution) objectProductConnection(set *operation.SelectionSet, obj *pa
 	return x.closeObject(from, valid)
 }
 
-// fieldProductConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldProductConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldProductConnection(f *operation.Field, obj *paging.Connection[*commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4773,7 +4869,8 @@ func numberProductEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectProductEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectProductEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Product]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -4786,7 +4883,8 @@ func (x *execution) objectProductEdge(set *operation.SelectionSet, obj *paging.E
 	return x.closeObject(from, valid)
 }
 
-// fieldProductEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldProductEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldProductEdge(f *operation.Field, obj *paging.Edge[*commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -4883,7 +4981,8 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// fieldQuery writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldQuery writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldQuery(f *operation.Field) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -5827,7 +5926,8 @@ func numberQuote(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectQuote writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectQuote writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectQuote(set *operation.SelectionSet, obj *commerce.Quote) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -5840,7 +5940,8 @@ func (x *execution) objectQuote(set *operation.SelectionSet, obj *commerce.Quote
 	return x.closeObject(from, valid)
 }
 
-// fieldQuote writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldQuote writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldQuote(f *operation.Field, obj *commerce.Quote) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -5886,7 +5987,8 @@ func numberQuotedLine(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectQuotedLine writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectQuotedLine writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectQuotedLine(set *operation.SelectionSet, obj *commerce.QuotedLine) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -5899,7 +6001,8 @@ func (x *execution) objectQuotedLine(set *operation.SelectionSet, obj *commerce.
 	return x.closeObject(from, valid)
 }
 
-// fieldQuotedLine writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldQuotedLine writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldQuotedLine(f *operation.Field, obj *commerce.QuotedLine) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -5967,7 +6070,8 @@ func numberRemoveOrderItemPayload(name string) (int, operation.ArgumentsReader) 
 	}
 }
 
-// objectRemoveOrderItemPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectRemoveOrderItemPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -5980,7 +6084,8 @@ func (x *execution) objectRemoveOrderItemPayload(set *operation.SelectionSet, ob
 	return x.closeObject(from, valid)
 }
 
-// fieldRemoveOrderItemPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldRemoveOrderItemPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6014,7 +6119,8 @@ func numberSetInventoryLevelPayload(name string) (int, operation.ArgumentsReader
 	}
 }
 
-// objectSetInventoryLevelPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectSetInventoryLevelPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6027,7 +6133,8 @@ func (x *execution) objectSetInventoryLevelPayload(set *operation.SelectionSet, 
 	return x.closeObject(from, valid)
 }
 
-// fieldSetInventoryLevelPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldSetInventoryLevelPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldSetInventoryLevelPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6061,7 +6168,8 @@ func numberSetOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectSetOrderItemPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectSetOrderItemPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6074,7 +6182,8 @@ func (x *execution) objectSetOrderItemPayload(set *operation.SelectionSet, obj *
 	return x.closeObject(from, valid)
 }
 
-// fieldSetOrderItemPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldSetOrderItemPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldSetOrderItemPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6108,7 +6217,8 @@ func numberShipOrderPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectShipOrderPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectShipOrderPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6121,7 +6231,8 @@ func (x *execution) objectShipOrderPayload(set *operation.SelectionSet, obj *Pay
 	return x.closeObject(from, valid)
 }
 
-// fieldShipOrderPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldShipOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldShipOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6157,7 +6268,8 @@ func numberSpending(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectSpending writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectSpending writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectSpending(set *operation.SelectionSet, obj *commerce.Spending) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6170,7 +6282,8 @@ func (x *execution) objectSpending(set *operation.SelectionSet, obj *commerce.Sp
 	return x.closeObject(from, valid)
 }
 
-// fieldSpending writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldSpending writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldSpending(f *operation.Field, obj *commerce.Spending) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6207,7 +6320,8 @@ func numberSubscription(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// fieldSubscription writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldSubscription writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldSubscription(f *operation.Field) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6323,7 +6437,8 @@ func numberTooManyLines(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectTooManyLines writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectTooManyLines writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerce.TooManyLines) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6336,7 +6451,8 @@ func (x *execution) objectTooManyLines(set *operation.SelectionSet, obj *commerc
 	return x.closeObject(from, valid)
 }
 
-// fieldTooManyLines writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldTooManyLines writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyLines) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6383,7 +6499,8 @@ func numberUpdateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateCustomerPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectUpdateCustomerPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.Customer]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6396,7 +6513,8 @@ func (x *execution) objectUpdateCustomerPayload(set *operation.SelectionSet, obj
 	return x.closeObject(from, valid)
 }
 
-// fieldUpdateCustomerPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldUpdateCustomerPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldUpdateCustomerPayload(f *operation.Field, obj *Payload[commerce.Customer]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6430,7 +6548,8 @@ func numberUpdateEmployeePayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateEmployeePayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectUpdateEmployeePayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj *Payload[commerce.Employee]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6443,7 +6562,8 @@ func (x *execution) objectUpdateEmployeePayload(set *operation.SelectionSet, obj
 	return x.closeObject(from, valid)
 }
 
-// fieldUpdateEmployeePayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldUpdateEmployeePayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldUpdateEmployeePayload(f *operation.Field, obj *Payload[commerce.Employee]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6477,7 +6597,8 @@ func numberUpdateProductPayload(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectUpdateProductPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectUpdateProductPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj *Payload[commerce.Product]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6490,7 +6611,8 @@ func (x *execution) objectUpdateProductPayload(set *operation.SelectionSet, obj 
 	return x.closeObject(from, valid)
 }
 
-// fieldUpdateProductPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldUpdateProductPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldUpdateProductPayload(f *operation.Field, obj *Payload[commerce.Product]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6524,7 +6646,8 @@ func numberUpdateShippingAddressPayload(name string) (int, operation.ArgumentsRe
 	}
 }
 
-// objectUpdateShippingAddressPayload writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectUpdateShippingAddressPayload writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6537,7 +6660,8 @@ func (x *execution) objectUpdateShippingAddressPayload(set *operation.SelectionS
 	return x.closeObject(from, valid)
 }
 
-// fieldUpdateShippingAddressPayload writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldUpdateShippingAddressPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldUpdateShippingAddressPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6575,7 +6699,8 @@ func numberVersionConflict(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectVersionConflict writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectVersionConflict writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *commerce.VersionConflict) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6588,7 +6713,8 @@ func (x *execution) objectVersionConflict(set *operation.SelectionSet, obj *comm
 	return x.closeObject(from, valid)
 }
 
-// fieldVersionConflict writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldVersionConflict writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldVersionConflict(f *operation.Field, obj *commerce.VersionConflict) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6637,7 +6763,8 @@ func numberViewer(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectViewer writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectViewer writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Principal) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6650,7 +6777,8 @@ func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Prin
 	return x.closeObject(from, valid)
 }
 
-// fieldViewer writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldViewer writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldViewer(f *operation.Field, obj *commerce.Principal) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6715,7 +6843,8 @@ func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouse writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectWarehouse writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.Warehouse) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6728,7 +6857,8 @@ func (x *execution) objectWarehouse(set *operation.SelectionSet, obj *commerce.W
 	return x.closeObject(from, valid)
 }
 
-// fieldWarehouse writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldWarehouse writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6853,7 +6983,8 @@ func numberWarehouseConnection(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouseConnection writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectWarehouseConnection writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Warehouse]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6866,7 +6997,8 @@ func (x *execution) objectWarehouseConnection(set *operation.SelectionSet, obj *
 	return x.closeObject(from, valid)
 }
 
-// fieldWarehouseConnection writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldWarehouseConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldWarehouseConnection(f *operation.Field, obj *paging.Connection[*commerce.Warehouse]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6929,7 +7061,8 @@ func numberWarehouseEdge(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// objectWarehouseEdge writes an object. It returns false if the object is null, and then leaves no partial output.
+// objectWarehouseEdge writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Warehouse]) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -6942,7 +7075,8 @@ func (x *execution) objectWarehouseEdge(set *operation.SelectionSet, obj *paging
 	return x.closeObject(from, valid)
 }
 
-// fieldWarehouseEdge writes the value of a field. It returns false if the value of a non-null field is null.
+// fieldWarehouseEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) fieldWarehouseEdge(f *operation.Field, obj *paging.Edge[*commerce.Warehouse]) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -6993,7 +7127,8 @@ func number_Service(name string) (int, operation.ArgumentsReader) {
 	}
 }
 
-// object_Service writes an object. It returns false if the object is null, and then leaves no partial output.
+// object_Service writes an object. It returns false if the object is null, and
+// then leaves no partial output.
 func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
@@ -7006,7 +7141,8 @@ func (x *execution) object_Service(set *operation.SelectionSet, obj *Subgraph) b
 	return x.closeObject(from, valid)
 }
 
-// field_Service writes the value of a field. It returns false if the value of a non-null field is null.
+// field_Service writes the value of a field. It returns false if the value
+// of a non-null field is null.
 func (x *execution) field_Service(f *operation.Field, obj *Subgraph) bool {
 	switch f.Number {
 	case operation.TypenameField:
@@ -7029,7 +7165,8 @@ func (x *execution) resolve_ServiceSdl(f *operation.Field, obj *Subgraph) (v str
 	return obj.SDL(), true
 }
 
-// memberUserError writes an object of a possible type. It returns false if the object is null, and then leaves no partial output.
+// memberUserError writes an object of a possible type. It returns false if the
+// object is null, and then leaves no partial output.
 func (x *execution) memberUserError(f *operation.Field, v commerce.UserError) bool {
 	switch obj := v.(type) {
 	case nil:
@@ -7116,7 +7253,8 @@ func (x *execution) memberUserError(f *operation.Field, v commerce.UserError) bo
 	}
 }
 
-// member_Entity writes an object of a possible type. It returns false if the object is null, and then leaves no partial output.
+// member_Entity writes an object of a possible type. It returns false if the
+// object is null, and then leaves no partial output.
 func (x *execution) member_Entity(f *operation.Field, v Entity) bool {
 	switch obj := v.(type) {
 	case nil:

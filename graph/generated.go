@@ -3165,8 +3165,8 @@ input UpdateCustomerInput {
   "The new phone numbers, which replace all present ones. An empty list removes them."
   phoneNumbers: [String!]
   """
-  The expected ` + "`" + `version` + "`" + ` of the customer. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  The expected ` + "`" + `version` + "`" + ` of the customer. If the version differs, nothing is changed, and the
+  result is a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
   """
   expectedVersion: Int
 }
@@ -3178,8 +3178,8 @@ input AssignAccountRepInput {
   "The employee's ID, or null to assign no employee. The field must be present."
   employeeId: ID
   """
-  The expected ` + "`" + `version` + "`" + ` of the customer. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  The expected ` + "`" + `version` + "`" + ` of the customer. If the version differs, nothing is changed, and the
+  result is a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
   """
   expectedVersion: Int
 }
@@ -3245,8 +3245,8 @@ input ConfirmOrderInput {
   "A note for the timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result is
-  a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
+  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
@@ -3265,8 +3265,8 @@ input DeliverOrderInput {
   "A note for the timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result is
-  a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
+  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
@@ -3285,8 +3285,8 @@ input CancelOrderInput {
   "A note for the timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result is
-  a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
+  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
@@ -3316,8 +3316,8 @@ input ShipOrderInput {
   "A note for the timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result is
-  a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
+  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
@@ -3338,8 +3338,8 @@ input SetOrderItemInput {
   "The number of units, 1 to 1,000,000."
   quantity: Int!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result is
-  a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
+  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3351,8 +3351,8 @@ input RemoveOrderItemInput {
   "The product's SKU."
   sku: ID!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result is
-  a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
+  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3364,8 +3364,8 @@ input UpdateShippingAddressInput {
   "The shipping address."
   shippingAddress: AddressInput!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result is
-  a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
+  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3373,8 +3373,8 @@ input UpdateShippingAddressInput {
 "An amount of money."
 input MoneyInput {
   """
-  The amount in major units (dollars, not cents), 0 or more, as a string: ` + "`" + `29.99` + "`" + `. It has at most 15
-  digits, and at most the number of decimal places of the currency.
+  The amount in major units (dollars, not cents), 0 or more, as a string: ` + "`" + `29.99` + "`" + `. It has at most
+  15 digits, and at most the number of decimal places of the currency.
   """
   amount: Decimal!
   """
@@ -3414,8 +3414,8 @@ input UpdateProductInput {
   "The new price. The default currency is the product's present one."
   unitPrice: MoneyInput
   """
-  The expected ` + "`" + `version` + "`" + ` of the product. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current product.
+  The expected ` + "`" + `version` + "`" + ` of the product. If the version differs, nothing is changed, and the
+  result is a ` + "`" + `VersionConflict` + "`" + ` with the current product.
   """
   expectedVersion: Int
 }
@@ -3447,8 +3447,8 @@ input SetInventoryLevelInput {
   "The number of units, 0 to 1,000,000,000."
   quantity: Int!
   """
-  The expected ` + "`" + `version` + "`" + ` of the inventory level. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current inventory level.
+  The expected ` + "`" + `version` + "`" + ` of the inventory level. If the version differs, nothing is changed, and
+  the result is a ` + "`" + `VersionConflict` + "`" + ` with the current inventory level.
   """
   expectedVersion: Int
 }
@@ -3460,8 +3460,8 @@ input AdjustInventoryInput {
   "The warehouse's ID."
   warehouseId: ID!
   """
-  The number of units to add, -1,000,000,000 to 1,000,000,000. A negative number removes units. 0 is
-  invalid.
+  The number of units to add, -1,000,000,000 to 1,000,000,000. A negative number removes units. 0
+  is invalid.
   """
   delta: Int!
   """
@@ -3515,8 +3515,8 @@ input UpdateEmployeeInput {
   "The new phone numbers, which replace all present ones. An empty list removes them."
   phoneNumbers: [String!]
   """
-  The expected ` + "`" + `version` + "`" + ` of the employee. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
+  The expected ` + "`" + `version` + "`" + ` of the employee. If the version differs, nothing is changed, and the
+  result is a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
   """
   expectedVersion: Int
 }
@@ -4205,7 +4205,7 @@ type Query {
   ): Customer @reads(pattern: "AP6") @access(permission: READ_CUSTOMER)
 
   """
-  The customer with this email address, or null if there is none.
+  The customer with this email address, or null if no customer has it.
 
   Access patterns AP26 and AP6: two GetItems, one after the other. Access: staff, admins, services.
   """
@@ -4445,7 +4445,7 @@ type Query {
   ): CategoryConnection! @reads(pattern: "AP39") @access(permission: READ_CATALOG)
 
   """
-  The stock of a product in one warehouse, or null if there is none.
+  The stock of a product in one warehouse, or null if the product has no stock record there.
 
   Access pattern AP14: one GetItem. Access: staff, admins, services.
   """

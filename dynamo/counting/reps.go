@@ -34,7 +34,7 @@ type RepOrderCounter struct {
 	unknownParts []model.Record
 }
 
-// repPart is the record of a part, nil if there is none, and the count that it should have.
+// repPart is the record of a part and the count that it should have. The record can be nil.
 type repPart struct {
 	record model.Record
 	orders int

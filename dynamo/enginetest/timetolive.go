@@ -15,7 +15,7 @@ func timeToLiveCases() []testCase {
 	}
 }
 
-// timeToLive returns the table's time-to-live attribute, or "" if there is none.
+// timeToLive returns the table's time-to-live attribute, or "" if it has no such attribute.
 func (tb *table) timeToLive() string {
 	tb.Helper()
 	out, err := tb.db.DescribeTimeToLive(tb.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &tb.name})

@@ -43,7 +43,7 @@ type Diagnosis struct {
 	Table    *table.Table
 	Findings []Finding
 	Fixes    []Fix
-	// Trusted is the record that determines the expected state, as it was read; nil if there is none.
+	// Trusted is the record that determines the expected state, as it was read. It can be nil.
 	// TrustedKey is its key. The fixes require that the record is unchanged.
 	TrustedKey model.Keys
 	Trusted    model.Record
@@ -73,7 +73,7 @@ type Fix struct {
 	Key model.Keys
 	// AsRead is the record as it was read, nil if there was none.
 	AsRead model.Record
-	// put is the record to write if there is none.
+	// put is the record to write if no record has the key.
 	put model.Record
 	// Set and remove are the changes of attributes.
 	Set    model.Record

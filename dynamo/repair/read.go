@@ -202,7 +202,7 @@ func (client *Client) Scan(ctx context.Context, segment, segments int, yield fun
 }
 
 // LastOrderEvent returns the last event of a customer's order whose ID has a position. found is
-// false if there is none, or if the order has another customer.
+// false if the order has no such event, or if the order has another customer.
 //
 // It returns errors as table.WrapError does.
 func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {

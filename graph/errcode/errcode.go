@@ -103,7 +103,7 @@ func WithCode(e *gqlerror.Error, code string) *gqlerror.Error {
 	return e
 }
 
-// LastName is the last name in a path; empty if there is none.
+// LastName returns the last name in a path, or an empty text if the path contains no name.
 func LastName(path ast.Path) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if name, ok := path[i].(ast.PathName); ok {

@@ -31,8 +31,8 @@ type AdjustInventoryInput struct {
 	Sku string `json:"sku"`
 	// The warehouse's ID.
 	WarehouseID string `json:"warehouseId"`
-	// The number of units to add, -1,000,000,000 to 1,000,000,000. A negative number removes units. 0 is
-	// invalid.
+	// The number of units to add, -1,000,000,000 to 1,000,000,000. A negative number removes units. 0
+	// is invalid.
 	Delta int32 `json:"delta"`
 	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
 	// request is sent again with the same key within 24 hours, the server returns the first result and
@@ -47,8 +47,8 @@ type AssignAccountRepInput struct {
 	CustomerID string `json:"customerId"`
 	// The employee's ID, or null to assign no employee. The field must be present.
 	EmployeeID graphql.Omittable[*string] `json:"employeeId,omitempty"`
-	// The expected `version` of the customer. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current customer.
+	// The expected `version` of the customer. If the version differs, nothing is changed, and the
+	// result is a `VersionConflict` with the current customer.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -58,8 +58,8 @@ type CancelOrderInput struct {
 	OrderID string `json:"orderId"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
-	// a `VersionConflict` with the current order.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
 	// request is sent again with the same key within 24 hours, the server returns the first result and
@@ -74,8 +74,8 @@ type ConfirmOrderInput struct {
 	OrderID string `json:"orderId"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
-	// a `VersionConflict` with the current order.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
 	// request is sent again with the same key within 24 hours, the server returns the first result and
@@ -141,8 +141,8 @@ type DeliverOrderInput struct {
 	OrderID string `json:"orderId"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
-	// a `VersionConflict` with the current order.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
 	// request is sent again with the same key within 24 hours, the server returns the first result and
@@ -175,8 +175,8 @@ type HireEmployeeInput struct {
 
 // An amount of money.
 type MoneyInput struct {
-	// The amount in major units (dollars, not cents), 0 or more, as a string: `29.99`. It has at most 15
-	// digits, and at most the number of decimal places of the currency.
+	// The amount in major units (dollars, not cents), 0 or more, as a string: `29.99`. It has at most
+	// 15 digits, and at most the number of decimal places of the currency.
 	Amount string `json:"amount"`
 	// The currency. The default is the product's present currency for `updateProduct`, otherwise the
 	// shop's currency.
@@ -234,8 +234,8 @@ type RemoveOrderItemInput struct {
 	OrderID string `json:"orderId"`
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
-	// a `VersionConflict` with the current order.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -247,8 +247,8 @@ type SetInventoryLevelInput struct {
 	WarehouseID string `json:"warehouseId"`
 	// The number of units, 0 to 1,000,000,000.
 	Quantity int32 `json:"quantity"`
-	// The expected `version` of the inventory level. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current inventory level.
+	// The expected `version` of the inventory level. If the version differs, nothing is changed, and
+	// the result is a `VersionConflict` with the current inventory level.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -260,8 +260,8 @@ type SetOrderItemInput struct {
 	Sku string `json:"sku"`
 	// The number of units, 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
-	// a `VersionConflict` with the current order.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -280,8 +280,8 @@ type ShipOrderInput struct {
 	Carrier *string `json:"carrier,omitempty"`
 	// A note for the timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
-	// a `VersionConflict` with the current order.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// A unique key for this request, such as a new UUID, up to 128 bytes without `#`. If the same
 	// request is sent again with the same key within 24 hours, the server returns the first result and
@@ -308,8 +308,8 @@ type UpdateCustomerInput struct {
 	Email *string `json:"email,omitempty"`
 	// The new phone numbers, which replace all present ones. An empty list removes them.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The expected `version` of the customer. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current customer.
+	// The expected `version` of the customer. If the version differs, nothing is changed, and the
+	// result is a `VersionConflict` with the current customer.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -326,8 +326,8 @@ type UpdateEmployeeInput struct {
 	WarehouseID graphql.Omittable[*string] `json:"warehouseId,omitempty"`
 	// The new phone numbers, which replace all present ones. An empty list removes them.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The expected `version` of the employee. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current employee.
+	// The expected `version` of the employee. If the version differs, nothing is changed, and the
+	// result is a `VersionConflict` with the current employee.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -341,8 +341,8 @@ type UpdateProductInput struct {
 	Category *string `json:"category,omitempty"`
 	// The new price. The default currency is the product's present one.
 	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
-	// The expected `version` of the product. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current product.
+	// The expected `version` of the product. If the version differs, nothing is changed, and the
+	// result is a `VersionConflict` with the current product.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -352,7 +352,7 @@ type UpdateShippingAddressInput struct {
 	OrderID string `json:"orderId"`
 	// The shipping address.
 	ShippingAddress *AddressInput `json:"shippingAddress"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result is
-	// a `VersionConflict` with the current order.
+	// The expected `version` of the order. If the version differs, nothing is changed, and the result
+	// is a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }

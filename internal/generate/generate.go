@@ -166,7 +166,7 @@ func (g *generator) resolvers() {
 
 // objectTypes writes the function that describes each type to the executor.
 func (g *generator) objectTypes() {
-	g.line("\n// objectTypeOf describes a type to the executor. It returns the zero value for types that the executor does not support.")
+	g.line("\n// objectTypeOf describes a type to the executor. It returns the zero value for\n// types that the executor does not support.")
 	g.line("func objectTypeOf(name string) operation.ObjectType {\nswitch name {")
 	for _, name := range slices.Sorted(maps.Keys(g.objects)) {
 		g.line("case %q:\nreturn operation.ObjectType{Satisfies: %sImplementors, Field: number%s}", name, lcFirst(name), name)
@@ -206,11 +206,11 @@ func (g *generator) object(o *codegen.Object) {
 	parameter, argument := "", ""
 	if !o.Root {
 		parameter, argument = ", obj "+g.name(o.Reference()), ", obj"
-		g.line("\n// object%s writes an object. It returns false if the object is null, and then leaves no partial output.", o.Name)
+		g.line("\n// object%s writes an object. It returns false if the object is null, and\n// then leaves no partial output.", o.Name)
 		g.line("func (x *execution) object%s(set *operation.SelectionSet%s) bool {\nfrom, valid := x.openObject(), true", o.Name, parameter)
 		g.line("for i := range set.Fields {\nf := &set.Fields[i]\nx.begin(f)\nif !x.field%s(f%s) {\nvalid = false\n}\n}\nreturn x.closeObject(from, valid)\n}", o.Name, argument)
 	}
-	g.line("\n// field%s writes the value of a field. It returns false if the value of a non-null field is null.", o.Name)
+	g.line("\n// field%s writes the value of a field. It returns false if the value\n// of a non-null field is null.", o.Name)
 	g.line("func (x *execution) field%s(f *operation.Field%s) bool {\nswitch f.Number {\ncase operation.TypenameField:\nx.out = append(x.out, `%q`...)\nreturn true", o.Name, parameter, o.Name)
 	if o.Name == "Query" {
 		g.line("case operation.IntrospectionField:\nreturn x.introspect(f)")
@@ -380,7 +380,7 @@ func (g *generator) list(name string, ref *config.TypeReference) {
 // member writes the code of an interface or union. The Go type of a value determines its object
 // type.
 func (g *generator) member(abstract *codegen.Interface) {
-	g.line("\n// member%s writes an object of a possible type. It returns false if the object is null, and then leaves no partial output.", abstract.Name)
+	g.line("\n// member%s writes an object of a possible type. It returns false if the\n// object is null, and then leaves no partial output.", abstract.Name)
 	g.line("func (x *execution) member%s(f *operation.Field, v %s) bool {\nswitch obj := v.(type) {\ncase nil:\nreturn false", abstract.Name, g.name(abstract.Type))
 	names := members(abstract)
 	for _, i := range abstract.Implementors {

@@ -157,7 +157,7 @@ func limitMethods() map[string]limitMethod {
 // listArguments writes the method that converts the arguments of a list to a request. It fails if
 // paging.Request has no method for the Go type of an argument.
 func (g *generator) listArguments(f *codegen.Field, all []readsDirective) {
-	g.line("\n// list adds the arguments to a request. Cursors contain all of them except those that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
+	g.line("\n// list adds the arguments to a request. Cursors contain all of them except the\n// arguments that choose the page.\nfunc (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {", argumentsType(f))
 	slices.SortStableFunc(all, func(a, b readsDirective) int { return len(b.with) - len(a.with) })
 	chosen := map[string]bool{}
 	for _, r := range all {
@@ -295,7 +295,7 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 		g.listPlans(o, own, lists)
 	}
 	if len(lookups) > 0 {
-		g.line("\n// rootRecord adds the key of the record that a field of Query reads by its arguments. It returns false for other fields.")
+		g.line("\n// rootRecord adds the key of the record that a field of Query reads by its arguments.\n// It returns false for other fields.")
 		g.line("func (p plan) rootRecord(f *operation.Field, to *references) bool {\nswitch f.Number {")
 		for _, f := range lookups {
 			g.line("case %d: // %s", f.number, f.Name)
