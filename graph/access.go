@@ -35,9 +35,9 @@ func (r *Resolver) fieldGrant(ctx context.Context) commerce.Grant {
 	return r.granted(ctx, currentField(ctx).Permission)
 }
 
-// caller returns the identity that a mutation runs as. With commerce.GrantOwn, its field Customer
-// restricts the mutation to the caller's own records. Without a grant, caller returns
-// operation.PermissionError, like the check before the execution.
+// caller returns the identity that a mutation runs as. With commerce.GrantOwn,
+// change.Caller.Customer restricts the mutation to the caller's own records. Without a grant,
+// caller returns operation.PermissionError, like the check before the execution.
 func (r *Resolver) caller(ctx context.Context) (change.Caller, error) {
 	principal := r.principal(ctx)
 	switch r.fieldGrant(ctx) {

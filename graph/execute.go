@@ -299,7 +299,7 @@ func (x *execution) enter(f *operation.Field) { x.path = append(x.path, pathElem
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
-// openList starts a list and adds its field to the path. element then sets the index on the path.
+// openList starts a list and adds its field to the path. Each call to element sets the index.
 func (x *execution) openList(f *operation.Field) responseMark {
 	start := x.mark()
 	x.enter(f)

@@ -42,16 +42,16 @@ type Outcome int
 
 // Outcomes.
 const (
-	// Executed requests were executed. Their data may be null because of an error.
+	// Executed means that the operation was executed. The data may be null because of an error.
 	Executed Outcome = iota
-	// Refused requests were not executed. The response has errors and no data.
+	// Refused means that nothing was executed. The response has errors and no data.
 	Refused
-	// Overloaded requests were refused, because the operations that are running have reached the limit
+	// Overloaded means that the request was refused, because running operations have reached the limit
 	// of concurrent cost (admission.PoolCost).
 	Overloaded
-	// MutationNotAllowed requests contain a mutation, which Request.ReadOnly does not allow.
+	// MutationNotAllowed means that the request contains a mutation and Request.ReadOnly is set.
 	MutationNotAllowed
-	// RateLimited requests exceed the caller's rate limit; see Options.Rates.
+	// RateLimited means that the request exceeds the caller's rate limit; see Options.Rates.
 	RateLimited
 )
 
@@ -87,7 +87,7 @@ type Executor struct {
 	schema   *executableSchema
 	fields   *fieldResolvers
 	preparer *operation.Preparer
-	// lookahead enables the plan. Without a plan, responses are the same but need more requests.
+	// lookahead enables plans (plan.go). Without a plan, the same response takes more requests.
 	lookahead bool
 	limits    document.Limits
 	costs     operation.Costs
@@ -157,7 +157,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	_, result := e.start(ctx, r, func(ctx context.Context, o *admittedOperation) (*Stream, Result) {
 		o.reservation.Settle(0, nil)
-		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription requires a streaming transport: send it over WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
+		return nil, Result{Response: e.refusal(ctx, errcode.New(o.Operation.Position, errcode.BadUserInput, "a subscription requires a streaming transport: use WebSocket (graphql-transport-ws), or accept text/event-stream")), Outcome: Refused}
 	})
 	return result
 }
@@ -264,7 +264,7 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	switch {
 	case r.ReadOnly && chosen != nil && chosen.Operation == ast.Mutation:
 		// This error takes precedence over errors in the document.
-		return o, MutationNotAllowed, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "mutations are not allowed in this request: send them with POST")}
+		return o, MutationNotAllowed, gqlerror.List{errcode.New(chosen.Position, errcode.MethodNotAllowed, "mutations are not allowed in this request: send mutations with POST")}
 	case len(doc.Errors(quiet)) > 0:
 		return o, Refused, doc.Errors(quiet)
 	case chosen == nil:

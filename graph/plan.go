@@ -46,7 +46,7 @@ func argumentsOf[A any](p plan, f *operation.Field) *A {
 
 func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planState.arguments) }
 
-// planTarget is a record, or its ID, with the selections that the query makes on the record.
+// planTarget is a record, or its ID, with the selections of the query for the record.
 type planTarget[T any] struct {
 	value      T
 	selections []*operation.SelectionSet
@@ -195,8 +195,8 @@ func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys
 // planFunc is the type of a loader's Plan method.
 type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.FoundValue[K, V]))
 
-// planKeys passes the pending keys to planLoads, a loader's method Plan. When the records have been
-// read, it calls then with the next level of the plan.
+// planKeys passes the pending keys to planLoads, the Plan method of a loader. When the records have
+// been read, it calls the callback then with the next level of the plan.
 func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], planLoads planFunc[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) == 0 {
 		return

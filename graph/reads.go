@@ -180,7 +180,7 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a
 	return newConnection(&q, slice, err)
 }
 
-// stockNumber returns one of the numbers that describe a product's stock, such as available.
+// stockNumber returns a number that describes a product's stock, such as the available quantity.
 func stockNumber(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := loadersOf(ctx).WithStock(ctx, product)
 	return scalar.Count(number(p), err)

@@ -33,9 +33,9 @@ type changeSource interface {
 	Close()
 }
 
-// Start executes a request of a client that can receive several responses. Queries and mutations
-// are executed as by Execute. For a subscription, Start returns a Stream and an empty result. ctx
-// applies only to the start of the subscription.
+// Start executes a request of a client that can receive several responses. It executes queries and
+// mutations like Execute. For a subscription, it returns a Stream and an empty result. ctx applies
+// only to the start of the subscription.
 func (e *Executor) Start(ctx context.Context, r Request) (*Stream, Result) {
 	return e.start(ctx, r, e.subscribe)
 }

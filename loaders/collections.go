@@ -57,8 +57,8 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 }
 
 // PlanOrderCollections plans orders with their line items and timelines. It reads the item
-// collection of each order with one Query. Order, OrderItems, Item and Timeline then use the
-// result. then is called with the orders that were found, as by Loader.Plan.
+// collection of each order with one Query. Order, OrderItems, Item and Timeline use the result. As
+// in Loader.Plan, the callback then receives the orders that were found.
 //
 // For a viewer limited to its own orders, it plans only the orders. The customer of an order is
 // known only after the order has been read, so the item collection must not be read earlier.
@@ -71,7 +71,7 @@ func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []
 }
 
 // planCollections plans item collections. record returns the order or product of an item
-// collection. then is called with these records.
+// collection. The callback then receives these records.
 func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []FoundValue[K, V])) {
 	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []FoundValue[K, W]) {
 		all := make([]FoundValue[K, V], len(found))
@@ -85,8 +85,8 @@ func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W
 }
 
 // PlanProductCollections plans products with their inventory. It reads the item collection of each
-// product with one Query. Loads of the product and ProductInventory then use the result. then is
-// called with the products that were found, as by Loader.Plan.
+// product with one Query. ProductInventory and loads of the product use the result. As in
+// Loader.Plan, the callback then receives the products that were found.
 func (l *Loaders) PlanProductCollections(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []FoundValue[commerce.SKU, *commerce.Product])) {
 	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductItemCollection) *commerce.Product { return whole.Product }, then)
 }

@@ -59,12 +59,13 @@ type FoundValue[K comparable, V any] struct {
 }
 
 // Plan adds keys to a level, which reads them as one batch. Keys that were already planned, primed
-// or loaded are not read again. After the read, Plan calls then with the values that exist and with
-// the next level. The context of then contains the trace span of the requests that the values
-// waited for. then may be nil.
+// or loaded are not read again. After the read, Plan calls the callback then with the values that
+// exist and with the next level. The callback's context contains the trace span of the requests
+// that the values waited for. then may be nil.
 //
-// If then panics, the panic is reported. The values and the keys that then has added stay usable,
-// because planning only saves requests. If ctx has ended, then is not called.
+// If the callback panics, the panic is reported. The values, and the keys that the callback has
+// added, stay usable, because planning only saves requests. If ctx has ended, the callback is not
+// called.
 func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
 	if l.collections != nil {
 		keys = withoutKnown(keys, l.collections)

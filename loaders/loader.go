@@ -99,9 +99,9 @@ type timedValue[V any] struct {
 	wave, waves int
 }
 
-// availableAfter returns the round trip after which a caller has the value, if the caller requested
-// it in the round trip wave. Another caller may have started the read, after a longer chain of
-// requests. A late caller waits no longer than if it had started the read.
+// availableAfter returns the round trip after which a caller has the value, if it requested the
+// value in the round trip wave. Another caller may have started the read in a later round trip. The
+// caller still waits no longer than if it had started the read itself.
 func (v timedValue[V]) availableAfter(wave int) int { return min(v.wave, wave+v.waves) }
 
 // Load returns the value of a key. It reads the value unless the key was planned or primed.

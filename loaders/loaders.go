@@ -102,8 +102,8 @@ func overrideReaders(l *Loaders, loader any) {
 	case *Loader[commerce.SKU, *commerce.Product]:
 		loader.collections = collectionSource[commerce.SKU, *dynamo.ProductItemCollection, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductItemCollection) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
-		// The client chooses the email address, so it may be invalid in a key. ReadRecord then returns an
-		// InvalidError to the client. ReadRecords would report a corrupt reference.
+		// The client chooses the email address, so the address may be invalid in a key. ReadRecord then
+		// returns an InvalidError to the client. ReadRecords would report a corrupt reference.
 		loader.batchReader, loader.keyReader = nil, singleFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})

@@ -10,7 +10,7 @@ import (
 )
 
 // Viewer is the principal that reads records, and the access policy. A record that the viewer may
-// not read is reported as not found, and no record that belongs to it is read. The requests for
+// not read is reported as not found, and records that belong to it are not read. The requests for
 // such a record are the same as for a missing record, so guessing IDs reveals nothing. The zero
 // value may read no customers and no orders.
 type Viewer struct {
@@ -116,8 +116,8 @@ func (l *Loaders) ItemByID(ctx context.Context, key model.OrderItemKey) (*commer
 }
 
 // PlanOwnItems plans line items for a viewer limited to its own orders. It first reads the orders.
-// Then it reads the items of the orders that were found, unless the orders embed their items. then
-// is called with the keys of the items whose orders were found, as by Loader.Plan.
+// Next, it reads the items of the orders that were found, unless the orders embed their items. The
+// callback then receives the keys of the items with an order that was found.
 func (l *Loaders) PlanOwnItems(ctx context.Context, level *Level, keys []model.OrderItemKey, then func(context.Context, *Level, []model.OrderItemKey)) {
 	ids := make([]commerce.OrderID, len(keys))
 	for i, key := range keys {

@@ -41,11 +41,11 @@ const Unbounded = math.MaxInt32
 
 // Compute computes the bound of a valid operation on a table with these limits.
 //
-// It follows the selections in the same way as the plan and the resolvers, but for any possible
+// It visits the selections in the same way as the plan and the resolvers, but for any possible
 // record instead of stored records. The access patterns in a field's @reads directives determine
 // the requests. A field without @reads causes no request. The cost of one record depends only on
-// its selection set and on how the record was read (its origin). It is computed once for each such
-// pair.
+// its selection set and on how the record was read (its origin). Compute calculates this cost once
+// for each selection set and origin.
 func Compute(schema *ast.Schema, operation *operation.Prepared, table dynamo.Bounds) Bound {
 	if operation.TooLarge {
 		return Bound{Requests: Unbounded, RoundTrips: Unbounded, ReadUnits: Unbounded}
@@ -233,8 +233,8 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
 		// Lists of different parents become available at different times: with the parent, after a
-		// separate Query, or after another Query for a large item collection. The lookups below the lists
-		// share requests only within each of these groups.
+		// separate Query, or after another Query for a large item collection. Lists that become available
+		// together form a group. Lookups below the lists share requests only within a group.
 		switch {
 		case from.single:
 		case b.collectionFields[typ.Name+"."+f.Name]:

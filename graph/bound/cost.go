@@ -6,8 +6,8 @@ import "math"
 // of a group share requests, each with up to 100 keys. n keys take n/100 requests, rounded up,
 // which is at most n/100 + 99/100.
 type demand struct {
-	// perRecord and perGroup are hundredths of requests for each record and for each group. readUnits
-	// are read capacity units for each record.
+	// perRecord and perGroup are requests for each record and for each group, in hundredths of a
+	// request. readUnits are read capacity units for each record.
 	perRecord, perGroup, readUnits float64
 }
 
@@ -25,7 +25,7 @@ type cost struct {
 	total demand
 	// patterns splits total by access pattern and write pattern.
 	patterns []demand
-	// The numbers of round trips of the longest chains of dependent requests. The key chain starts
+	// The lengths, in round trips, of the longest chains of dependent requests. The key chain starts
 	// when the keys of the records are known. The record chain starts when the records have been read.
 	keyChain, recordChain int
 }
@@ -49,8 +49,9 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 	}
 }
 
-// setMaximum sets c to the maximum of the costs c and other of two possible types of a record. The
-// records of each type form their own group of lookups, so the costs per group are added.
+// setMaximum raises c to the maximum of c and other, which are the costs of two possible types of a
+// record. The records of each type form their own group of lookups, so the costs per group are
+// added.
 func (c *cost) setMaximum(other cost) {
 	setMax := func(a *demand, b demand) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)

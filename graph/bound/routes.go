@@ -184,9 +184,8 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	return noPattern
 }
 
-// mergedStatuses returns the statuses of a list of orders that may be merged from one partition for
-// each status. These are the statuses in the argument, or all statuses. For other lists, it returns
-// nil.
+// mergedStatuses returns the statuses with partitions that a list of orders may merge. These are
+// the statuses in the argument, or all statuses. For other lists, it returns nil.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")

@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// The cost of an operation in points is the maximum number of values in its response. Scalars, list
+// An operation costs one point for each value that its response can contain. Scalars, list
 // elements, objects and nulls count as values. Reads and writes of DynamoDB cost additional points.
 const (
 	// ListCost is the number of points for a page of a list, which can require a Query.
@@ -34,8 +34,8 @@ const (
 // EntitiesField is the field of Query that federation gateways use to look up entities.
 const EntitiesField = "_entities"
 
-// MaxRepresentations is the maximum number of entities in one _entities field. A gateway requests
-// one entity for each record of a page that refers to an entity.
+// MaxRepresentations is the maximum number of entities in one _entities field. If the records of a
+// page refer to entities, a gateway requests the entities of all these records at once.
 const MaxRepresentations = 1000
 
 // MaxBatchKeys is the maximum number of keys for a field that looks up records by a list of keys,

@@ -12,8 +12,8 @@ const (
 	// outsideIntrospection is a position outside of an introspection.
 	outsideIntrospection introspectionPosition = iota
 	schemaObject
-	// At allTypes, allFields and allDirectives, a selection applies to every type, field or directive
-	// of the schema. A cost based on average list lengths is therefore exact.
+	// allTypes, allFields and allDirectives are positions where a selection applies to every type,
+	// field or directive of the schema. Average list lengths therefore lead to an exact cost.
 	allTypes
 	allFields
 	allDirectives

@@ -1,7 +1,7 @@
 // Package operation prepares operations for execution. A prepared operation is one tree of the
 // selected fields. The permission checks, the cost calculation and the execution all use this tree.
 // Within the module, the package imports commerce, graph/document and graph/errcode. Package graph
-// imports this package and passes in its generated code.
+// imports this package, and passes the generated code of package graph as arguments.
 package operation
 
 import (
@@ -106,7 +106,7 @@ const (
 	IntrospectionField = -2
 )
 
-// ObjectType describes an object, interface or union of the schema. The values are generated.
+// ObjectType describes an object, interface or union of the schema. Its values are generated.
 type ObjectType struct {
 	// Satisfies are the type conditions that apply to an object. Members are the possible types of an
 	// interface or union. At most one of the two is set.
@@ -438,8 +438,8 @@ func (b *treeBuilder) require(permission commerce.Permission) {
 	}
 }
 
-// arguments reads the arguments of a field if they contain no variables. If they are invalid, each
-// execution reads them again for each object, so that the error has the path of the object.
+// arguments reads the arguments of a field if they contain no variables. Invalid arguments are read
+// again for each object, so that the error has the path of the object.
 func (b *treeBuilder) arguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {

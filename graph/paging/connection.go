@@ -42,7 +42,7 @@ func (c *Connection[T]) Edges() []*Edge[T] {
 	return edges
 }
 
-// PageInfo returns the PageInfo of the page, for the field pageInfo.
+// PageInfo returns the value of the field pageInfo.
 func (c *Connection[T]) PageInfo() *PageInfo {
 	return &PageInfo{HasNextPage: c.Page.HasNext, HasPreviousPage: c.Page.HasPrevious, positions: c.Page.ItemPositions(), scope: &c.scope}
 }

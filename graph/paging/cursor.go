@@ -35,7 +35,7 @@ type Scope struct {
 	cursors Cursors
 	field   string
 	// arguments are the arguments of the list as text. The last element contains all remaining
-	// arguments. They are joined only if there are too many, because most pages need no cursor.
+	// arguments. The other arguments are not joined, because most pages need no cursor.
 	arguments     [maxListArguments]string
 	argumentCount int
 }

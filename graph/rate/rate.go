@@ -23,7 +23,7 @@ type Options struct {
 	Burst int
 	// Restore is the number of points restored per second, at least 1.
 	Restore int
-	// Now is the clock. Sleep waits for d, or until the context ends. If they are nil, the real clock
+	// Now is the clock. Sleep waits for d, or until the context ends. If either is nil, the real clock
 	// is used.
 	Now   func() time.Time
 	Sleep func(ctx context.Context, d time.Duration)
@@ -119,8 +119,8 @@ func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 func (r *Limiter) capacity() int64 { return int64(r.Burst) * unitsPerPoint }
 
 // Take takes points from a principal's bucket. If the bucket has too few points, Take takes none
-// and returns the time until a retry can succeed. The retry must also pay the points that this
-// request has already paid. points must not exceed the capacity of a bucket.
+// and returns the time until a retry can succeed. paid is the number of points that the request has
+// already paid. The retry must pay them again. points must not exceed the capacity of a bucket.
 func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true

@@ -17,9 +17,9 @@ import (
 // amount.
 const MinRequestCost = 1
 
-// Charge takes points for a request before its execution: MinRequestCost plus more, at most the
-// capacity of the bucket. paid is the number of these points. If the bucket has too few points,
-// Charge takes none and returns the time until there are enough.
+// Charge takes points for a request before its execution: the sum of MinRequestCost and more,
+// limited to the capacity of the bucket. paid is the number of these points. If the bucket has too
+// few points, Charge takes none and returns the time until there are enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
 	if r == nil {
 		return 0, 0
@@ -112,7 +112,7 @@ func (r *Limiter) RateLimitedResponse(principal string, position *ast.Position, 
 	extensions := r.addCost(nil, principal, requested, actual)
 	// Round up. Otherwise a client that retries after exactly this time would be rejected again.
 	seconds := math.Ceil(wait.Seconds()*1000) / 1000
-	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d of %d are available, and %d are restored per second: retry in %s s, or request fewer fields",
+	err := errcode.New(position, errcode.RateLimited, "the operation costs %d points, but only %d of %d are available, and %d are restored per second: retry in %s seconds, or request fewer fields",
 		requested, extensions["cost"].(Cost).Available, r.Burst, r.Restore, strconv.FormatFloat(seconds, 'f', -1, 64))
 	err.Extensions["retryAfter"], err.Extensions["cost"] = seconds, extensions["cost"]
 	return &graphql.Response{Errors: gqlerror.List{err}, Extensions: extensions}

@@ -159,9 +159,9 @@ func (in *inputPackage) checkRead(input *gql.Definition) {
 	}
 }
 
-// rule returns the name of the function that validates a field. The function has the name of the
-// command and the field, of the record and the field, or of the field. The first of these functions
-// that exists is used.
+// rule returns the name of the function that validates a field. The function may be named after the
+// command and the field, after the record and the field, or after the field. The first of these
+// names that has a function is used.
 func (in *inputPackage) rule(command, record, field string) (name string, takesChecks, found bool) {
 	for _, name := range []string{lcFirst(command) + templates.UcFirst(field), lcFirst(record) + templates.UcFirst(field), field} {
 		if takesChecks, ok := in.rules[name]; ok {
@@ -199,7 +199,7 @@ func (w *commandWriter) write(input *gql.Definition, m mutation) {
 		delete(fields, strings.ToLower(f.Name))
 	}
 	if left := slices.Sorted(maps.Keys(fields)); strings.HasSuffix(name, "Change") && len(left) > 0 {
-		fail("%s has no field for commerce.%s.%s: add it to the input", input.Name, name, fields[left[0]].Name())
+		fail("%s has no field for commerce.%s.%s: add the field to the input", input.Name, name, fields[left[0]].Name())
 	}
 	w.out.WriteString("}\n}\n")
 }
@@ -221,7 +221,7 @@ func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Va
 		return fmt.Sprintf("%s(c, %s)", parse, in)
 	case found:
 	case f.Type.Elem != nil:
-		fail("is a list, but no function validates it: add a function %s(c *Validator, ...) to graph/input", f.Name)
+		fail("is a list without a validation function: add a function %s(c *Validator, ...) to graph/input", f.Name)
 	case f.Type.Name() == "ID":
 		parse = "commerce.Parse" + namedType(elem).Obj().Name()
 		if w.commerce.Scope().Lookup(strings.TrimPrefix(parse, "commerce.")) == nil {
@@ -230,7 +230,7 @@ func (w *commandWriter) value(input string, f *gql.FieldDefinition, to *types.Va
 	case f.Type.Name() == "String":
 		parse = "name"
 	case f.Type.Name() == "Int" || leaf != nil && leaf.Kind == gql.InputObject:
-		fail("is not validated by a function: add a function %s to graph/input", f.Name)
+		fail("has no validation function: add a function %s to graph/input", f.Name)
 	case pointer || f.Type.NonNull:
 		return in
 	default:

@@ -234,7 +234,7 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
-			fail("mutation %s has the type %s: change it to %s", f.Name, f.Type.Name(), payload)
+			fail("mutation %s has the type %s: change the type to %s", f.Name, f.Type.Name(), payload)
 		}
 		fmt.Fprintf(&out, payloadSDL, f.Name, payload, words(record), conflict, lcFirst(record), record, except, strings.Join(userErrors(schema, f), ", "))
 	}

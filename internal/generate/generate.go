@@ -232,8 +232,8 @@ func (g *generator) object(o *codegen.Object) {
 	}
 }
 
-// funcName returns the part of a field's generated function names that identifies the field: the
-// names of its type and of the field.
+// funcName returns the name of a field's type, followed by the name of the field. The names of the
+// field's generated functions contain this text.
 func funcName(f *codegen.Field) string { return f.Object.Name + templates.ToGo(f.Name) }
 
 // isCall reports whether a function call returns the value of a field. A call can fail or panic.
@@ -265,7 +265,8 @@ func (g *generator) field(f *codegen.Field, argument string) {
 	g.value(ref, v, nullable)
 }
 
-// returnNull returns the Go expression that a field's case returns if the resolver failed.
+// returnNull returns the Go expression to return if the resolver of a field failed. For a nullable
+// field, this expression writes null.
 func returnNull(nullable bool) string {
 	if nullable {
 		return "x.null()"
@@ -304,8 +305,8 @@ func (g *generator) value(ref *config.TypeReference, v string, nullable bool) {
 	g.line("%s\nreturn true", g.leaf(ref, v))
 }
 
-// returnWritten writes the return statement of a field's case. expression reports whether the value
-// was written. If it was not written and the field is nullable, the case writes null.
+// returnWritten writes a return statement. expression reports whether the value of a field was
+// written. If it was not written and the field is nullable, the statement writes null.
 func (g *generator) returnWritten(expression string, nullable bool) {
 	if nullable {
 		expression += " || x.null()"
@@ -351,7 +352,7 @@ func listName(ref *config.TypeReference) string {
 	return name
 }
 
-// list writes the function that appends a list of one type to the response.
+// list writes the function that appends a list with elements of one type to the response.
 func (g *generator) list(name string, ref *config.TypeReference) {
 	defer prefixFailure("lists of %s", name)
 	elem := ref.Elem()

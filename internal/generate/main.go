@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// failure is a panic value. A panic with a failure ends the generation with an error.
+// failure is the panic value that ends the generation with an error.
 type failure struct{ error }
 
 // check ends the generation if err is not nil.

@@ -236,9 +236,9 @@ func (g *generator) keyArguments(f *codegen.Field, key types.Type) {
 // imports.
 func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// member returns the name of the struct field with the type t. If by is not empty, the name must
-// also be by. If several fields match, member returns the field ID. It fails if no field matches,
-// or if several fields match and none is ID.
+// member returns the name of the struct field with the type t. If by is not empty, the field must
+// also have the name by. If several fields match, member returns the field named ID. It fails if no
+// field matches, or if several fields match and none is named ID.
 func member(structType types.Type, t types.Type, by string) string {
 	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
@@ -313,8 +313,7 @@ func (g *generator) fieldPlans(o *codegen.Object) {
 				continue
 			}
 			if slices.ContainsFunc(f.reads, func(r readsDirective) bool { return r.selecting != "" }) {
-				// If some selections are read with the item collection, a method of references chooses between
-				// the record and the item collection.
+				// The selection determines whether the record or its whole item collection is read.
 				list = "to." + lcFirst(namedType(f.reads[0].value).Obj().Name()) + "(f.Records)"
 			}
 			g.line("if key, ok := argumentsOf[%s](p, f).key(); ok {\n%s.add(key, f.Path, f.Records)\n}", argumentsType(f.Field), list)

@@ -107,7 +107,7 @@ func (w StatusWeights) choose(n uint64) commerce.Status {
 	return commerce.Cancelled
 }
 
-// Validate validates the shape. The error names the flag of the command seed that has an invalid
+// Validate validates the shape. The error names the flag of the seed command with the invalid
 // value.
 func (s Shape) Validate() error {
 	for _, n := range []struct {
@@ -132,8 +132,8 @@ func (s Shape) Validate() error {
 }
 
 // Generator generates a dataset in parts. Each part can be generated any number of times. The
-// generator stores one number for each customer and product, but no orders. Its memory therefore
-// does not depend on the number of orders.
+// generator stores one number for each customer and one for each product, but no orders. Its memory
+// therefore does not depend on the number of orders.
 //
 // All IDs are derived from the shape. Datasets of different shapes therefore share no IDs, and can
 // be loaded into one table.

@@ -28,8 +28,8 @@ type Step struct {
 // VersionChoice determines the expectedVersion of a mutation.
 type VersionChoice int
 
-// VersionChoice selects no expectedVersion, the last known version, or a version that no record
-// has.
+// The values of VersionChoice send no expectedVersion, the last known version, or a version that no
+// record has.
 const (
 	NoVersion VersionChoice = iota
 	LatestVersion
@@ -50,12 +50,12 @@ type StepGenerator struct {
 
 func (s StepGenerator) oneOf(choices ...string) string { return choices[s.IntN(len(choices))] }
 
-// mostly returns true in n-1 of n cases. It returns true for small random numbers, because tools
-// that simplify failing tests prefer small numbers and should reach the usual case.
+// mostly returns true in n-1 of n cases, for small random numbers. Test tools simplify a failing
+// test by choosing smaller numbers, which then select the usual case.
 func (s StepGenerator) mostly(n int) bool { return s.IntN(n) < n-1 }
 
-// existingID returns an ID of the Fixture. In one of 8 cases, it returns an ID that only steps
-// create.
+// existingID returns an ID of the Fixture. In one of 8 cases, it returns the ID of a record that
+// another step may create.
 func (s StepGenerator) existingID(prefix string, n int) string {
 	if s.mostly(8) {
 		return fmt.Sprintf("%s%d", prefix, s.IntN(n))
@@ -249,7 +249,7 @@ func (m *ClientState) chooseOrder(s Step) Record {
 const unknownOrderID = "01HVMK3P2Q000000000000000Z"
 
 // RecordName returns the type and ID of the record that a mutation changes or returns, such as
-// "customer c1". If the record has no ID yet, it returns "".
+// "customer c1". The result is empty if the record has no ID yet.
 func RecordName(field string, in map[string]any, r Record) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
 	kind := ResultFields[field]
