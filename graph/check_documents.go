@@ -17,7 +17,7 @@ type CheckedOperation struct {
 	ID, Name string
 	// Type is "query", "mutation" or "subscription". It is empty if the document could not be parsed.
 	Type string
-	// Bound is the maximum load on DynamoDB. It is empty if Errors is not empty.
+	// Bound is the maximum load on DynamoDB. It is empty if there are errors.
 	Bound bound.Bound
 	// Errors are the reasons why the server would reject the operation.
 	Errors []document.Error

@@ -50,7 +50,7 @@ type execution struct {
 	boundedResponse
 }
 
-// pathElement is a field on the path with the current list index, or -1 for a field without a list.
+// pathElement is a field on the path with the current list index, or -1 if the field is not a list.
 type pathElement struct {
 	field *operation.Field
 	index int

@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// These messages are the same as in gqlgen's generated code. They describe a null in a non-null
-// position. They are logged, but not sent to clients.
+// These messages are the same as in gqlgen's generated code. They describe a null value in a
+// non-null position. They are logged, but not sent to clients.
 const (
 	// nullResult is the message for a resolver that returns null.
 	nullResult = "must not be null"

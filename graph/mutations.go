@@ -39,8 +39,8 @@ func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context
 	return p, err
 }
 
-// newPayload returns the payload of a change that succeeded or violated business rules. It returns
-// all other errors.
+// newPayload returns a payload if err is nil or a violation of business rules. Otherwise it returns
+// err.
 func newPayload[T any](value *T, err error) (*Payload[T], error) {
 	refusals := commerce.UserErrorsOf(err)
 	if err != nil && refusals == nil {

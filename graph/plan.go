@@ -177,7 +177,7 @@ func (w *pendingKeys[K]) targets() []planTarget[K] {
 	return targets
 }
 
-// split returns the keys that satisfy a condition and the other keys.
+// split divides the keys into keys that satisfy a condition and all other keys.
 func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys[K]) {
 	if !slices.ContainsFunc(w.keys, holds) {
 		return pendingKeys[K]{}, *w

@@ -149,8 +149,8 @@ func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order])
 }
 
 // planOrderIDs plans the reads that need only the IDs of orders. If an order's item collection is
-// already planned, its timeline is planned with the level. Loading the item collection here would
-// read it immediately, and delay the other reads of the level.
+// already planned, its timeline is planned as part of this level. Loading the item collection here
+// would read it immediately, and delay the other reads of the level.
 func planOrderIDs[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]

@@ -138,7 +138,7 @@ func (l *Loaders) CachedItems(o *commerce.Order, page dynamo.PageRequest) (dynam
 }
 
 // AllItemsRequest returns the request for all line items of an order. It is used to count the items
-// of an order that has no stored count. Its limit is larger than any order.
+// of an order that has no stored count. Its limit exceeds the number of items of any order.
 func AllItemsRequest(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }

@@ -91,17 +91,18 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)
 }
 
-// timedValue is a value and its place in the sequence of round trips, which the explain output
-// calls waves. wave is the number of the round trip that returned the value. waves is the number of
+// timedValue is a value and the timing of its read in round trips, which the explain output calls
+// waves. wave is the number of the round trip that returned the value. waves is the number of
 // sequential round trips that the read took.
 type timedValue[V any] struct {
 	value       V
 	wave, waves int
 }
 
-// availableAfter returns the round trip after which a caller has the value, if it requested the
-// value in the round trip wave. Another caller may have started the read in a later round trip. The
-// caller still waits no longer than if it had started the read itself.
+// availableAfter returns the number of the round trip after which a caller has the value. wave is
+// the round trip in which the caller requested the value. Another caller may have started the read
+// in a later round trip. A caller that joins the read waits no longer than if it had started the
+// read itself.
 func (v timedValue[V]) availableAfter(wave int) int { return min(v.wave, wave+v.waves) }
 
 // Load returns the value of a key. It reads the value unless the key was planned or primed.

@@ -213,8 +213,7 @@ func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) [
 }
 
 // hasArgument reports whether an argument may have a value, and whether it has a value for all
-// variables. A variable with an object is not certain to have a value, because the object may be
-// empty.
+// variables. A variable that contains an object may have no value, because the object may be empty.
 func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {

@@ -23,13 +23,13 @@ import (
 // mutation's permission decides which records the caller may change.
 type Access struct {
 	Policy commerce.Policy
-	// fields are the permissions that fields require. A field without @access requires the permission
-	// of its type. If the type has no permission but other fields have one, the field requires
-	// missingPermission. A forgotten @access therefore denies access.
+	// fields maps each field to the permission that it requires. A field without @access requires the
+	// permission of its type. If the type has no permission but other fields have one, the field
+	// requires missingPermission. A forgotten @access therefore denies access.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// TypePermissions are the permissions of types.
 	TypePermissions map[string]commerce.Permission
-	// inputs are the permissions of the input fields that require one.
+	// inputs maps each input field to the permission that it requires, if there is one.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
 	// introspection reports whether introspection is enabled.

@@ -82,7 +82,7 @@ type Field struct {
 	Records []*SelectionSet
 	// reader reads the field's arguments. It is nil if the field has no arguments. If the arguments
 	// contain no variables, arguments is the result. Otherwise, slot is the index of the result in the
-	// slice of each execution (VariableArguments).
+	// slice that VariableArguments returns.
 	reader    ArgumentsReader
 	arguments any
 	slot      int

@@ -29,9 +29,9 @@ type Options struct {
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// DefaultOptions are for a server that authenticates callers. A page of 20 records with ten fields
-// costs about 250 points. The defaults allow 800 such pages in a burst, and 8 pages per second over
-// time. An empty bucket is full again after 100 seconds.
+// DefaultOptions returns the options for a server that authenticates callers. A page of 20 records
+// with ten fields costs about 250 points. The defaults allow 800 such pages in a burst, and 8 pages
+// per second over time. An empty bucket is full again after 100 seconds.
 func DefaultOptions() Options { return Options{Burst: 200_000, Restore: 2000} }
 
 // Settings returns the settings of the rate limit. Burst has no default here, because its default

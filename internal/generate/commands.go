@@ -48,7 +48,7 @@ func writeApply(commerce *types.Package) {
 			switch {
 			case !pointer || to == nil || reflect.StructTag(command.Tag(i)).Get("apply") == "-":
 			case !types.Identical(value.Elem(), to.Type()):
-				fail("commerce.%s.%s: the type differs from the type of %s.%s, which is %s: use the same type for both fields, or add the tag `apply:\"-\"` and set the field in the mutation", name, f.Name(), record, to.Name(), to.Type())
+				fail("commerce.%s.%s: the type differs from the type of %s.%s, which is %s: use the same type for both fields, or exclude the field with the tag apply and set the field in the mutation", name, f.Name(), record, to.Name(), to.Type())
 			default:
 				fmt.Fprintf(&out, "if c.%[1]s != nil {\nrecord.%[1]s = *c.%[1]s\n}\n", f.Name())
 			}

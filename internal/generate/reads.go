@@ -254,7 +254,7 @@ func member(structType types.Type, t types.Type, by string) string {
 		found = []string{"ID"}
 	}
 	if len(found) != 1 {
-		fail("%s has %d fields of type %s: set the argument by of @reads", structType, len(found), t)
+		fail("%s has %d fields of type %s: choose one of them with @reads(by: ...)", structType, len(found), t)
 	}
 	return found[0]
 }

@@ -252,8 +252,8 @@ func (g *Generator) accountRep(customer int) commerce.EmployeeID {
 	return g.employee(customer % g.accountRepCount())
 }
 
-// accountRepCount returns the number of account representatives: one more than a 500th of the
-// number of customers, at most 100.
+// accountRepCount returns the number of account representatives: one, plus one for every 500
+// customers, but at most 100.
 func (g *Generator) accountRepCount() int { return min(1+g.shape.Customers/500, 100) }
 
 // The number of warehouses, and the numbers of records per part. Loading a part takes a few
@@ -355,8 +355,8 @@ func (g *Generator) customer(n int) commerce.Customer {
 	}
 }
 
-// Orders returns the orders from index from on, sorted by time, in parts of ordersPerPart orders.
-// The last part may be smaller.
+// Orders returns the orders with the index from and above, sorted by time, in parts of
+// ordersPerPart orders. The last part may be smaller.
 func (g *Generator) Orders(from int) iter.Seq[commerce.Dataset] {
 	return func(yield func(commerce.Dataset) bool) {
 		for ; from < g.shape.Orders; from += ordersPerPart {
