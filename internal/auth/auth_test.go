@@ -145,7 +145,7 @@ func TestAllAlgorithms(t *testing.T) {
 		// A key of another algorithm is not used.
 		for _, other := range algorithms {
 			if other != algorithm {
-				checkRejected(t, a, k.Token(t, authtest.Claims(now, nil), object{"kid": other}), algorithm+" with the key of "+other, "no key has its key ID and algorithm")
+				checkRejected(t, a, k.Token(t, authtest.Claims(now, nil), object{"kid": other}), algorithm+" with the key of "+other, "no key matches its key ID and algorithm")
 			}
 		}
 	}
@@ -321,7 +321,7 @@ func TestClaims(t *testing.T) {
 		{"a role in lower case", object{"role": "admin"}, "no role"},
 		{"an empty role", object{"role": ""}, "no role"},
 		{"two roles in a string", object{"role": "ADMIN STAFF"}, "no role"},
-		{"two roles", object{"role": []string{"CUSTOMER", "STAFF"}}, "several"},
+		{"two roles", object{"role": []string{"CUSTOMER", "STAFF"}}, "more than one"},
 		{"a role among groups", object{"role": []string{"offline_access", "STAFF", "europe"}}, ""},
 		{"the same role twice", object{"role": []string{"STAFF", "STAFF"}}, ""},
 		{"an empty list of roles", object{"role": []string{}}, "no role"},
