@@ -49,11 +49,11 @@ func TestClientsOfAStoreShareIt(t *testing.T) {
 	for i := range 20 {
 		out, err := store.Client().GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: key(fmt.Sprint(i))})
 		if err != nil || out.Item == nil {
-			t.Errorf("record %d is not there: %v", i, err)
+			t.Errorf("record %d is missing after the concurrent writes: %v", i, err)
 		}
 	}
 	if _, err := embedded.New().Client().GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: key("0")}); err == nil {
-		t.Error("another store has the table")
+		t.Error("a new store has the table of another store")
 	}
 }
 

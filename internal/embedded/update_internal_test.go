@@ -35,7 +35,7 @@ func FuzzUpdate(f *testing.F) {
 		u := &update{names: names, values: values, old: old()}
 		err := u.apply(expression, record{"k": text("k")})
 		if !reflect.DeepEqual(u.old, old()) {
-			t.Errorf("the record before is now %v", u.old)
+			t.Errorf("the update changed the old record to %v", u.old)
 		}
 		if _, ok := errors.AsType[*failure](err); err != nil && !ok && !errors.Is(err, errBeyond) {
 			t.Errorf("the error is neither a failure nor errBeyond: %v", err)

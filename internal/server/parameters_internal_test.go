@@ -36,7 +36,7 @@ func FuzzBody(f *testing.F) {
 		isObject := utf8.Valid(body) && json.Valid(body) && d.Decode(&members) == nil && members != nil
 		if !isObject {
 			if refused == nil || refused.status >= 500 {
-				t.Errorf("%q is read as %#v, %+v", body, got, refused)
+				t.Errorf("%q is not a JSON object, but is decoded to %#v with refusal %+v", body, got, refused)
 			}
 			return
 		}
@@ -52,10 +52,10 @@ func FuzzBody(f *testing.F) {
 		}
 		if got.Query != text("query") || got.OperationName != text("operationName") ||
 			!reflect.DeepEqual(got.Variables, object("variables")) || !reflect.DeepEqual(got.Extensions, object("extensions")) {
-			t.Errorf("%q is read as %#v", body, got)
+			t.Errorf("%q is decoded to %#v", body, got)
 		}
 		if id := got.DocumentID; id != "" && id != text("documentId") && id != text("doc_id") && id != text("id") {
-			t.Errorf("%q is read with document %q", body, id)
+			t.Errorf("%q is decoded with the document ID %q", body, id)
 		}
 	})
 }
@@ -93,10 +93,10 @@ func TestBodyRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, refused := decodeBody([]byte(c.body))
 			if refused == nil {
-				t.Fatalf("is read as %#v", got)
+				t.Fatalf("got the request %#v, want a refusal", got)
 			}
 			if refused.status != c.status || refused.message != c.message {
-				t.Errorf("is refused with %d %q, want %d %q", refused.status, refused.message, c.status, c.message)
+				t.Errorf("the refusal is %d %q, want %d %q", refused.status, refused.message, c.status, c.message)
 			}
 		})
 	}
