@@ -30,8 +30,8 @@ type Pool struct {
 	full, exceeded Refusal
 
 	mu sync.Mutex
-	// used is the capacity that all callers use, and usedByAnonymous the capacity that all anonymous
-	// callers use. usedByKey is the capacity that each caller uses, by Caller.Key.
+	// used is the capacity that all callers use together. usedByAnonymous is the capacity that all
+	// anonymous callers use together. usedByKey maps Caller.Key to the capacity that the caller uses.
 	used, usedByAnonymous int64
 	usedByKey             map[string]int64
 	// waiting is a heap of the callers that wait for capacity. queues contains the same callers by
@@ -76,8 +76,9 @@ func (p *Pool) Release(c Caller, n int) {
 	p.grantWaiting()
 }
 
-// amount returns the capacity that a request for n units acquires. The maximum is the size of the
-// pool, or the maximum of all anonymous callers if the caller is anonymous.
+// amount returns the capacity that a request for n units acquires. It is at least Minimum and at
+// most the size of the pool. An anonymous caller can acquire at most the capacity of all anonymous
+// callers.
 func (p *Pool) amount(c Caller, n int) int64 {
 	maximum := p.size
 	if c.Anonymous {
@@ -86,8 +87,8 @@ func (p *Pool) amount(c Caller, n int) int64 {
 	return min(int64(max(n, p.Minimum)), maximum)
 }
 
-// Transfer transfers n units of capacity between two callers, even if the receiving caller then
-// exceeds its share.
+// Transfer transfers n units of capacity from one caller to another. The new owner may then exceed
+// its share.
 func (p *Pool) Transfer(from, to Caller, n int) {
 	if n <= p.UncountedUpTo {
 		return

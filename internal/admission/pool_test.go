@@ -60,7 +60,7 @@ func TestWeights(t *testing.T) {
 	}
 	maxParts(p, heavy)
 	if l, h := p.UsedBy(light), p.UsedBy(heavy); h < 3*l {
-		t.Errorf("a caller with weight 4 uses %d units, a caller with weight 1 uses %d, want at least three times as many", h, l)
+		t.Errorf("a caller with weight 4 uses %d units, a caller with weight 1 uses %d, want at least three times that number", h, l)
 	}
 }
 

@@ -48,7 +48,7 @@ type Declaration struct {
 	derive  func(Sizes) int
 	// Size is the capacity of all callers together.
 	Size int
-	// Amounts up to UncountedUpTo do not count against the pool. Larger amounts count as at least
+	// Amounts up to UncountedUpTo do not count against the pool. A larger amount counts as at least
 	// Minimum.
 	UncountedUpTo, Minimum int
 	// Waits reports whether callers wait for capacity. If Waits is false, their requests are refused.
@@ -86,7 +86,7 @@ var declarations = [poolCount]Declaration{
 	},
 	PoolBodies: {
 		Name: "bodies", Counts: "bytes of request bodies over 16 KiB being received", Setting: "ORDERGRAPH_MAX_WAITING", Default: 64 << 20,
-		Meaning:       "bytes of request bodies over 16 KiB being received and, separately, of responses over 16 KiB being sent",
+		Meaning:       "bytes of request bodies over 16 KiB being received, and the same limit for responses over 16 KiB being sent",
 		UncountedUpTo: 16 << 10, Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "send a shorter body",
 	},
 	PoolRequests: {

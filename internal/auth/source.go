@@ -18,7 +18,7 @@ type source struct {
 	read func(context.Context) ([]byte, error)
 	// refreshInterval is the interval between periodic reads.
 	refreshInterval time.Duration
-	// minInterval is the minimum interval between reads that unknown key IDs in tokens cause.
+	// minInterval is the minimum interval between two reads because of tokens with unknown key IDs.
 	minInterval time.Duration
 }
 

@@ -32,7 +32,7 @@ func (h httpHandler) anonymousCaller(remote string) admission.Caller {
 }
 
 // acquire acquires n units of a pool's capacity for the caller in ctx. It returns nil, or a refusal
-// if the pool does not have this capacity for the caller.
+// if the pool has too little capacity or the caller exceeds its share.
 func (h httpHandler) acquire(ctx context.Context, id admission.PoolID, n int) *refusal {
 	return poolRefusal(h.pools[id].TryAcquire(admission.CallerOf(ctx), n))
 }

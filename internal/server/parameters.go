@@ -74,8 +74,8 @@ func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	}
 }
 
-// unmarshal decodes one JSON value in valid UTF-8. Like encoding/json, it uses the last value if a
-// name occurs twice in an object, and replaces unpaired surrogates with U+FFFD.
+// unmarshal decodes one JSON value. The text must be valid UTF-8. Like encoding/json, it uses the
+// last value if a name occurs twice in an object, and replaces unpaired surrogates with U+FFFD.
 func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 	return jsonv2.Unmarshal(text, to, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

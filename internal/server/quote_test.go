@@ -93,7 +93,7 @@ func TestQuotesMatchPlacedOrders(t *testing.T) {
 					}
 					reasons = slices.Delete(reasons, i, i+1)
 				} else if quote.Total != nil {
-					t.Errorf("the quote has a total, but the user errors of placeOrder have none: %+v", reasons)
+					t.Errorf("the quote has a total, but the user errors of placeOrder contain no PRICE_CHANGED: %+v", reasons)
 				}
 				if fmt.Sprint(quote.UserErrors) != fmt.Sprint(reasons) {
 					t.Errorf("the quote has the user errors\n%+v\nplaceOrder has\n%+v", quote.UserErrors, reasons)

@@ -58,8 +58,8 @@ type Options struct {
 	// Admission contains the pools of capacity that callers share. If Admission is nil, pools of the
 	// default sizes are created.
 	Admission *admission.Controller
-	// Weights contains the factor by which the shares of callers with a role are multiplied. The
-	// factor of a missing role is 1.
+	// Weights contains a factor for each role. The share of a caller is multiplied by the factor of
+	// its role. The factor of a missing role is 1.
 	Weights map[commerce.Role]int
 	// Log is the server's logger.
 	Log *slog.Logger

@@ -4,8 +4,8 @@ import "context"
 
 type shutdownKey struct{}
 
-// withShutdown returns a context that contains stopping, a context that ends when the server stops.
-// The returned context itself does not end then, so that short requests can complete.
+// withShutdown returns a copy of ctx that carries stopping, which ends when the server stops. The
+// returned context does not end then, so that short requests can complete.
 func withShutdown(ctx, stopping context.Context) context.Context {
 	return context.WithValue(ctx, shutdownKey{}, stopping)
 }

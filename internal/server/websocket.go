@@ -96,9 +96,9 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.receivedSincePing.Store(true)
 	upgraded := &hijackedWriter{ResponseWriter: w}
 	conn, err := websocket.Accept(upgraded, r, &websocket.AcceptOptions{
-		// If no subprotocol of the client is supported, the server accepts any subprotocol of the client
-		// and then closes the socket with code 4406. If the server rejected the upgrade instead, the
-		// client would not see the code.
+		// If the client does not offer the supported subprotocol, the server accepts another one and then
+		// closes the socket with code 4406. If the server rejected the upgrade instead, the client would
+		// not see the code.
 		Subprotocols:       append([]string{subprotocol}, offeredSubprotocols(r.Header)...),
 		InsecureSkipVerify: true, // checked above, by the same rules as CORS
 		CompressionMode:    websocket.CompressionDisabled,
@@ -349,8 +349,8 @@ func (s *socket) maxMessageSize() int {
 
 var errNoCapacity = errors.New("no capacity for long messages")
 
-// initialise handles connection_init. The token in its payload, or else the token of the upgrade
-// request, identifies the principal.
+// initialise handles connection_init. It authenticates the client by the token in the payload. If
+// the payload contains no token, it uses the token of the upgrade request.
 func (s *socket) initialise(m clientMessage) bool {
 	if s.initialised.Swap(true) {
 		return s.close(closeInitTwice, "Too many initialisation requests")
@@ -525,7 +525,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 // whole reason can have 123 bytes.
 const maxShownID = 60
 
-// removeOperation removes the operation with the ID and cancels it. If o is not nil, it removes
+// removeOperation removes and cancels the operation with the given ID. If o is not nil, it removes
 // only o, because a newer operation may use the same ID. It reports whether it removed an
 // operation.
 func (s *socket) removeOperation(id string, o *socketOperation) bool {
