@@ -118,7 +118,7 @@ func TestPagesContainOrdersThatChangeStatus(t *testing.T) {
 				want := slices.Sorted(slices.Values(ids))
 				slices.Reverse(want)
 				if !slices.Equal(got, want) || !slices.Equal(sizes, []int{5, 5, 2}) {
-					t.Errorf("the walk found %d orders %v on pages of %v, want %v", len(got), got, sizes, want)
+					t.Errorf("the pages contain %d orders %v, with page sizes %v; want %v", len(got), got, sizes, want)
 				}
 				if moved < orders {
 					t.Errorf("only %d moves were made", moved)

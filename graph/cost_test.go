@@ -173,14 +173,14 @@ func TestNoAnswerIsLargerThanItsCost(t *testing.T) {
 		cost, valueCount := costOf(rt, e, query, nil), answered(rt, e, query)
 		largest = max(largest, valueCount)
 		if valueCount > cost {
-			rt.Fatalf("%s costs %d, and its response has %d values", query, cost, valueCount)
+			rt.Fatalf("%s costs %d, but its response has more values: %d", query, cost, valueCount)
 		}
 		document, err := parser.ParseQuery(&ast.Source{Input: query})
 		if err != nil {
 			rt.Fatal(err)
 		}
 		if cut := cut(document); costOf(rt, e, cut, nil) != cost {
-			rt.Fatalf("%s costs %d, and as %s %d", query, cost, cut, costOf(rt, e, cut, nil))
+			rt.Fatalf("%s costs %d, but the equivalent document %s costs %d", query, cost, cut, costOf(rt, e, cut, nil))
 		}
 	})
 	if largest < 50 && longtest.Enabled() {

@@ -352,7 +352,7 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 				}
 				if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); !d.changes && len(changed) > 0 {
 					for _, k := range changed {
-						t.Errorf("after the repair %s is\n%s, was\n%s", k, storetest.FormatItem(r.All()[k]), storetest.FormatItem(healthy[k]))
+						t.Errorf("after the repair %s is\n%s\nbefore the damage it was\n%s", k, storetest.FormatItem(r.All()[k]), storetest.FormatItem(healthy[k]))
 					}
 				}
 			})
@@ -366,7 +366,7 @@ func TestSampleDatasetIsClean(t *testing.T) {
 		r := storetest.RawTable{T: t, DB: db, Store: storetest.SampleStore(t, db)}
 		drifts, summary := r.Check(check.Options{Segments: 2})
 		if len(drifts) > 0 || summary.Unverified > 0 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
+			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
 		}
 		if summary.Records == 0 || summary.Orders != 9 || summary.Customers != 7 || summary.External != 0 || summary.Products == 0 || summary.Warehouses == 0 || summary.Employees == 0 {
 			t.Errorf("counted %+v", summary)
@@ -402,7 +402,7 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0), storetest.Item{"status": nil})
 		drifts, summary := r.Check(check.Options{Repair: true})
 		if storetest.FormatKinds(drifts) != "unreadable 2" || summary.Unverified == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
+			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
 		}
 	})
 }
@@ -418,10 +418,10 @@ func TestMissingCurrency(t *testing.T) {
 			r.Set("ORDER#"+storetest.SmallOrderID(0), "ITEM#p00", storetest.Item{"currency": nil})
 			drifts, _ := r.Check(check.Options{Repair: true})
 			if got := storetest.FormatKinds(drifts); got != want {
-				t.Errorf("in %s found %s, want %s", currency, got, want)
+				t.Errorf("currency %s: found %s, want %s", currency, got, want)
 			}
 			if changed := storetest.DifferingKeys(healthy, r.All()); want != "" && len(changed) > 0 {
-				t.Errorf("in %s the repaired table differs in %q", currency, changed)
+				t.Errorf("currency %s: after the repair, these records differ from before the damage: %q", currency, changed)
 			}
 			r.CheckClean()
 		}

@@ -127,7 +127,7 @@ func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 					}
 				})
 				if len(drifts) > 0 || summary.Unverified != 1 || passes < 2 {
-					t.Errorf("found %+v, %d unsettled in %d passes, want nothing found and 1", drifts, summary.Unverified, passes)
+					t.Errorf("found %+v, %d unverified in %d passes, want no drifts and 1 unverified record", drifts, summary.Unverified, passes)
 				}
 				s.expect("available", "18")
 				// The stock no longer changes, so the repair sets the right number.
@@ -298,7 +298,7 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 					return refuse(id, operation, body)
 				}).Check(check.Options{Repair: true})
 				if storetest.FormatKinds(drifts) != c.found || summary.Unverified > 0 {
-					t.Errorf("found %s, %d unsettled, want %s:\n%+v", storetest.FormatKinds(drifts), summary.Unverified, c.found, drifts)
+					t.Errorf("found %s, %d unverified, want %s:\n%+v", storetest.FormatKinds(drifts), summary.Unverified, c.found, drifts)
 				}
 				// The stock is 20, and the order holds 7.
 				s.expect("available", "13")
@@ -346,7 +346,7 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 				s.Set("PRODUCT#p0", "#METADATA", storetest.Item{counter: nil})
 				return func() {
 					if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.Left() > 0 {
-						s.T.Errorf("the repair found %+v, and left %d", drifts, summary.Left())
+						s.T.Errorf("the repair found %+v and left %d, want 1 drift and 0 left", drifts, summary.Left())
 					}
 				}
 			}
@@ -400,7 +400,7 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 					return nil
 				}).Store, id)
 				if err != nil || attempts != c.attempt+1 {
-					t.Errorf("%d attempts, %v, want %d", attempts, err, c.attempt+1)
+					t.Errorf("%d attempts, error %v, want %d attempts", attempts, err, c.attempt+1)
 				}
 				s.expect("available", c.available)
 				s.expect("totalInventory", c.total)
@@ -424,7 +424,7 @@ func TestOrdersPlacedDuringACustomersCount(t *testing.T) {
 			}
 		})
 		if len(drifts) > 0 || summary.Unverified != 1 {
-			t.Errorf("found %+v, %d unsettled", drifts, summary.Unverified)
+			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
 		}
 		// The last order is placed between the count and the repair.
 		writes := 0

@@ -370,7 +370,7 @@ func TestCheckByHand(t *testing.T) {
 	}
 	run(t, "import -overwrite "+file, variables...).checkSucceeded(t)
 	if name := tableRecords(t, db, table)["WAREHOUSE#wh_sea #METADATA"]["name"]; name.(*types.AttributeValueMemberS).Value != "Seattle" {
-		t.Errorf("the warehouse is called %v", name)
+		t.Errorf("the warehouse has the name %v, want Seattle", name)
 	}
 }
 

@@ -86,7 +86,7 @@ func (c *command) checkFailed(t *testing.T, status int, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()
 	if c.status != status || stdout != "" {
-		t.Errorf("exit %d, stdout %q, want %d and nothing", c.status, stdout, status)
+		t.Errorf("exit status %d, stdout %q, want status %d and no output", c.status, stdout, status)
 	}
 	if !strings.HasPrefix(stderr, "ordergraph: ") || strings.Count(stderr, "\n") != 1 || !strings.HasSuffix(stderr, "\n") {
 		t.Errorf("stderr is not a single line: %q", stderr)
@@ -104,7 +104,7 @@ func (c *command) checkSucceeded(t *testing.T, parts ...string) {
 	t.Helper()
 	stdout, stderr := c.stdout.String(), c.stderr.String()
 	if c.status != 0 || stderr != "" {
-		t.Errorf("exit %d, stderr %q, want 0 and nothing", c.status, stderr)
+		t.Errorf("exit status %d, stderr %q, want status 0 and no output", c.status, stderr)
 	}
 	for _, part := range parts {
 		if !strings.Contains(stdout, part) {

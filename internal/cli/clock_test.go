@@ -50,7 +50,7 @@ func TestWrongClock(t *testing.T) {
 		}
 	}
 	if !reflect.DeepEqual(before, tableRecords(t, db, table)) {
-		t.Error("something was written")
+		t.Error("the command wrote records although the clock is wrong")
 	}
 
 	ctx, stop := context.WithCancel(context.Background())

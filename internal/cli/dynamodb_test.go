@@ -100,7 +100,7 @@ func TestFirstSteps(t *testing.T) {
 	// Counters that stay the same are not written again.
 	run(t, "seed", variables...).checkSucceeded(t, fmt.Sprintf("%d orders, %d customers", len(dataset.Orders), len(dataset.Customers)))
 	if twice := tableRecords(t, db, table); !reflect.DeepEqual(once, twice) {
-		t.Error("seeding twice gives another table than seeding once")
+		t.Error("seeding a second time changed the table")
 	}
 
 	c, url := serve(t, "-addr 127.0.0.1:0", variables...)
@@ -276,7 +276,7 @@ func TestSeedFile(t *testing.T) {
 		}
 		run(t, "seed "+dataset, variables...).checkFailed(t, 1, name)
 		if records := tableRecords(t, db, table); len(records) > 0 {
-			t.Errorf("a broken file wrote %d records", len(records))
+			t.Errorf("seeding an invalid file wrote %d records", len(records))
 		}
 	}
 	if err := os.WriteFile(dataset, []byte(smallDataset), 0o600); err != nil {
@@ -286,7 +286,7 @@ func TestSeedFile(t *testing.T) {
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	const query = "?query={order(id:%2201HVMK3P2Q0000000000000001%22){customer{name}total{amount,currencyCode}}}"
 	if _, body := get(t, url+"/graphql"+query); body != `{"data":{"order":{"customer":{"name":"Carl"},"total":{"amount":"8.00","currencyCode":"EUR"}}}}` {
-		t.Errorf("the order of the file is %s", body)
+		t.Errorf("the order from the seeded file is %s", body)
 	}
 }
 

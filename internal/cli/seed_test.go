@@ -23,14 +23,14 @@ func TestSeedGenerate(t *testing.T) {
 	once := tableRecords(t, db, table)
 	run(t, generate, variables...).checkSucceeded(t)
 	if twice := tableRecords(t, db, table); !reflect.DeepEqual(once, twice) {
-		t.Error("generating twice gives another table than generating once")
+		t.Error("generating a second time changed the table")
 	}
 	run(t, generate+" -seed 2 -statuses pending=1,shipped=1", variables...).checkSucceeded(t)
 	storetest.AssertConsistent(t, db, table, 1)
 	run(t, "seed", variables...).checkSucceeded(t)
 	dataset, n := storetest.SampleDataset(t)
 	if both := tableRecords(t, db, table); len(both) < len(once)+n+60*4 {
-		t.Errorf("%d records became %d", len(once), len(both))
+		t.Errorf("the table had %d generated records, and has only %d after seeding the sample data", len(once), len(both))
 	}
 	run(t, "check", variables...).checkSucceeded(t, fmt.Sprintf("%d orders", 60+60+len(dataset.Orders)), "clean")
 
@@ -59,7 +59,7 @@ func TestInterruptedSeedGenerate(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	server := start(ctx, "-addr 127.0.0.1:0", variables...)
 	if _, answer := post(t, "http://"+(<-server.listening).String(), `{"query":"{ orderCounts { count } }"}`); !strings.Contains(answer, `"orderCounts":null`) || !strings.Contains(answer, "check -repair") {
-		t.Errorf("after a part of the orders, orderCounts is %s", answer)
+		t.Errorf("after an interrupted seed, orderCounts is %s, want null and a hint", answer)
 	}
 	stop()
 	<-server.done

@@ -70,7 +70,7 @@ func TestExportAndImport(t *testing.T) {
 	run(t, "import "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
 	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
 	if !reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
-		t.Error("importing twice gives another table than importing once")
+		t.Error("importing a second time changed the table")
 	}
 	run(t, "table describe", second...).checkSucceeded(t, "fits     yes")
 	_, base := serve(t, "-addr 127.0.0.1:0", second...)
@@ -112,7 +112,7 @@ func TestExportAndImport(t *testing.T) {
 		t.Errorf("exit %d, stdout %s, stderr %s", c.status, c.stdout.String(), c.stderr.String())
 	}
 	if !reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
-		t.Error("conflicts changed the table")
+		t.Error("an import with conflicts changed the table")
 	}
 	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprintf("0 records written, 25 replaced, %d unchanged, 0 conflicts.", n-25))
 	if reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
@@ -137,7 +137,7 @@ func TestImportInvalidFile(t *testing.T) {
 			t.Errorf("exit %d, %s%s", c.status, c.stdout.String(), c.stderr.String())
 		}
 		if records := tableRecords(t, db, table); len(records) != 0 {
-			t.Errorf("the dry run left %d records", len(records))
+			t.Errorf("the dry run wrote %d records", len(records))
 		}
 		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before it are imported, and some after it may be: fix the line")
 		if records := tableRecords(t, db, table); len(records) != 1 {
@@ -223,7 +223,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 	}
 	interrupted("export -overwrite -segments 2 "+file, ".Scan", 2).checkFailed(t, 1, "export: interrupted after", "same command again")
 	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the old export is gone: %v", err)
+		t.Errorf("the interrupted export changed the previous file: %v", err)
 	}
 	run(t, "import "+file, variables...).checkFailed(t, 1, "is unfinished", "remove "+file+".part")
 	run(t, "export -overwrite -segments 2 "+file, variables...).checkSucceeded(t, fmt.Sprint(n, " records"), "including the interrupted export")

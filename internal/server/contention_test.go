@@ -48,7 +48,7 @@ func TestManyAdjustOneLevel(t *testing.T) {
 					}
 				}
 				if err := json.Unmarshal(got.Data, &data); err != nil || len(got.Errors) > 0 || len(data.Payload.UserErrors) > 0 {
-					t.Errorf("the answer is %s, %+v, %v", got.Data, got.Errors, err)
+					t.Errorf("the response is %s, errors %+v, %v", got.Data, got.Errors, err)
 				}
 				quantities[i] = data.Payload.Value.Quantity
 			})
@@ -95,7 +95,7 @@ func TestMutationsReadAgainAfterTwoConflicts(t *testing.T) {
 				steps = append(steps, step)
 			}
 			if have := strings.Join(steps, " "); have != want || string(got.Value) != fmt.Sprintf(`{"quantity":%d}`, 101+losses) {
-				t.Errorf("after %d losses the requests are %q, want %q, and the level is %s", losses, have, want, got.Value)
+				t.Errorf("after %d conflicts, the requests are %q, want %q, and the inventory level is %s", losses, have, want, got.Value)
 			}
 		}
 	})
@@ -143,10 +143,10 @@ func TestEditsDuringContinuousOrders(t *testing.T) {
 				s.mutate(t, c.mutation, c.input)
 				s.wire.beforeNextTransaction(nil)
 				if orders > most {
-					t.Fatalf("the change was made when others stopped, after %d orders", most)
+					t.Fatalf("the mutation succeeded only after %d concurrent orders had stopped", most)
 				}
 				if orders < 2 {
-					t.Errorf("%d orders came between: the test proves nothing", orders)
+					t.Errorf("only %d orders were placed before the mutation succeeded: the test proves nothing", orders)
 				}
 				r := s.records(t)[c.record]
 				for _, part := range c.want(orders) {
@@ -206,7 +206,7 @@ func TestStockFromAFailedTransactionIsKept(t *testing.T) {
 				ask: func(s *fixture, order mutationInput) {
 					got := s.try(t, "shipOrder", order.with("warehouseId", "north").with("withoutAddress", true))
 					if !slices.Equal(reasonsOf(got), []string{"INSUFFICIENT_STOCK input.warehouseId"}) {
-						t.Errorf("it is refused for %q", reasonsOf(got))
+						t.Errorf("the mutation is refused for %q", reasonsOf(got))
 					}
 				},
 			},

@@ -108,7 +108,7 @@ func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 				t.Errorf("the total is %s, the lines are\n%s, want %s,\n%s", e.CurrentTotal.Amount, e.Lines, total, want)
 			}
 			if after := s.orders(t); after != before {
-				t.Errorf("the orders are %s, and were %s", after, before)
+				t.Errorf("the refused mutation changed the orders to %s from %s", after, before)
 			}
 		}
 		s.wire.beforeNextTransaction(reprice("8.00")) // between the read and the transaction
@@ -122,7 +122,7 @@ func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 		reprice("10.00")()
 		for _, same := range []mutationInput{order, order.with("expectedTotal", mutationInput{"amount": "21"})} {
 			if again := s.mutate(t, "placeOrder", same); string(again.Data) != string(first.Data) {
-				t.Errorf("sent again, it returns %s, first %s", again.Data, first.Data)
+				t.Errorf("the repeated mutation returns %s, the first returned %s", again.Data, first.Data)
 			}
 		}
 		s.refuse(t, "placeOrder", order.with("expectedTotal", mutationInput{"amount": "22.00"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")

@@ -117,7 +117,7 @@ func TestAudit(t *testing.T) {
 			table := tableWithHistory(t, db, shards)
 			before := storetest.AssertConsistent(t, db, table, shards)
 			if len(before.Orders) != 4 || len(before.IdempotencyRecords) != 4 {
-				t.Fatalf("%d orders and %d keys, want 4 of each", len(before.Orders), len(before.IdempotencyRecords))
+				t.Fatalf("the table has %d orders and %d idempotency records, want 4 of each", len(before.Orders), len(before.IdempotencyRecords))
 			}
 			put := func(r storetest.Record) {
 				if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: r}); err != nil {
