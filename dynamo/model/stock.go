@@ -12,11 +12,12 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	a.number(AttrAvailable, &p.Available)
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
-	// External products may lack the stock numbers, too. They are not edges, so they are not partial.
+	// An edge of a product lacks the stock numbers. A product's own record may also lack them if other
+	// software wrote the record, but it is not partial.
 	p.Partial = a.mode == reading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }
 
-// DecodeProduct reads a product's record or one of its edges.
+// DecodeProduct decodes a product's record or one of its edges.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
@@ -36,7 +37,7 @@ func categoryAttributes(a *attributeVisitor, c *commerce.Category) {
 	a.version(&c.Version)
 }
 
-// DecodeCategory reads a category.
+// DecodeCategory decodes a category.
 //
 // Errors: ErrCorrupt.
 func DecodeCategory(r Reader) (*commerce.Category, error) {
