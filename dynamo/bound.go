@@ -223,8 +223,8 @@ func (m mergeCost) plus(next mergeCost) mergeCost {
 // 7L/4 buffered rows in addition to the first buffered row of each partition. A partition without
 // buffered rows may exceed this limit because of minGrowth. The excess is at most a quarter of the
 // rows that the partition has contributed to the page. If the page has G rows, at most 7L/4 + G/4 +
-// P rows are buffered. A round runs only while G is less than W. All rows read are on the page or
-// buffered, so their number is at most G + 7L/4 + G/4 + P, which does not exceed 3L + P.
+// P rows are buffered. A round runs only while G is less than W. All rows that were read are on the
+// page or buffered. Their number is at most G + 7L/4 + G/4 + P, which does not exceed 3L + P.
 //
 // Rounds. Rows move to the page until an unfinished partition has no buffered row. This partition
 // blocks the merge. Every round after the first reads a blocking partition. A partition contributes

@@ -380,8 +380,8 @@ func KeyValue(t Template, key string) string {
 	return values[0]
 }
 
-// ConsistencyFactor returns the factor by which consistent reads increase the read units. It is 2 for
-// the table, and 1 for the index, which does not support consistent reads.
+// ConsistencyFactor returns the factor by which consistent reads increase the read units. It is 2
+// for the table, and 1 for the index, which does not support consistent reads.
 func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2

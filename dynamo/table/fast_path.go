@@ -30,7 +30,8 @@ import (
 
 // fastPath sends reads and transactions without most of the AWS SDK. It encodes the request, signs
 // it with the SDK's signer and credentials, sends it through the SDK's HTTP client, and parses the
-// response in place. The SDK would need more CPU time for a read than the rest of the server.
+// response in place. The SDK would need more CPU time for a read than the rest of Ordergraph's
+// server.
 //
 // The fast path handles only successful responses. It passes any other outcome to the SDK, as the
 // outcome of the SDK's first attempt. The SDK then classifies the error, decides whether to retry,
@@ -498,7 +499,7 @@ func (b errorReader) Read([]byte) (int, error) { return 0, b.err }
 // have been rounded in opposite directions.
 const clockSkewPrecision = time.Minute
 
-// clockSkew returns the clock correction with which the AWS SDK signed a request.
+// clockSkew returns the clock correction that the AWS SDK used to sign a request.
 func clockSkew(r *http.Request) time.Duration {
 	signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {

@@ -111,9 +111,9 @@ func returnConsumedCapacity(reportCapacity bool) types.ReturnConsumedCapacity {
 	return ""
 }
 
-// readUnits returns the read units that the server reported. If the server reported none, it
-// returns the computed units. DynamoDB also charges for missing records, but some servers report
-// less. The result is therefore at least the cost of reading missing records.
+// readUnits returns the read units that DynamoDB reported. If DynamoDB reported none, it returns
+// the computed units. Amazon DynamoDB also charges for missing records, but some local engines
+// report less. The result is therefore at least the cost of reading missing records.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	minimum := units.Read(0) * float64(reads)
 	if t.consistent {
@@ -243,7 +243,7 @@ func (t *Table) batchGetItem(ctx context.Context, ks []model.Keys, reportCapacit
 	return a, nil
 }
 
-// addConsumedCapacity adds the consumed capacity to a. consumed is nil if the server reported none.
+// addConsumedCapacity adds the consumed capacity to a. consumed is nil if DynamoDB reported none.
 func (a *readResult) addConsumedCapacity(consumed *types.ConsumedCapacity) {
 	if consumed != nil {
 		a.units, a.unitsReported = a.units+aws.ToFloat64(consumed.CapacityUnits), true

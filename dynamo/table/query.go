@@ -55,8 +55,7 @@ type queryRequest struct {
 	forward  bool
 }
 
-// maxPreallocatedRecords is the maximum number of records for which a Query allocates memory in
-// advance.
+// maxPreallocatedRecords limits the memory that a Query allocates in advance.
 const maxPreallocatedRecords = 256
 
 // queryPage sends one Query. If reportCapacity is true, the response contains the consumed

@@ -26,9 +26,9 @@ const (
 // transaction with the same ClientRequestToken, which DynamoDB stores for ten minutes. Therefore a
 // transaction is committed only once, even if its response is lost.
 //
-// The SDK retries throttled requests and server errors. With these options, it also retries
-// conflicts with other transactions. On such a conflict, DynamoDB cancels a transaction or rejects
-// a single write.
+// The SDK retries throttled requests and DynamoDB's server errors. With these options, it also
+// retries conflicts with other transactions. On such a conflict, DynamoDB cancels a transaction or
+// rejects a single write.
 //
 // The options do not replace a NopRetryer, which the client of the embedded store uses. An error of
 // the embedded store would only occur again.

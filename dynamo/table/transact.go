@@ -32,8 +32,8 @@ func (t *Table) TransactWrite(ctx context.Context, items []types.TransactWriteIt
 	return err
 }
 
-// TransactGet reads one record with TransactGetItems. It has as many attempts as a transaction that
-// writes. It returns the error of the AWS SDK.
+// TransactGet reads one record with TransactGetItems. It is retried like a transaction that writes.
+// It returns the error of the AWS SDK.
 func (t *Table) TransactGet(ctx context.Context, k model.Keys) (readResult, error) {
 	db, options := t.Client, noOptions
 	if t.fastPath != nil {
