@@ -41,8 +41,8 @@ type ReadBound struct {
 // ChangeBound is the maximum cost of a mutation.
 type ChangeBound struct {
 	ReadBound
-	// Items is the cost of reading the items of an order, which belongs to the access pattern
-	// ItemsPattern. ReadBound includes this cost. The remaining cost belongs to the write pattern.
+	// Items is the part of ReadBound for reading the items of an order. ItemsPattern is the ID of the
+	// access pattern that reads the items.
 	Items        ReadBound
 	ItemsPattern string
 	// WriteUnits are the write units of the transaction and of one retry.
@@ -179,12 +179,12 @@ func (b Bounds) largestRecord(entities []model.Entity) int {
 	return size
 }
 
-// queriesBound returns the maximum cost of the queries that merge a page. most is the cost if no
+// queriesBound returns the maximum cost of the Queries that read one page. most is the cost if no
 // Query reaches DynamoDB's limit of 1 MB, and size is the maximum size of one row in bytes.
 //
 // A Query that stops at the limit has read at least 1 MB minus one row. The total size of the rows
-// therefore limits the number of queries that stop there. Pages of records written by this program
-// fit into 1 MB, so their queries never stop at the limit.
+// therefore limits the number of Queries that stop at the limit. Pages of records written by this
+// program fit into 1 MB, so their Queries never stop at the limit.
 func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadBound {
 	bytes := most.rows * size
 	ends := 0
@@ -203,7 +203,7 @@ func (b Bounds) queriesBound(p model.AccessPattern, most mergeCost, size int, co
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// mergeCost is the cost of merging one page from several partitions if no Query reaches DynamoDB's
+// mergeCost is the cost of reading one page from several partitions if no Query reaches DynamoDB's
 // limit of 1 MB. maxQueryRows is the maximum number of rows that one Query returns.
 type mergeCost struct{ rounds, requests, rows, maxQueryRows int }
 
@@ -212,8 +212,8 @@ func (m mergeCost) plus(next mergeCost) mergeCost {
 	return mergeCost{m.rounds + next.rounds, m.requests + next.requests, m.rows + next.rows, max(m.maxQueryRows, next.maxQueryRows)}
 }
 
-// maxMergeCost returns the maximum cost of merging one page from the partitions of one level, as
-// readLevel does. The cost holds for any distribution of the records over the partitions. Rows of
+// maxMergeCost returns the maximum cost of readLevel, which reads one page from the partitions of
+// one level. The cost holds for any distribution of the records over the partitions. Rows of
 // earlier levels only reduce the cost.
 //
 // P is the number of partitions. L is the limit of the page. W is the number of rows to find: L or
@@ -230,8 +230,8 @@ func (m mergeCost) plus(next mergeCost) mergeCost {
 // blocks the merge. Every round after the first reads a blocking partition. A partition contributes
 // at least k rows before it first blocks. Between two blocks, it contributes at least the rows that
 // minGrowth requested. A partition that returned all missing rows of the page does not block again.
-// All partitions together contribute fewer than W rows. The number of rounds is therefore limited
-// by the number of blocks that W - 1 rows allow.
+// All partitions together contribute fewer than W rows. So W - 1 rows limit the number of blocks,
+// and therefore the number of rounds.
 //
 // Requests. The first round sends P requests. A later round reads a partition only if all its rows
 // precede the known end of the page. Fewer than W rows precede the end, and each such partition has

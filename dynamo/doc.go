@@ -29,8 +29,8 @@
 //
 // Caveats:
 //
-//   - Reads of queries are eventually consistent: a record that was just written may be missing.
-//     Reads of a change, of a mutation's payload and of an export are strongly consistent.
+//   - Reads for GraphQL queries are eventually consistent: a record that was just written may be
+//     missing. Reads of a change, of a mutation's payload and of an export are strongly consistent.
 //   - An order has two records, one under its own key and one in its customer's partition. Both
 //     have the same attributes. The ITEM records are authoritative for an order's items. The item
 //     list in both order records is a copy that saves requests.

@@ -59,7 +59,7 @@ func NamePrefixRange(prefix string) Range {
 	return Range{From: part.From, To: part.To}
 }
 
-// HireDateRange returns the range of the employees who were hired between two dates.
+// HireDateRange returns the range of the employees who were hired in a range of dates.
 func HireDateRange(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
 
 // SpendingMonthsRange returns the range of a customer's monthly spending records. It includes each
@@ -260,9 +260,9 @@ func appendDecoded[V any](to []V, r model.Reader, decode func(model.Reader) (V, 
 	return append(to, v), err
 }
 
-// readCollection calls visit for each record of an item collection that is in the range part. It
-// reads at most collectionLimit records. complete is false if the range contains more records, or
-// if visit could not decode a record.
+// readCollection calls visit for each record of an item collection with a sort key in the given
+// range. It reads at most collectionLimit records. complete is false if the range contains more
+// records, or if visit could not decode a record.
 func (s *Store) readCollection(ctx context.Context, p *model.AccessPattern, id string, part model.Range, visit func(sk string, r model.Reader) (readable bool, err error)) (complete bool, err error) {
 	pk, err := p.PK.Build(id)
 	if err != nil {

@@ -37,9 +37,9 @@ type Page[T any] struct {
 	// Positions are the positions of Items. Positions is nil if the page is a part of a list in
 	// memory. ItemPositions returns the positions in both cases.
 	Positions []string
-	// HasNext reports whether records follow the page, and HasPrevious whether records precede it. In
-	// the direction of reading, the value is always false if DetectMore was not set. In the opposite
-	// direction, the value is true if the request contained a position at which the page begins.
+	// HasNext reports whether records follow the page, and HasPrevious whether records precede it.
+	// Without FromEnd, HasNext is set only with DetectMore, and HasPrevious is true if After was set.
+	// With FromEnd, HasPrevious is set only with DetectMore, and HasNext is true if Before was set.
 	HasNext, HasPrevious bool
 	// position computes the position of an item. It is set only if Positions is nil.
 	position func(T) string

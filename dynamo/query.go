@@ -57,9 +57,9 @@ func (s *Store) read(ctx context.Context, l listing) ([]row, error) {
 // read reads the levels of the list one after another. It calls readRound to read the rows that
 // planRound requested.
 //
-// The read does not miss a record that moves to a later level meanwhile, if the index is up to
-// date. Either the read finds the record in its old level, or it finds the record later in its new
-// level. Therefore no level is read twice.
+// If the index is up to date, the read does not miss a record that moves to a later level during
+// the read. Either the read finds the record in its old level, or it finds the record later in its
+// new level. Therefore no level is read twice.
 func (l listing) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {

@@ -208,8 +208,8 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 }
 
 // keysOfOtherShards returns index keys of records that were written with another number of shards.
-// Lists do not find such records. The key of such a record lacks the shard number, or it contains
-// the shard number that follows the last one. keysOfOtherShards reads one record per possible key.
+// Lists do not find such records. The key of such a record lacks the shard number or contains a
+// number that is not configured. keysOfOtherShards reads one record per possible key.
 func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	var otherKeys []string
 	add := func(base string) {

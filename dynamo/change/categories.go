@@ -34,8 +34,8 @@ func (c *change) decrementCategory(name string) {
 	}
 }
 
-// countCategory adds delta to the product count of a category if the condition when is true. when
-// may be nil.
+// countCategory adds delta to the product count of a category. when is the condition of the write,
+// and may be nil.
 func (c *change) countCategory(r model.Record, delta int, when table.Condition) {
 	c.addToCounters(r, model.Record{model.AttrProductCount: model.Num(delta), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
 }

@@ -166,8 +166,8 @@ func isConflict(err error) bool {
 	return ok
 }
 
-// read returns records by their keys. It sends at most one read, for the keys that are not known
-// yet. A record that does not exist is nil in the result.
+// read returns records by their keys. It reads only the records that are not in c.known, in one
+// round trip. A record that does not exist is nil in the result.
 //
 // It returns the errors of table.WrapError.
 func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, error) {
@@ -213,13 +213,15 @@ func readExisting[V any, ID ~string](ctx context.Context, c *change, decode deco
 	return v, records[0], err
 }
 
-// knownRecord returns a record if the change has already read it and the record exists.
+// knownRecord returns a record from c.known. It returns false if the record does not exist or has
+// not been read.
 func (c *change) knownRecord(k model.Keys) (model.Record, bool) {
 	r := c.known[k]
 	return r, r != nil
 }
 
-// knownMissing reports whether the change has already tried to read a record that does not exist.
+// knownMissing reports whether a record does not exist according to c.known. It returns false if
+// the record has not been read.
 func (c *change) knownMissing(k model.Keys) bool {
 	r, known := c.known[k]
 	return known && r == nil
@@ -253,8 +255,8 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 // create writes a record that must not exist.
 func (c *change) create(r model.Record) { c.put(r, table.RecordMissing) }
 
-// createAll writes the record of a value and the edges of that record. The record must not exist.
-// An edge may exist as a leftover of a lost record, and is overwritten.
+// createAll writes the record of a value and its edges, which are copies of the record for lists.
+// The record must not exist. An edge may exist as a leftover of a lost record, and is overwritten.
 func createAll[V model.Value](c *change, v V) {
 	records := model.Records(&c.KeyBuilder, v)
 	c.create(records[0])
@@ -263,17 +265,18 @@ func createAll[V model.Value](c *change, v V) {
 	}
 }
 
-// updateWithEdges changes the record and the edges of before into the record and the edges of
-// after. The condition when must be true for the record. current is the record in the table. b
-// builds the keys of the new records.
+// updateWithEdges updates the record of a value and its edges, which are copies of the record for
+// lists. before and after are the value before and after the change. current is the record in the
+// table. when is the condition of the update. b builds the keys of the new records.
 func updateWithEdges[V model.Value](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
 	oldRecords, newRecords := model.Records(c.oldKeyBuilder(), before), model.Records(b, after)
 	c.update(oldRecords[0], newRecords[0], when)
 	c.updateEdges(current, oldRecords, newRecords)
 }
 
-// updateEdges writes the edges of a changed record. oldRecords and newRecords contain the record
-// and its edges before and after the change, as this program encodes them. The record comes first.
+// updateEdges writes the edges of a changed record, which are its copies for lists. oldRecords and
+// newRecords contain the record and its edges before and after the change, as this program encodes
+// them. The record comes first.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchanged(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -298,7 +301,7 @@ func findByKey(records []model.Record, k model.Keys) model.Record {
 	return nil
 }
 
-// put replaces a record if the condition when is true.
+// put replaces a record. when is the condition of the write.
 func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(r)
@@ -310,8 +313,9 @@ func (c *change) put(r model.Record, when table.Condition) {
 	}})
 }
 
-// update changes the attributes in before to the attributes in after. Both contain only attributes
-// that this program writes. Attributes written by other software are kept.
+// update sets the attributes of a record to after, and removes the attributes that only before
+// contains. when is the condition of the update. before and after contain only attributes that this
+// program writes. Attributes written by other software are kept.
 func (c *change) update(before, after model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(after)
@@ -354,15 +358,16 @@ func (c *change) unchanged(current, before, after model.Record) model.Record {
 	return kept
 }
 
-// upsert sets the attributes in after if the condition when is true. Other attributes are kept.
+// upsert sets the attributes in after and keeps other attributes. when is the condition of the
+// update.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
 	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.Write(c.known[model.KeyOf(after)], after), when)
 }
 
-// writeCopy writes a copy of a record or an edge. It creates the copy if it does not exist. before
-// is the expected copy. optional are attributes that are removed from the copy if after lacks them.
-// when may be nil.
+// writeCopy writes a copy of a record, such as an edge. It creates the copy if it does not exist.
+// before is the expected copy. optional are attributes that are removed from the copy if after
+// lacks them. when is the condition of the write, and may be nil.
 func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -374,20 +379,20 @@ func (c *change) writeCopy(before, after model.Record, when table.Condition, opt
 	c.addUpdate(model.KeyOf(after), e.UpdateRecord(lost, after), &e, units.Write(before, after), when)
 }
 
-// adjustment adds deltas to number attributes of a record if the condition when is true.
+// adjustment adds deltas to number attributes of a record. when is the condition of the update.
 type adjustment struct {
 	key    model.Keys
 	deltas map[string]int
 	when   table.Condition
 }
 
-// adjust adds the given adjustments to the transaction. It need not know the records. The write
-// units of an unknown record are calculated for a small record.
+// adjust adds the given adjustments to the transaction. It usually does not read the records. In
+// the write units, a record that has not been read counts as a small record.
 //
-// If edges contain an adjusted number, adjust reads their records in one round trip and also writes
-// the edges. An adjustment of a product increments the stock revision of the product. Every
-// mutation that changes stock or reservations must therefore call adjust. If the product has no
-// counters, the deltas are empty.
+// If edges (copies for lists) contain an adjusted number, adjust reads the records in one round
+// trip and also writes the edges. An adjustment of a product increments the stock revision of the
+// product. Every mutation that changes stock or reservations must therefore call adjust. If the
+// product has no counters, the deltas are empty.
 //
 // Errors: ErrCorrupt, the errors of table.WrapError.
 func (c *change) adjust(ctx context.Context, all ...adjustment) error {
@@ -435,7 +440,8 @@ func (c *change) adjust(ctx context.Context, all ...adjustment) error {
 	return nil
 }
 
-// withEdges decodes a record and returns the record and its edges as this program encodes them.
+// withEdges decodes a record and returns the record and its edges (copies for lists) as this
+// program encodes them.
 //
 // Errors: ErrCorrupt.
 func (c *change) withEdges(r model.Record) ([]model.Record, error) {
@@ -447,9 +453,10 @@ func (c *change) withEdges(r model.Record) ([]model.Record, error) {
 	}), err
 }
 
-// addToCounters adds deltas to counters of a record without reading the record. The condition when
-// may be nil. If the record does not exist, it is created with the attributes in others, and its
-// counters start at 0. A counter that cannot be decoded is not changed.
+// addToCounters adds deltas to counters of a record without reading the record. when is the
+// condition of the update, and may be nil. If the record does not exist, it is created with the
+// attributes in others, and its counters start at 0. A counter that cannot be decoded is not
+// changed.
 func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}
@@ -484,7 +491,7 @@ func (c *change) addUpdate(k model.Keys, text string, e *table.Expression, units
 	c.addWrite(k, units, types.TransactWriteItem{Update: update})
 }
 
-// remove deletes a record. The condition when must be true if the record exists.
+// remove deletes a record. when is the condition of the deletion, and may be nil.
 func (c *change) remove(before model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(before)

@@ -42,7 +42,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 			if i < 2 {
 				c.create(r)
 			} else {
-				// An edge without a customer is a leftover of a lost record, and is overwritten.
+				// An edge (a copy for a list) without a customer is a leftover of a lost record.
 				c.writeCopy(nil, r, nil)
 			}
 		}
@@ -74,8 +74,8 @@ func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field
 	return customer, current, checkVersion("customer", expected, customer.Version)
 }
 
-// updateCustomer changes the record and the edges of a customer. If before and after have the same
-// attributes, it writes nothing and returns false.
+// updateCustomer changes the record of a customer and its edges (copies for lists). If before and
+// after have the same attributes, it writes nothing and returns false.
 func (c *change) updateCustomer(current model.Record, before, after *commerce.Customer) bool {
 	if model.EqualRecords(model.Attributes(before), model.Attributes(after)) {
 		return false
@@ -107,8 +107,8 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// moveEmailClaim claims the new e-mail address of a customer and deletes the claim of the old
-// address.
+// moveEmailClaim replaces the claim of a customer's e-mail address. A claim is a record that
+// reserves an address for one customer.
 //
 // Errors: commerce.EmailTaken.
 func (c *change) moveEmailClaim(before string, after commerce.Customer) error {

@@ -51,7 +51,8 @@ func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 	return nil
 }
 
-// UpdateEmployee changes an employee and the employee's edges (WP18).
+// UpdateEmployee changes the record of an employee and its edges, which are copies for lists
+// (WP18).
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current employee), and the errors
 // of mutate.

@@ -26,8 +26,8 @@ type idempotency struct {
 	hash string
 }
 
-// newIdempotency returns the idempotency of a request. It returns nil if the caller sent no
-// idempotency key.
+// newIdempotency returns the idempotency key and the hash of a request. It returns nil if the
+// caller sent no idempotency key.
 //
 // Errors: commerce.InvalidError if the caller's ID or the idempotency key is not valid in a table
 // key.

@@ -384,7 +384,7 @@ func (c *change) release(ctx context.Context, items []commerce.OrderLine) error 
 }
 
 // appendCounter appends an adjustment of a product's counter. If the product does not exist or
-// lacks the counter, it adds only the condition that this is still the case.
+// lacks the counter, it adds only the condition that the product or counter is still missing.
 func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string, delta int) []adjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.knownRecord(k); {
@@ -399,7 +399,8 @@ func (c *change) appendCounter(to []adjustment, sku commerce.SKU, counter string
 }
 
 // countOrder adds delta to the order count of a product. current is the product's record in the
-// table. If the product has no order count, it adds only the condition that this is still the case.
+// table. If the product has no order count, it adds only the condition that the count is still
+// missing.
 func (a *adjustment) countOrder(current model.Record, delta int) {
 	unchanged := table.Unchanged(current, model.AttrOrderCount)
 	if table.HasNumber(current, model.AttrOrderCount) {

@@ -53,8 +53,8 @@ func (n *Counters) SetRecorded(k model.Keys, kept int) {
 // Increment counts one scanned record for the key k.
 func (n *Counters) Increment(k model.Keys) { n.update(k, func(c *counter) { c.counted++ }) }
 
-// MarkChanged makes the key k a candidate, because one of the counted records was repaired. left
-// reports whether the counted record still has a drift. In that case, k is not a candidate.
+// MarkChanged records that one of the records counted for the key k was repaired. k becomes a
+// candidate, unless left is true. left reports whether the repaired record still has a drift.
 func (n *Counters) MarkChanged(k model.Keys, left bool) {
 	n.update(k, func(c *counter) { c.changed, c.ignored = true, c.ignored || left })
 }

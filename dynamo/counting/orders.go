@@ -42,8 +42,8 @@ type OrderCounter struct {
 	// final counts the orders with a status that cannot change any more, by the number of their counts
 	// record.
 	final map[string]commerce.StatusCounts
-	// open contains the other orders, by the number of their counts record. The values are the
-	// statuses that were read. An unknown status is 0.
+	// open contains the orders that must be read again, by the number of their counts record. The
+	// values are the statuses that the scan read. 0 means an unknown status.
 	open map[string]map[commerce.OrderID]commerce.Status
 	// statusReaders are for orders with a wrong or unreadable status in their own record.
 	statusReaders map[commerce.OrderID]StatusReader
@@ -57,7 +57,7 @@ type OrderCounter struct {
 	turn chan struct{}
 	// parts are the numbers of the counts records that passes must count.
 	parts map[string]bool
-	// passes are the results of the passes, by the number of the counts record.
+	// passes contains the results of each pass, by the number of the counts record.
 	passes []map[string]PartCounts
 }
 
@@ -142,8 +142,8 @@ func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended 
 
 // Candidates returns the numbers of the counts records that differ from the scanned orders.
 //
-// If the orders were never counted, it returns nil unless countNow is true and the table has
-// orders.
+// If the orders were never counted, it returns numbers only if countNow is true and the table
+// contains orders.
 func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -172,7 +172,8 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 	return slices.Sorted(maps.Keys(o.parts))
 }
 
-// VerifyStatusCounts compares a counts record with the actual counts, and reports drift.
+// VerifyStatusCounts compares a counts record with the actual counts, and adds the differences to
+// diag.
 func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, counts commerce.StatusCounts) {
 	want := model.OrderCountsRecord(diag.Table.KeyBuilder(), commerce.OrderCounts{Part: part, Complete: true, ByStatus: counts})
 	n, err := strconv.Atoi(part)
@@ -186,23 +187,24 @@ func VerifyStatusCounts(diag *repair.Diagnosis, part string, have model.Record, 
 	}
 }
 
-// StatusCountsKey returns the key of the counts record with the number part.
+// StatusCountsKey returns the key of a counts record. part is the number of the record.
 func StatusCountsKey(t *table.Table, part string) model.Keys {
 	return model.KeyOf(model.OrderCountsRecord(t.KeyBuilder(), commerce.OrderCounts{Part: part}))
 }
 
-// Record reads the counts record with the number part.
+// Record reads a counts record. part is the number of the record.
 //
 // It returns the errors of repair.Client.Get.
 func (o *OrderCounter) Record(ctx context.Context, part string) (model.Record, error) {
 	return o.client.Record(ctx, StatusCountsKey(o.client.Table, part))
 }
 
-// ReasonChanged is the Uncertainty of counts that another pass may make certain.
+// ReasonChanged is the value of Uncertainty if orders changed during a pass. Another pass may
+// succeed.
 const ReasonChanged = "orders changed during each count"
 
-// Count returns the result of pass n for the counts record with the number part. Passes are
-// numbered from 0. Count runs the pass if no other caller has run it.
+// Count returns the result of pass n for a counts record. part is the number of the record. The
+// first pass is 0. Count runs the pass if no other caller has run it.
 //
 // It returns the errors of repair.Client, or the context's error.
 func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {

@@ -105,7 +105,7 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 	}
 }
 
-// deliverOrderRecord delivers a change of an order record that has no event.
+// deliverOrderRecord delivers a change of an order that was made without an event.
 func (c *changeBatch) deliverOrderRecord(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.EqualRecords(before, after)) {

@@ -13,15 +13,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// OrderChange is a change of an order. It is delivered to all subscribers to the order, and they
-// share the values behind its pointers. Subscribers must not modify these values.
+// OrderChange is a change of an order. All subscribers receive the same Event and Order, and must
+// not modify them.
 type OrderChange struct {
 	OrderID commerce.OrderID
 	// Event is the change's event in the order's timeline. It is nil if other software changed the
 	// order and wrote no event.
 	Event *commerce.Event
-	// Position is the ID of the event. A later subscription can resume after it. It is empty for
-	// changes by other software.
+	// Position is the ID of the event. A new subscription can resume after this ID. Position is empty
+	// for changes by other software.
 	Position commerce.EventID
 	// Order is the order immediately after the change. If it is nil, the subscriber must read the
 	// order.

@@ -20,9 +20,9 @@ type history interface {
 	// lastEventID returns the ID of the last event. It returns an empty ID if there is no event.
 	// Events that are committed later have higher IDs.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
-	// events returns the events from the ID from to the ID last, both included. If more is true, it
-	// returns only the first of these events. until is the end of the range: last, or a later event
-	// that was committed in the meantime.
+	// events returns the events with IDs between from and last (inclusive). If more is true, it
+	// returns only the first events of the range. until is the end of the range: last, or a later
+	// event that was committed in the meantime.
 	//
 	// Errors: commerce.InvalidError if there are too many events, and the errors of table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
@@ -35,7 +35,7 @@ const (
 	// eventPageSize is the number of events that one request reads from a timeline.
 	eventPageSize = 100
 	// maxMissedEvents is the maximum number of events that a subscription to a customer may have
-	// missed. maxMissedOrders is the maximum number of orders that may have changed meanwhile.
+	// missed. maxMissedOrders is the maximum number of orders that may have changed in the meantime.
 	maxMissedEvents = 10_000
 	maxMissedOrders = 1_000
 )
@@ -49,7 +49,7 @@ type orderHistory struct {
 // lastEventID returns the last event of the timeline.
 //
 // If the event's time is ahead of the local clock, lastEventID also reads the last event of the
-// order's customer (AP1, AP33). Later events than the customer's last event were written by other
+// order's customer (AP1, AP33). Events that follow the customer's last event were written by other
 // software. They are ignored, because the next event of this program may have a lower ID.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
@@ -73,8 +73,8 @@ func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error
 	return h.lastEventUpTo(ctx, max(last, now))
 }
 
-// lastEventUpTo returns the last event of the timeline with an ID up to the ID to. It ignores
-// events by other software. It returns an empty ID if there is no such event.
+// lastEventUpTo returns the highest event ID in the timeline that is at most the given ID. It
+// ignores events by other software. It returns an empty ID if the timeline has no such event.
 func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, bounds := &model.EventsInRange.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPageSize {

@@ -69,7 +69,7 @@ func (f *Feed) start() *sourceRun {
 	return r
 }
 
-// watch calls watch of the source. It returns a panic as an error.
+// watch calls the source's method watch. It returns a panic as an error.
 func (f *Feed) watch(ctx context.Context, r *sourceRun) (err error) {
 	defer table.RecoverTo(&err)
 	if err := f.source.watch(ctx, f.table, r); err != nil {

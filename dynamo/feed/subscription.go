@@ -215,9 +215,9 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missedEvents returns the next events that follow the event from, up to the event until. It has
-// the same results as history.events. If behind is true, it reads the customer's or order's last
-// event first, and uses it as until.
+// missedEvents returns the events with IDs greater than from and at most until. It has the same
+// results as history.events. If behind is true, it reads the customer's or order's last event
+// first, and uses it as until.
 func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
 		last, err := s.history.lastEventID(ctx)

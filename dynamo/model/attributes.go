@@ -59,8 +59,8 @@ type Attribute struct {
 	// MaxLength is the maximum number of bytes of a string, or the maximum number of elements of a
 	// list. It is 0 for other types.
 	MaxLength int
-	// Required reports whether a record without the attribute is corrupt. Optional reports whether a
-	// record without a value lacks the attribute.
+	// Required reports whether a record without the attribute is corrupt. Optional reports whether the
+	// attribute is not written if it has no value.
 	Required, Optional bool
 }
 
@@ -85,8 +85,8 @@ type Value interface {
 	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
 }
 
-// Records returns the record of a value and the edges of that record. For an order, it returns the
-// order's own record and the customer's copy.
+// Records returns the record of a value and its edges (copies for lists). For an order, it returns
+// the order's own record and the customer's copy.
 func Records[V Value](b *KeyBuilder, v V) []Record {
 	e, attributes := entityAndAttributes(v)
 	records := b.withEdges(e, attributes)
@@ -227,7 +227,8 @@ func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p pres
 	}
 }
 
-// texts declares a list with at most most strings. Each string has at most bytes bytes.
+// texts declares a list of strings. most and bytes are the maximum length of the list and of a
+// string.
 func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
 	switch a.mode {
 	case reading:

@@ -6,8 +6,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CustomerRecords returns all records of a customer: the customer's own record, its edges, and the
-// claim that makes the e-mail address unique.
+// CustomerRecords returns all records of a customer: the customer's own record, its edges (copies
+// for lists), and the claim that makes the e-mail address unique.
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	email, err := commerce.ParseEmail(c.Email)
 	if err != nil && b.Err == nil {
@@ -35,7 +35,7 @@ func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
 	a.version(&c.Version)
 }
 
-// DecodeCustomer decodes a customer's record or one of its edges.
+// DecodeCustomer decodes a customer's record or one of its edges (copies for lists).
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {

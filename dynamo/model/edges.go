@@ -9,7 +9,7 @@ import (
 // Edges returns all edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesCopying returns the edges of the entity that copy at least one of the named attributes.
+// EdgesCopying returns the edges (copies for lists) that contain one of the named attributes.
 func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
@@ -74,7 +74,7 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 }
 
 // IndexAttributes returns the attributes that occur in the index keys and not in the primary key.
-// For an edge: if a record lacks one of these attributes, the record has no such edge.
+// An edge (a copy for a list) exists only for records with all these attributes.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
@@ -98,7 +98,7 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-// withEdges encodes a record with the given attributes, and the edges of the record.
+// withEdges encodes a record with the given attributes, and its edges (copies for lists).
 func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {
@@ -110,7 +110,7 @@ func (b *KeyBuilder) withEdges(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges returns the write pattern with the edges of an entity added.
+// withEdges returns the write pattern with the edges (copies for lists) of an entity added.
 //
 // If numbers is empty, the pattern can write every attribute of the entity, and therefore every
 // edge. Otherwise the pattern changes only the numeric attributes in numbers. It then writes only

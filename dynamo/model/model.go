@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// The names of the key attributes and of the index. Other software's tables have the same names.
+// Names of the key attributes and the index. They match the tables created by other software.
 const (
 	AttrPK      = "pk"
 	AttrSK      = "sk"
@@ -124,7 +124,8 @@ type Entity struct {
 	Optional bool
 	// EdgeOf is set only for edges. It is the entity that the edge copies. An edge is stored in the
 	// partition of the copied record and has other index keys. It contains the record's attributes, so
-	// that one Query can list them. A record has no edge if it lacks an attribute of the index keys.
+	// that one Query can read the list. A record has no edge if it lacks an attribute of the index
+	// keys.
 	EdgeOf *Entity
 	// Omitted are the attributes that an edge does not copy. A mutation that changes only these
 	// attributes does not have to update the edge.
@@ -134,7 +135,7 @@ type Entity struct {
 // stockAttributes are the attributes of a product that every order for the product changes.
 var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
-// The entities. An edge is named after its record and the attribute that the list is keyed by.
+// The entities. An edge, a copy for a list, is named after its record and the key of the list.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
@@ -271,8 +272,7 @@ func ShardSuffix(shard, shards int) string {
 	return "#" + strconv.Itoa(shard)
 }
 
-// ShardOf returns the shard of an ID. This result must never change, because shards are in stored
-// keys.
+// ShardOf returns the shard of an ID. It must never change, because stored keys contain it.
 func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
@@ -320,8 +320,8 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return k.Attributes().Merge(attributes).Merge(Record{"entity": Str(e.Name)})
 }
 
-// AttributeFor returns the name of the attribute that provides the value of a placeholder. A
-// placeholder has the same name in all templates, but some entities use another attribute name.
+// AttributeFor returns the name of the attribute that provides the value of a placeholder. The name
+// usually equals the placeholder, but some entities use another attribute.
 func (e *Entity) AttributeFor(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":

@@ -65,9 +65,9 @@ func ParseNumber(text string) (Number, bool) {
 
 // SortableNumber converts a number to text that sorts in numerical order, for use in keys.
 //
-// The text has 19 digits before the decimal point. For a negative number, each digit is subtracted
-// from 9 and '~' is appended: -2 becomes -9999999999999999997~. The parameter must have no exponent
-// and no trailing zeros after the decimal point.
+// The result has 19 digits before the decimal point. For a negative number, each digit is
+// subtracted from 9 and '~' is appended: -2 becomes -9999999999999999997~. The parameter text must
+// have no exponent and no trailing zeros after the decimal point.
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")

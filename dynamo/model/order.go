@@ -82,7 +82,7 @@ func orderAttributes(a *attributeVisitor, parts *orderParts) {
 	optionalText(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
-// SortBySKU returns the items sorted by SKU. Their records in the table have the same order.
+// SortBySKU returns the items sorted by SKU, which is also the order of their records.
 func SortBySKU(items []commerce.LineItem) []commerce.LineItem {
 	ordered := func(a, b commerce.LineItem) int { return cmp.Compare(a.SKU, b.SKU) }
 	if slices.IsSortedFunc(items, ordered) {
@@ -152,7 +152,7 @@ func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 	return b.record(&EntityOrderEvent, encode(eventAttributes, e))
 }
 
-// LastEventRecord returns the copy of a customer's last order event.
+// LastEventRecord returns the record with the copy of a customer's last order event.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
 	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
 }

@@ -47,9 +47,8 @@ const maxText = string(utf8.MaxRune)
 // JustAfter returns the smallest text greater than s.
 func JustAfter(s string) string { return s + "\x00" }
 
-// JustBefore returns a text that is less than s, such that no key lies between the text and s. It
-// assumes that keys do not contain maxText. BETWEEN needs this text because its upper bound is
-// inclusive. s must not be empty.
+// JustBefore converts the exclusive upper bound s to an inclusive upper bound, which the operator
+// BETWEEN needs. It assumes that keys do not contain maxText. s must not be empty.
 func JustBefore(s string) string {
 	last, size := utf8.DecodeLastRuneInString(s)
 	rest := s[:len(s)-size]
@@ -80,8 +79,8 @@ func (c KeyCondition) Values() map[string]types.AttributeValue {
 }
 
 // NewKeyCondition returns the condition for the sort keys in a partition that begin with prefix and
-// lie in b. The next page of a list continues with such a condition. ExclusiveStartKey is not used
-// because it contains the full key of a record, which may have moved to another partition.
+// lie in b. To continue a list, use a key condition instead of ExclusiveStartKey. ExclusiveStartKey
+// contains the full key of a record, which may have moved to another partition.
 func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCondition {
 	pk, sk := p.KeyAttributes()
 	c := KeyCondition{Partition: partition}

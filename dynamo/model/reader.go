@@ -122,7 +122,7 @@ func (r *Reader) Size() int {
 	return r.Item.size()
 }
 
-// Fail stores the problem that an attribute is missing or cannot be decoded.
+// Fail records a problem: an attribute is missing or cannot be decoded.
 func (r *Reader) Fail(name, problem string) {
 	if r.Problem == "" {
 		r.Problem = fmt.Sprintf("attribute %q %s", name, problem)
@@ -212,8 +212,8 @@ func (r *Reader) RequiredText(name string) string {
 }
 
 // textOrIndexKey returns the value of a string attribute. If the attribute is absent or empty, it
-// returns the value in the index key instead (see indexValue). It does not do so for an attribute
-// of another type, which is unreadable.
+// returns the value in the index key instead (see indexValue). It reports an attribute of another
+// type as unreadable.
 func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 	text, kind, present := r.scalar(name)
 	switch {
@@ -321,7 +321,7 @@ func (r *Reader) requiredMoney(name string, c commerce.Currency) commerce.Money 
 	return m
 }
 
-// Currency returns the record's currency. The default is the parameter otherwise.
+// Currency returns the record's currency. The parameter otherwise is the default.
 func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	if c := r.Text("currency"); c != "" {
 		return commerce.Currency(c)
@@ -341,8 +341,8 @@ func (r *Reader) time(name, text string) time.Time {
 	return t.UTC()
 }
 
-// UpdatedAtOr returns the time of the last update, which other software may not write. The default
-// is the parameter otherwise.
+// UpdatedAtOr returns the time of the last update, which other software may not write. The
+// parameter otherwise is the default.
 func (r *Reader) UpdatedAtOr(otherwise time.Time) time.Time {
 	const name = "updatedAt"
 	text, kind, present := r.scalar(name)
@@ -444,7 +444,7 @@ type mapList struct {
 	length int
 }
 
-// next removes and returns the first element. It returns false if this element is not a map.
+// next removes and returns the first element, or false if there is no element or it is not a map.
 func (l *mapList) next() (Reader, bool) {
 	if l.length == 0 {
 		return Reader{}, false

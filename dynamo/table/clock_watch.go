@@ -49,8 +49,8 @@ func (w *clockWatch) Do(r *http.Request) (*http.Response, error) {
 }
 
 // compare compares the local clock with the Date header of a response. DynamoDB wrote the header at
-// an unknown time between sent and received, and the header contains only whole seconds. The clocks
-// differ only if they differ for every possible time of the header.
+// an unknown time between sent and received, and the header contains only whole seconds. compare
+// reports a difference only if it exists for every possible time of the header.
 func (w *clockWatch) compare(sent, received time.Time, date string) {
 	second := received.Unix()
 	if last := w.compared.Load(); last == second || !w.compared.CompareAndSwap(last, second) {

@@ -40,7 +40,7 @@ var (
 )
 
 // ShardsError means that the table was written with another number of shards than the configured
-// number. The error prevents lists that appear empty. It wraps ErrTableMismatch.
+// number. Without this error, lists would appear empty. It wraps ErrTableMismatch.
 type ShardsError struct {
 	// Shards is the configured number of shards.
 	Shards int

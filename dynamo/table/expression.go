@@ -13,8 +13,8 @@ import (
 )
 
 // Expression collects the attribute names and values that occur in the expressions of one write. It
-// replaces every name by a placeholder, because names such as name, status and total are reserved
-// words of DynamoDB.
+// replaces every name by a placeholder, because some names, such as "name", "status" and "total",
+// are reserved words of DynamoDB.
 type Expression struct {
 	Names  map[string]string
 	Values model.Record

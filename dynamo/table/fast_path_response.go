@@ -28,8 +28,7 @@ type readResult struct {
 	Records []model.Reader
 	// more reports whether a Query stopped before the end of its range.
 	more bool
-	// units is the consumed capacity that DynamoDB reported. It is valid only if unitsReported is
-	// set.
+	// units is the consumed capacity that DynamoDB reported. It is valid only if unitsReported is set.
 	units         float64
 	unitsReported bool
 	// unprocessed are the keys of a batch that DynamoDB did not process.

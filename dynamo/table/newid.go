@@ -24,8 +24,8 @@ func (t *Table) NewULID(at time.Time) (string, error) {
 }
 
 // MaxClockSkew is the maximum time by which a stored time may be ahead of the local clock. A stored
-// time that is further ahead was written with a wrong clock. New times need not be later than such
-// a time, because they would also be wrong.
+// time that is further ahead was written with a wrong clock. TimeAfter ignores such a time, because
+// later times would also be wrong.
 const MaxClockSkew = 24 * time.Hour
 
 // TimeAfter returns a time that is later than all the given times. The result is the current time,

@@ -55,7 +55,7 @@ type queryRequest struct {
 	forward  bool
 }
 
-// maxPreallocatedRecords limits the memory that a Query allocates in advance.
+// maxPreallocatedRecords limits the length of the record list that a Query allocates in advance.
 const maxPreallocatedRecords = 256
 
 // queryPage sends one Query. If reportCapacity is true, the response contains the consumed
