@@ -116,7 +116,7 @@ func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 				t.Errorf("with a clock %s ahead, check found %v, error %v", step.ahead, summary.Found, err)
 			}
 		}
-		if differ, agree := log.Count("nothing is written"), log.Count("agree again"); differ != 2 || agree != 2 {
+		if differ, agree := log.Count("writes are rejected"), log.Count("agree again"); differ != 2 || agree != 2 {
 			t.Errorf("the log has %d and %d messages, want 2 of each:\n%s", differ, agree, log.String())
 		}
 	})

@@ -61,7 +61,7 @@ func TestWrongClock(t *testing.T) {
 	}
 	stop()
 	<-c.done
-	if log := c.stderr.String(); strings.Count(log, "nothing is written, as the server's clock and DynamoDB's differ") != 1 {
+	if log := c.stderr.String(); strings.Count(log, "writes are rejected because the server's clock and DynamoDB's clock differ") != 1 {
 		t.Errorf("the log does not contain the warning once: %s", log)
 	}
 }
