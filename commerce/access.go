@@ -236,7 +236,7 @@ func (p Policy) CanAccess(principal Principal, permission Permission, owner Cust
 }
 
 // Describe returns a sentence that lists the roles with a permission, such as "Access: customers
-// (their own), staff, admins, services." It is the last sentence in the description of a field.
+// (their own), staff, admins, services." This sentence ends the description of a field.
 func (p Policy) Describe(permission Permission) string {
 	names := map[Role]string{RoleAnonymous: "anonymous callers", RoleCustomer: "customers", RoleStaff: "staff", RoleAdmin: "admins", RoleService: "services"}
 	var granted []string

@@ -3,11 +3,11 @@ package commerce
 // The types below are commands. A command contains the validated values of a change that a caller
 // requests.
 //
-// The JSON form of a command identifies a repeated request: two requests of one caller are the same
-// if their commands have the same JSON form. Customer, Product, Warehouse and Employee are also
-// commands: they create these records. Their JSON form omits the fields that the server sets.
+// The JSON form of a command identifies a repeated request: two requests of a caller are the same
+// request if their commands have the same JSON form. Customer, Product, Warehouse and Employee are
+// also commands: they create these records. Their JSON form omits the fields that the server sets.
 
-// CustomerChange changes a customer. A nil field keeps the current value.
+// CustomerChange changes a customer. If a field is nil, the customer keeps the current value.
 type CustomerChange struct {
 	ID           CustomerID
 	Name         *string
@@ -74,7 +74,7 @@ type ShippingAddressChange struct {
 	ExpectedVersion *int
 }
 
-// ProductChange changes a product. A nil field keeps the current value.
+// ProductChange changes a product. If a field is nil, the product keeps the current value.
 type ProductChange struct {
 	SKU            SKU
 	Name, Category *string
@@ -108,7 +108,7 @@ type InventoryAdjustment struct {
 	Delta       int
 }
 
-// EmployeeChange changes an employee. A nil field keeps the current value.
+// EmployeeChange changes an employee. If a field is nil, the employee keeps the current value.
 type EmployeeChange struct {
 	ID             EmployeeID
 	Name, JobTitle *string

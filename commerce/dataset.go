@@ -25,8 +25,9 @@ type OrderWithItems struct {
 	Events []Event
 }
 
-// Derive computes the derived fields of the dataset: totals, item counts, account reps and update
-// times of orders; order counts and spending of customers; stock of products.
+// Derive computes the fields that depend on other records: the totals, item counts, account reps
+// and update times of orders, the order counts and the spending of customers, and the stock of
+// products.
 //
 // It returns an error that wraps an InvalidError if the dataset is inconsistent:
 //   - an ID or an email address is used twice

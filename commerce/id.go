@@ -71,7 +71,7 @@ func ParseOrderID(s string) (OrderID, error) {
 }
 
 // Time returns the time when the order was placed, in UTC with a precision of milliseconds. It
-// returns false for the ID of an external record that is not a ULID.
+// returns false if the ID is not a ULID. Other software can write such IDs.
 func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
 // Time returns the time of the event. It returns false if the ID is not a ULID.
@@ -85,8 +85,8 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// MinULID returns the smallest ULID with the time at, rounded up to a full millisecond. ULIDs with
-// an earlier time sort before the result. All other ULIDs sort at or after the result.
+// MinULID rounds a time up to a full millisecond, and returns the smallest ULID with this time.
+// ULIDs with an earlier time sort before the result. All other ULIDs sort at or after the result.
 //
 // For a time before 1970, MinULID returns the smallest possible ULID. It returns false for a time
 // after the year 10889, because a ULID cannot represent the time.

@@ -5,7 +5,7 @@ type Role int
 
 // Roles.
 const (
-	// RoleAnonymous is for requests without a token, if the server accepts such requests.
+	// RoleAnonymous is for requests without a token, if the server accepts requests without a token.
 	RoleAnonymous Role = iota + 1
 	// RoleCustomer is for customers, who have access to their own records.
 	RoleCustomer

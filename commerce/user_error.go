@@ -199,7 +199,7 @@ func NewAddressMissing() AddressMissing {
 
 // NewPriceChanged returns the user error for an order whose total differs from the expected total.
 func NewPriceChanged(expected, current Money, lines []QuotedLine) PriceChanged {
-	return PriceChanged{newErrorReason(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept the new total, place the order again with it as expectedTotal.",
+	return PriceChanged{newErrorReason(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept the new total, place the order again with the new total as expectedTotal.",
 		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
 }
 

@@ -66,7 +66,7 @@ func entityTypes() []entityType {
 }
 
 // entityKey returns the type and the ID in a representation. It returns commerce.InvalidError if
-// the representation is malformed or has another type.
+// the representation is malformed or its type is not an entity.
 func (r *Resolver) entityKey(representation any) (entityType, any, error) {
 	fields, ok := representation.(map[string]any)
 	if !ok {
@@ -138,8 +138,8 @@ func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found
 }
 
 // loadEntity returns the entity of a representation, or nil if the entity does not exist. If the
-// caller lacks the permission of the type, it returns the errors of operation.PermissionError and
-// reads no record.
+// caller lacks the permission of the type, loadEntity returns the errors of
+// operation.PermissionError and reads no record.
 func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, error) {
 	t, id, err := r.entityKey(representation)
 	if err != nil && r.access.HidesSchema(r.principal(ctx)) {
@@ -155,7 +155,7 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	return t.load(ctx, id)
 }
 
-// entities adds the keys of the field _entities to the keys that the plan reads first.
+// entities adds the entities of the field _entities to the records that the plan reads first.
 func (p plan) entities(ctx context.Context, f *operation.Field, to *references) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
@@ -171,7 +171,7 @@ func (p plan) entities(ctx context.Context, f *operation.Field, to *references) 
 // Subgraph is the result of _service: this API as a subgraph of a federated graph.
 type Subgraph struct{}
 
-// federationFile is the schema file with definitions that composition tools also contain.
+// federationFile is the schema file with the definitions that composition tools add themselves.
 const federationFile = "federation.graphqls"
 
 // SDL returns the source of the schema with the federation directives, for composition tools.
@@ -185,8 +185,9 @@ func (Subgraph) SDL() string {
 	return strings.Join(parts, "\n")
 }
 
-// gqlgen calls the resolvers of _entities and _service by the names below. Its federation plugin,
-// which would generate them, is not used. docs/adr/0016-federation.md explains the reasons.
+// gqlgen's code calls the functions below to resolve _entities and _service. gqlgen's federation
+// plugin, which would generate these functions, is not used. docs/adr/0016-federation.md explains
+// the reasons.
 
 // __resolve_entities returns any, so that it can return nil if an error applies to the entire list.
 func (ec *executionContext) __resolve_entities(ctx context.Context, representations []any) any {

@@ -47,7 +47,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		shown.Message, shown.Extensions = located.Message, located.Extensions
 		return shown
 	case located != nil && located.Err == nil:
-		// Messages of the parser and the validator describe errors in the document.
+		// The error is from the parser or the validator. Its message describes an error in the document.
 		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// The path is longer than the field's path, so the error is about an argument.

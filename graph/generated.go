@@ -2835,7 +2835,7 @@ Declares the permission that a field requires. On a type, the directive applies 
 does not declare its own permission. A type without the directive, such as a connection or a
 payload, requires the permission of the field that returns the type. An input field requires its
 permission only if the value is not null. The last line of a description lists the roles that have
-the permission, and so does docs/access.md.
+the permission. docs/access.md lists all permissions.
 """
 directive @access(
   "The permission."
@@ -3138,8 +3138,8 @@ input CreateCustomerInput {
   "The name, up to 200 bytes."
   name: String!
   """
-  The email address, up to 254 bytes, without the character ` + "`" + `#` + "`" + `. Two customers cannot have the same
-  address, even with different case.
+  The email address, up to 254 bytes, without the character ` + "`" + `#` + "`" + `. The address must be unique,
+  ignoring case.
   """
   email: String!
   "Up to 10 phone numbers of up to 40 bytes each."
@@ -3174,8 +3174,8 @@ input UpdateCustomerInput {
   """
   phoneNumbers: [String!]
   """
-  The expected ` + "`" + `version` + "`" + ` of the customer. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  The ` + "`" + `version` + "`" + ` that the customer must have. If the customer has a different version, the mutation
+  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
   """
   expectedVersion: Int
 }
@@ -3190,8 +3190,8 @@ input AssignAccountRepInput {
   """
   employeeId: ID
   """
-  The expected ` + "`" + `version` + "`" + ` of the customer. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
+  The ` + "`" + `version` + "`" + ` that the customer must have. If the customer has a different version, the mutation
+  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current customer.
   """
   expectedVersion: Int
 }
@@ -3260,8 +3260,8 @@ input ConfirmOrderInput {
   "A note for the order's timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
@@ -3281,8 +3281,8 @@ input DeliverOrderInput {
   "A note for the order's timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
@@ -3302,8 +3302,8 @@ input CancelOrderInput {
   "A note for the order's timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
@@ -3334,8 +3334,8 @@ input ShipOrderInput {
   "A note for the order's timeline, up to 1,000 bytes."
   note: String
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
   """
@@ -3357,8 +3357,8 @@ input SetOrderItemInput {
   "The number of units, 1 to 1,000,000."
   quantity: Int!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3370,8 +3370,8 @@ input RemoveOrderItemInput {
   "The product's SKU."
   sku: ID!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3383,8 +3383,8 @@ input UpdateShippingAddressInput {
   "The shipping address."
   shippingAddress: AddressInput!
   """
-  The expected ` + "`" + `version` + "`" + ` of the order. If the version differs, nothing is changed, and the result
-  is a ` + "`" + `VersionConflict` + "`" + ` with the current order.
+  The ` + "`" + `version` + "`" + ` that the order must have. If the order has a different version, the mutation changes
+  nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current order.
   """
   expectedVersion: Int
 }
@@ -3392,9 +3392,9 @@ input UpdateShippingAddressInput {
 "An amount of money."
 input MoneyInput {
   """
-  The amount in the major unit of the currency, such as dollars instead of cents. It is a string
-  such as ` + "`" + `"29.99"` + "`" + `, and must not be negative. It has at most 15 digits, and no more decimal places
-  than the currency.
+  The amount in the major unit of the currency, such as dollars instead of cents. The amount is a
+  string such as ` + "`" + `"29.99"` + "`" + `, and must not be negative. The maximum is 15 digits. The amount cannot
+  have more decimal places than the currency.
   """
   amount: Decimal!
   """
@@ -3435,8 +3435,8 @@ input UpdateProductInput {
   "The new price of one unit. The default currency is the product's current currency."
   unitPrice: MoneyInput
   """
-  The expected ` + "`" + `version` + "`" + ` of the product. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current product.
+  The ` + "`" + `version` + "`" + ` that the product must have. If the product has a different version, the mutation
+  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current product.
   """
   expectedVersion: Int
 }
@@ -3469,8 +3469,8 @@ input SetInventoryLevelInput {
   "The number of units, 0 to 1,000,000,000."
   quantity: Int!
   """
-  The expected ` + "`" + `version` + "`" + ` of the inventory level. If the version differs, nothing is changed, and
-  the result is a ` + "`" + `VersionConflict` + "`" + ` with the current inventory level.
+  The ` + "`" + `version` + "`" + ` that the inventory level must have. If the inventory level has a different version,
+  the mutation changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current inventory level.
   """
   expectedVersion: Int
 }
@@ -3542,8 +3542,8 @@ input UpdateEmployeeInput {
   """
   phoneNumbers: [String!]
   """
-  The expected ` + "`" + `version` + "`" + ` of the employee. If the version differs, nothing is changed, and the
-  result is a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
+  The ` + "`" + `version` + "`" + ` that the employee must have. If the employee has a different version, the mutation
+  changes nothing and returns a ` + "`" + `VersionConflict` + "`" + ` with the current employee.
   """
   expectedVersion: Int
 }
@@ -3775,7 +3775,7 @@ enum ErrorCode {
   ALREADY_EXISTS
   "The idempotency key was already used for a different request."
   IDEMPOTENCY_KEY_REUSED
-  "The order exceeds the maximum number of line items. Split it into several orders."
+  "The order exceeds the maximum number of line items. Split the order into several orders."
   TOO_MANY_LINES
   """
   The order has no shipping address. Set an address with ` + "`" + `updateShippingAddress` + "`" + `, or ship the order
@@ -3836,7 +3836,7 @@ type VersionConflict implements UserError @shareable {
   message: String!
   "The path of ` + "`" + `expectedVersion` + "`" + `."
   field: [String!]
-  "The current version of the record, or 0 if it does not exist."
+  "The current version of the record, or 0 if the record does not exist."
   currentVersion: Int!
 }
 
@@ -3906,7 +3906,7 @@ type IdempotencyKeyReused implements UserError @shareable {
   field: [String!]
 }
 
-"The order exceeds the maximum number of line items. Split it into several orders."
+"The order exceeds the maximum number of line items. Split the order into several orders."
 type TooManyLines implements UserError @shareable {
   "` + "`" + `TOO_MANY_LINES` + "`" + `."
   code: ErrorCode!
@@ -3938,7 +3938,7 @@ place the order again with the new total as ` + "`" + `expectedTotal` + "`" + `.
 type PriceChanged implements UserError @shareable {
   "` + "`" + `PRICE_CHANGED` + "`" + `."
   code: ErrorCode!
-  "A sentence with the current total."
+  "A sentence that contains the current total."
   message: String!
   "The path of the expected total."
   field: [String!]
@@ -4219,7 +4219,7 @@ scalar CurrencyCode
 
 """
 The queries of the order book. If the server reads a field from DynamoDB, the last line of the
-field's description names the access pattern (AP).
+field's description names the access pattern (AP) and its requests.
 """
 type Query {
   """
@@ -4288,7 +4288,7 @@ type Query {
   The order with this ID, or null if the order does not exist.
 
   Access pattern AP1: one GetItem, or one BatchGetItem for all orders of a query. If ` + "`" + `timeline` + "`" + ` is
-  selected, AP25: one Query. Access: customers (their own), staff, admins, services.
+  selected, access pattern AP25: one Query. Access: customers (their own), staff, admins, services.
   """
   order(
     "The order's ID, a ULID of 26 characters."
@@ -4397,7 +4397,7 @@ type Query {
   The product with this SKU, or null if the product does not exist.
 
   Access pattern AP10: one GetItem, or one BatchGetItem for all products of a query. If ` + "`" + `inventory` + "`" + `
-  is selected, AP13: one Query. Access: all callers.
+  is selected, access pattern AP13: one Query. Access: all callers.
   """
   product(
     "The product's SKU, such as ` + "`" + `prod_100` + "`" + `."
@@ -4814,14 +4814,16 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The number of line items, not the sum of their quantities.
 
-  No request if the order's record contains the number. Otherwise AP4: one Query.
+  Needs no request if the order's record contains the number. Otherwise access pattern AP4: one
+  Query.
   """
   itemCount: Int!
     @reads(pattern: "AP4", byHand: "If the record has no count, the line items are counted.")
   """
   The order's line items, sorted by SKU.
 
-  No request if the order's record contains the line items, at most 25. Otherwise AP4: one Query.
+  Needs no request if the order's record contains the line items, at most 25. Otherwise access
+  pattern AP4: one Query.
   """
   items(
     """
@@ -4843,7 +4845,8 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   The line item of this product, or null if the order does not contain the product.
 
-  No request if the order's record contains the line items. Otherwise AP5: one GetItem.
+  Needs no request if the order's record contains the line items. Otherwise access pattern AP5: one
+  GetItem.
   """
   item(
     "The product's SKU."
@@ -4853,7 +4856,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   The events of the order, oldest first.
 
   Access pattern AP25 in the query ` + "`" + `order` + "`" + `: one Query reads the order and its events. Otherwise
-  AP27: one Query.
+  access pattern AP27: one Query.
   """
   timeline(
     """
@@ -4961,7 +4964,7 @@ enum OrderEventType {
   ITEM_REMOVED
   "The shipping address changed."
   SHIPPING_ADDRESS_CHANGED
-  "The order was imported from another system. The field ` + "`" + `to` + "`" + ` contains its status after the import."
+  "The order was imported from another system. The field ` + "`" + `to` + "`" + ` contains the imported status."
   IMPORTED
 }
 
@@ -4976,8 +4979,8 @@ type OrderEvent @access(permission: READ_ORDER) {
   "The type of the event."
   type: OrderEventType!
   """
-  The order's status before the event. The field is null if the event created the order, or did not
-  change its status.
+  The order's status before the event. The field is null if the event created the order or did not
+  change the status.
   """
   from: OrderStatus
   "The order's status after the event, or null if the event did not change the status."
@@ -4992,8 +4995,8 @@ type OrderEvent @access(permission: READ_ORDER) {
   """
   actor: String! @access(permission: READ_ACTOR)
   """
-  The caller's note, or null. If the event changed a line item, the server writes the note: it
-  contains the quantity before and after the change.
+  The caller's note, or null. If the event changed a line item, the server writes a note with the
+  quantities before and after the change.
   """
   note: String
   """
@@ -5030,7 +5033,7 @@ A category that has at least one product.
 Access: all callers.
 """
 type Category @access(permission: READ_CATALOG) {
-  "The name of the category. Its products have the same spelling in ` + "`" + `Product.category` + "`" + `."
+  "The name of the category, exactly as in ` + "`" + `Product.category` + "`" + `."
   name: String!
   "The number of products in the category."
   productCount: Int!
@@ -5054,7 +5057,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   The total number of units in all warehouses.
 
   Access pattern AP15: no request, because the product's record contains the number. In lists that
-  are sorted by name, AP10: one BatchGetItem. Access: staff, admins, services.
+  are sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
   """
   totalInventory: Int! @access(permission: READ_STOCK)
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
@@ -5064,8 +5067,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   units that pending and confirmed orders reserve. The number is negative if imported orders reserve
   more units than are in stock.
 
-  No request, because the product's record contains the number. In lists that are sorted by name,
-  AP10: one BatchGetItem.
+  Needs no request, because the product's record contains the number. In lists that are sorted by
+  name, access pattern AP10: one BatchGetItem.
   """
   available: Int! @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
   """
@@ -5119,8 +5122,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   wrote the orders, the command ` + "`" + `ordergraph check -repair` + "`" + ` must count them first. Until then, the
   field is null and the response contains an error.
 
-  No request, because the product's record contains the number. In lists that are sorted by name,
-  AP10: one BatchGetItem. Access: staff, admins, services.
+  Needs no request, because the product's record contains the number. In lists that are sorted by
+  name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
   """
   orderCount: Int @access(permission: LIST_ORDERS)
     @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
@@ -5262,7 +5265,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
   """
   warehouse: Warehouse @reads(pattern: "AP30")
   """
-  The customers for whom this employee is responsible, sorted by ID.
+  The customers that this employee is responsible for, sorted by ID.
 
   Access pattern AP21: one Query.
   """
@@ -5284,8 +5287,8 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
     before: String
   ): CustomerConnection! @reads(pattern: "AP21")
   """
-  The orders for which this employee is responsible, newest first. The employee responsible for an
-  order is the customer's account rep at the time of placing the order.
+  The orders that this employee is responsible for, newest first. The employee responsible for an
+  order is the customer's account rep at the time when the order is placed.
 
   Access pattern AP22: one Query.
   """
@@ -5411,7 +5414,8 @@ software. Other software must not change the attribute ` + "`" + `version` + "`"
 type Subscription {
   """
   The changes of one order, in the sequence in which they occur. With ` + "`" + `after` + "`" + `, the subscription
-  first delivers the changes since that event, and then new changes. Each change is delivered once.
+  first delivers the changes since the event with this ID, and then new changes. Each change is
+  delivered once.
 
   Access: customers (their own), staff, admins, services.
   """
@@ -5420,15 +5424,15 @@ type Subscription {
     id: ID!
     """
     The ID of an event in the order's timeline, to resume a subscription after this event. Pass the
-    last ` + "`" + `id` + "`" + ` that was not null. Events written by other software are not accepted.
+    last ` + "`" + `OrderUpdate.id` + "`" + ` that was not null. Events written by other software are not accepted.
     """
     after: ID
   ): OrderUpdate! @reads(pattern: "AP32", byHand: "The feed delivers the changes.") @access(permission: READ_ORDER)
 
   """
   The changes of all orders of one customer, including orders placed after the subscription starts.
-  With ` + "`" + `after` + "`" + `, the subscription first delivers the changes since that event, and then new changes.
-  Each change is delivered once.
+  With ` + "`" + `after` + "`" + `, the subscription first delivers the changes since the event with this ID, and then
+  new changes. Each change is delivered once.
 
   Access: customers (their own), staff, admins, services.
   """
@@ -5437,7 +5441,8 @@ type Subscription {
     customerId: ID!
     """
     The ID of an event of one of the customer's orders, to resume a subscription after this event.
-    Pass the last ` + "`" + `id` + "`" + ` that was not null. Events written by other software are not accepted.
+    Pass the last ` + "`" + `OrderUpdate.id` + "`" + ` that was not null. Events written by other software are not
+    accepted.
     """
     after: ID
   ): OrderUpdate! @access(permission: READ_ORDER)
@@ -5475,8 +5480,8 @@ type OrderUpdate @access(permission: READ_ORDER) {
   The order after this change, or after a later change. The field is null if the order's record no
   longer exists.
 
-  No request if the stream record contains the order. Otherwise AP1: one GetItem, or AP25 if
-  ` + "`" + `timeline` + "`" + ` is selected: one Query.
+  Needs no request if the stream record contains the order. Otherwise access pattern AP1: one
+  GetItem. If ` + "`" + `timeline` + "`" + ` is selected, access pattern AP25: one Query.
   """
   order: Order
     @reads(pattern: "AP1", byHand: "The change feed may deliver the order with the event.")

@@ -11,7 +11,7 @@ import (
 // memory are bounded. It is safe for concurrent use.
 type cache struct {
 	mu sync.Mutex
-	// documents is limited to the number of documents that newCache received.
+	// documents contains at most the number of documents passed to newCache.
 	documents *simplelru.LRU[documentHash, cachedDocument]
 	// bytes is the estimated memory of the cached documents. It never exceeds maxBytes.
 	bytes, maxBytes int
@@ -40,8 +40,8 @@ func (c *cache) get(hash documentHash) *Document {
 	return kept.document
 }
 
-// add caches a document. It ignores documents with errors and documents that are larger than the
-// whole cache.
+// add caches a document. It ignores documents with errors and documents that are larger than
+// maxBytes.
 func (c *cache) add(hash documentHash, d *Document) {
 	if len(d.errs) > 0 {
 		return
@@ -61,10 +61,10 @@ func (c *cache) add(hash documentHash, d *Document) {
 	}
 }
 
-// Estimates in bytes of a document's memory, in addition to its text. The numbers come from
-// measurements (TestDocumentMemoryEstimates in package graph). A node needs memory for its fields,
-// for the token of its position, and for its slot in a list, which may have spare capacity. The
-// estimates include memory for prepared operations, which are added to the document later.
+// These constants estimate the memory of a document in bytes, without its text. The numbers come
+// from measurements (TestDocumentMemoryEstimates in package graph). A node needs memory for its
+// fields, for the token of its position, and for its slot in a list, which may have spare capacity.
+// The estimates include memory for prepared operations, which are added to the document later.
 const (
 	documentBytes = 1<<10 + preparedReserveBytes
 	nodeBytes     = 256 + nodePreparedReserveBytes

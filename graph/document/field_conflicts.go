@@ -15,10 +15,10 @@ import (
 //
 // The specification compares all pairs of fields. This function compares each field only with the
 // first field of the same response name. Comparing with the first field is sufficient, because both
-// conditions are transitive: fields have the same shape, and fields are the same field with the
-// same arguments. The selections below merged fields are checked once, as one merged selection. The
-// time is at most proportional to the size of the expanded document, multiplied by the number of
-// types with fields of the same response name.
+// conditions are transitive: having the same shape, and having the same name and arguments. The
+// selections below merged fields are checked once, as one merged selection. The time is at most
+// proportional to the size of the expanded document, multiplied by the number of types with fields
+// of the same response name.
 func findFieldConflicts(schema *ast.Schema, document *ast.QueryDocument) gqlerror.List {
 	for _, operation := range document.Operations {
 		o := conflictFinder{schema: schema}
@@ -35,8 +35,8 @@ type conflictFinder struct {
 }
 
 // check compares the fields of selections that are merged. If shapesOnly is true, the selections
-// are on different object types, so no record has the fields of both. These fields may differ, but
-// their types must have the same shape.
+// are on different object types, so they never apply to the same record. Their fields may differ,
+// but must return values of the same shape.
 func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range byResponseName(sets) {
 		first := named[0]

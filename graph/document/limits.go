@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// PerLimit has one field of type T for each limit of a request, such as the limit's value or its
-// error code. setting.Limits describes the tags. Typical requests stay far below the default
-// limits.
+// PerLimit has one field for each limit of a request. T is int for the values of the limits, and
+// string for their error codes. setting.Limits describes the tags. Typical requests stay far below
+// the default limits.
 type PerLimit[T any] struct {
 	Tokens             T `env:"ORDERGRAPH_MAX_TOKENS" default:"2000" code:"TOO_MANY_TOKENS" meaning:"tokens in a document; the standard introspection query has 185"`
 	Depth              T `env:"ORDERGRAPH_MAX_DEPTH" default:"15" code:"TOO_DEEP" meaning:"levels of nested fields, except below '__schema' and '__type'"`
@@ -46,8 +46,8 @@ const (
 	// maxName is the maximum length of a name in bytes. Long names are expensive: for each unknown
 	// name, validation computes the edit distance to names of the schema.
 	maxName = 200
-	// maxSchemaNesting is the maximum nesting of fields below __schema and __type. The standard
-	// introspection query of tools has 14 levels.
+	// maxSchemaNesting is the maximum nesting of fields below __schema and __type. The introspection
+	// query that tools usually send has 14 levels.
 	maxSchemaNesting = 20
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// size is the size of a selection set with every fragment spread replaced by its fragment. The
-// counts never exceed maxCount.
+// size contains the measurements of a selection set, with every fragment spread replaced by its
+// fragment. The counts never exceed maxCount.
 type size struct {
 	// depth is the nesting of fields. dataDepth ignores the fields below __schema and __type.
 	depth, dataDepth int
@@ -177,8 +177,8 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 		}
 		total = total.plus(part)
 	}
-	// Each fragment is measured once. The depth at that time can be smaller than the depth of this
-	// spread, so the nesting is checked again here.
+	// A fragment is measured only once, possibly at a smaller depth than this spread. The total
+	// nesting is therefore checked here too.
 	if total.nesting++; total.nesting > maxNesting {
 		m.refuse(set[0].GetPosition(), Codes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
 	}

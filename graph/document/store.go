@@ -29,8 +29,8 @@ const (
 	defaultCacheSize     = 1000
 	registeredCacheBytes = 16 << 20
 	// recentCacheBytes is the memory limit of the cache of documents without a registered hash. The
-	// limit is lower, because any client can send thousands of such documents. An evicted document
-	// only needs to be parsed again.
+	// limit is lower than registeredCacheBytes, because any client can send thousands of such
+	// documents. An evicted document only needs to be parsed again.
 	recentCacheBytes = 8 << 20
 )
 
@@ -172,7 +172,7 @@ func NewStore(schema *ast.Schema, opts Options) *Store {
 //
 // It returns TIMED_OUT if the context ends while the document waits to be parsed. It returns
 // BAD_USER_INPUT if the request specifies no document, two documents or a malformed hash. Package
-// errcode describes when it returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH or
+// errcode describes when Find returns PERSISTED_QUERY_NOT_FOUND, PERSISTED_QUERY_HASH_MISMATCH or
 // DOCUMENT_NOT_TRUSTED.
 func (d *Store) Find(ctx context.Context, id, text string, extensions map[string]any, hideSchema bool) (found *Document, work Work, err *gqlerror.Error) {
 	hash, byHash, err := persistedQuery(extensions)
@@ -276,7 +276,7 @@ func (d *Store) Variables(doc *Document, operation *ast.OperationDefinition, val
 	return coerceVariables(d.schema, operation, values, d.limits, hideSchema, doc.nonNullUses[operation]...)
 }
 
-// parse waits for a slot of the caller in the pool preparations, and then calls Parse.
+// parse waits for a free slot in the pool d.preparations, and then calls Parse.
 func (d *Store) parse(ctx context.Context, text string, hideSchema bool) (*Document, *gqlerror.Error) {
 	if d.preparations == nil {
 		return d.Parse(text, hideSchema), nil

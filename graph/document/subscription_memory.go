@@ -11,8 +11,8 @@ import (
 //
 // A query releases its document when the response is sent, but a subscription holds its document
 // until it ends. Without a limit, ten thousand subscriptions with documents of the maximum size
-// would hold gigabytes. Subscriptions with the same text share one document. Its memory counts only
-// once, for one of the callers.
+// would hold gigabytes. Subscriptions with the same text share one document. The memory of a shared
+// document counts only once, for one of the callers.
 type SubscriptionMemory struct {
 	pool    *admission.Pool
 	mu      sync.Mutex

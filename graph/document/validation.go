@@ -18,8 +18,8 @@ import (
 //
 // The rules are gqlparser's, with four exceptions. size.go checks for cyclic fragments, and checks
 // the depth of introspection. findFieldConflicts finds fields that cannot be merged. Its time is
-// proportional to the expanded document, but gqlparser's rule compares all pairs of fields.
-// singleRootField checks the root field of a subscription.
+// proportional to the size of the expanded document, while gqlparser's rule compares all pairs of
+// fields. singleRootField checks the root field of a subscription.
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
 	errs := applyRules(schema, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
@@ -32,7 +32,7 @@ func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hi
 }
 
 // clearVariableDefinitions removes the reference to a variable's definition from each use of the
-// variable. In a fragment, the reference is to the last operation that spreads the fragment.
+// variable. In a fragment, the reference points to the last operation that spreads the fragment.
 // gqlparser would therefore use the default value of that operation in all operations. The
 // references are not needed, because coerceVariables sets the default values of the executed
 // operation.
@@ -136,11 +136,11 @@ var introspectionOff = core.Rule{
 // redactedMessages are messages for callers who may not see the schema. Each message replaces the
 // messages of a rule that would reveal names of types, fields or arguments.
 var redactedMessages = map[string]string{
-	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "this field does not exist here",
+	rules.FieldsOnCorrectTypeRuleWithoutSuggestions.Name: "this field does not exist on its parent type",
 	rules.FragmentsOnCompositeTypesRule.Name:             "a fragment cannot have this type condition",
-	rules.KnownArgumentNamesRuleWithoutSuggestions.Name:  "this argument does not exist here",
-	rules.PossibleFragmentSpreadsRule.Name:               "this fragment can never apply here",
-	rules.ProvidedRequiredArgumentsRule.Name:             "a required argument is missing here",
+	rules.KnownArgumentNamesRuleWithoutSuggestions.Name:  "this argument does not exist on this field or directive",
+	rules.PossibleFragmentSpreadsRule.Name:               "this fragment can never apply to its parent type",
+	rules.ProvidedRequiredArgumentsRule.Name:             "a required argument of this field or directive is missing",
 	rules.ScalarLeafsRuleWithoutSuggestions.Name:         "this field requires a selection set, or does not allow a selection set",
 	rules.ValuesOfCorrectTypeRuleWithoutSuggestions.Name: "this value does not have the expected type",
 	rules.VariablesInAllowedPositionRule.Name:            "this variable does not have the expected type",

@@ -19,7 +19,8 @@ import (
 // maxDigits is the maximum number of digits of an ID that a client sends as a number.
 const maxDigits = 64
 
-// maxRepeated is the maximum length in bytes of a quote from the variables in a message.
+// maxRepeated is the maximum length in bytes of a name or string that a message quotes from the
+// variables.
 const maxRepeated = 50
 
 // coerceVariables validates the variables of a request and converts them to the values that the

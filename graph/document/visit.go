@@ -13,7 +13,7 @@ type FieldVisitor struct {
 	// applies to the field.
 	Field func(f *ast.Field, optional bool)
 	// EvaluateConditions evaluates @skip and @include. in reports whether the selection is included.
-	// optional reports whether a variable decides about the inclusion. If EvaluateConditions is nil,
+	// optional reports whether the inclusion depends on a variable. If EvaluateConditions is nil,
 	// every selection is included.
 	EvaluateConditions func(ast.DirectiveList) (in, optional bool)
 	// Satisfies contains the type conditions of the fragments to visit. If Satisfies is nil, all

@@ -14,7 +14,7 @@ import (
 
 // Validator collects the user errors of an input, so that one response contains all of them.
 type Validator struct {
-	// currency applies to amounts for which the input has no currency.
+	// currency is the default currency of amounts.
 	currency   commerce.Currency
 	userErrors commerce.UserErrors
 }
@@ -25,8 +25,7 @@ func (c *Validator) reject(r commerce.UserError) {
 	}
 }
 
-// NewValidator returns a Validator for an input. currency applies to amounts for which the input
-// has no currency.
+// NewValidator returns a Validator for an input. currency is the default currency of amounts.
 func NewValidator(currency commerce.Currency) *Validator { return &Validator{currency: currency} }
 
 // IdempotencyKey validates an idempotency key. It returns the empty string for nil.
@@ -63,8 +62,8 @@ func parseOptional[V, T any](c *Validator, parse func(V) (T, error), v *V, path 
 	return parseValue(c, parse, *v, path...)
 }
 
-// parseChange is like parseValue, for the new value of a record's field. It returns nil for nil,
-// and nil keeps the field's current value.
+// parseChange is like parseValue, for the new value of a record's field. It returns nil for nil, so
+// that the field keeps its current value.
 func parseChange[V, T any](c *Validator, parse func(V) (T, error), v *V, path ...string) *T {
 	if v == nil {
 		return nil
@@ -82,8 +81,8 @@ func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v 
 	return &parsed
 }
 
-// parseOmittable is like parseChange, for a field that null removes. It returns nil if the field is
-// omitted, and a pointer to the zero value if the field is null.
+// parseOmittable is like parseChange, for a field that clients can clear with null. It returns nil
+// if the field is omitted, and a pointer to the zero value if the field is null.
 func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil
@@ -156,7 +155,7 @@ func shippingAddress(c *Validator, in *AddressInput) commerce.Address {
 	}
 }
 
-// unitPrice validates a price. A price without a currency is in the default currency.
+// unitPrice validates a price. If the price has no currency, the default currency applies.
 func unitPrice(c *Validator, in *MoneyInput) commerce.Money {
 	return money(c, commerce.ParsePrice, in, "unitPrice")
 }
@@ -171,7 +170,7 @@ func expectedTotal(c *Validator, in *MoneyInput) *commerce.Money {
 	return &total
 }
 
-// money parses the amount of a field. An amount without a currency is in the default currency.
+// money parses the amount of a field. If the amount has no currency, the default currency applies.
 func money(c *Validator, parse func(string, commerce.Currency) (commerce.Money, error), in *MoneyInput, field string) commerce.Money {
 	currency := c.currency
 	if in.CurrencyCode != nil {

@@ -49,8 +49,8 @@ type AssignAccountRepInput struct {
 	// The employee's ID, or null to remove the assignment. The field must be present, even if its value
 	// is null.
 	EmployeeID graphql.Omittable[*string] `json:"employeeId,omitempty"`
-	// The expected `version` of the customer. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current customer.
+	// The `version` that the customer must have. If the customer has a different version, the mutation
+	// changes nothing and returns a `VersionConflict` with the current customer.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -60,8 +60,8 @@ type CancelOrderInput struct {
 	OrderID string `json:"orderId"`
 	// A note for the order's timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
 	// character `#`. If the same request is sent again with the same key within 24 hours, the server
@@ -77,8 +77,8 @@ type ConfirmOrderInput struct {
 	OrderID string `json:"orderId"`
 	// A note for the order's timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
 	// character `#`. If the same request is sent again with the same key within 24 hours, the server
@@ -95,8 +95,8 @@ type CreateCustomerInput struct {
 	ID *string `json:"id,omitempty"`
 	// The name, up to 200 bytes.
 	Name string `json:"name"`
-	// The email address, up to 254 bytes, without the character `#`. Two customers cannot have the same
-	// address, even with different case.
+	// The email address, up to 254 bytes, without the character `#`. The address must be unique,
+	// ignoring case.
 	Email string `json:"email"`
 	// Up to 10 phone numbers of up to 40 bytes each.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
@@ -149,8 +149,8 @@ type DeliverOrderInput struct {
 	OrderID string `json:"orderId"`
 	// A note for the order's timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
 	// character `#`. If the same request is sent again with the same key within 24 hours, the server
@@ -185,9 +185,9 @@ type HireEmployeeInput struct {
 
 // An amount of money.
 type MoneyInput struct {
-	// The amount in the major unit of the currency, such as dollars instead of cents. It is a string
-	// such as `"29.99"`, and must not be negative. It has at most 15 digits, and no more decimal places
-	// than the currency.
+	// The amount in the major unit of the currency, such as dollars instead of cents. The amount is a
+	// string such as `"29.99"`, and must not be negative. The maximum is 15 digits. The amount cannot
+	// have more decimal places than the currency.
 	Amount string `json:"amount"`
 	// The currency. For `updateProduct`, the default is the product's current currency. For other
 	// mutations, the default is the shop's currency.
@@ -230,7 +230,7 @@ type PlaceOrderInput struct {
 }
 
 // The queries of the order book. If the server reads a field from DynamoDB, the last line of the
-// field's description names the access pattern (AP).
+// field's description names the access pattern (AP) and its requests.
 type Query struct {
 }
 
@@ -246,8 +246,8 @@ type RemoveOrderItemInput struct {
 	OrderID string `json:"orderId"`
 	// The product's SKU.
 	Sku string `json:"sku"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -259,8 +259,8 @@ type SetInventoryLevelInput struct {
 	WarehouseID string `json:"warehouseId"`
 	// The number of units, 0 to 1,000,000,000.
 	Quantity int32 `json:"quantity"`
-	// The expected `version` of the inventory level. If the version differs, nothing is changed, and
-	// the result is a `VersionConflict` with the current inventory level.
+	// The `version` that the inventory level must have. If the inventory level has a different version,
+	// the mutation changes nothing and returns a `VersionConflict` with the current inventory level.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -272,8 +272,8 @@ type SetOrderItemInput struct {
 	Sku string `json:"sku"`
 	// The number of units, 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -292,8 +292,8 @@ type ShipOrderInput struct {
 	Carrier *string `json:"carrier,omitempty"`
 	// A note for the order's timeline, up to 1,000 bytes.
 	Note *string `json:"note,omitempty"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// A unique key for this request, such as a new UUID. The key has up to 128 bytes, without the
 	// character `#`. If the same request is sent again with the same key within 24 hours, the server
@@ -322,8 +322,8 @@ type UpdateCustomerInput struct {
 	// The new phone numbers, which replace all current phone numbers. An empty list removes all phone
 	// numbers.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The expected `version` of the customer. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current customer.
+	// The `version` that the customer must have. If the customer has a different version, the mutation
+	// changes nothing and returns a `VersionConflict` with the current customer.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -341,8 +341,8 @@ type UpdateEmployeeInput struct {
 	// The new phone numbers, which replace all current phone numbers. An empty list removes all phone
 	// numbers.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
-	// The expected `version` of the employee. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current employee.
+	// The `version` that the employee must have. If the employee has a different version, the mutation
+	// changes nothing and returns a `VersionConflict` with the current employee.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -356,8 +356,8 @@ type UpdateProductInput struct {
 	Category *string `json:"category,omitempty"`
 	// The new price of one unit. The default currency is the product's current currency.
 	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
-	// The expected `version` of the product. If the version differs, nothing is changed, and the
-	// result is a `VersionConflict` with the current product.
+	// The `version` that the product must have. If the product has a different version, the mutation
+	// changes nothing and returns a `VersionConflict` with the current product.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
@@ -367,7 +367,7 @@ type UpdateShippingAddressInput struct {
 	OrderID string `json:"orderId"`
 	// The shipping address.
 	ShippingAddress *AddressInput `json:"shippingAddress"`
-	// The expected `version` of the order. If the version differs, nothing is changed, and the result
-	// is a `VersionConflict` with the current order.
+	// The `version` that the order must have. If the order has a different version, the mutation changes
+	// nothing and returns a `VersionConflict` with the current order.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// Each Append function appends a scalar to b as JSON. The bytes are the same as from the Marshal
-// function of the scalar.
+// Each Append function appends a scalar to b as JSON. The result is the same as the result of the
+// scalar's Marshal function.
 
 // AppendID appends an ID.
 func AppendID(b []byte, s string) []byte { return AppendString(b, s) }

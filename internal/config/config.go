@@ -176,7 +176,7 @@ func Read(getenv func(string) string) (Config, error) {
 		r.CursorKey = defaultCursorKey(r.Table.Table)
 	}
 	if r.TrustedOnly && r.Documents == "" {
-		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set it to the manifest of the trusted documents")
+		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set ORDERGRAPH_DOCUMENTS to the manifest of the trusted documents")
 	}
 	return r.Config, r.resolveBurst()
 }

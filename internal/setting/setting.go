@@ -53,7 +53,7 @@ type Value struct {
 }
 
 // Parsed returns a Value that is parsed by the function parse. If parse rejects a text, the error
-// message consists of the setting's name, the text, "set it to" and accepted.
+// message consists of the setting's name, the text, "set it to" and the parameter accepted.
 func Parsed[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: defaultText,
