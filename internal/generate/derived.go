@@ -148,15 +148,15 @@ const connectionSDL = `
 type %[2]sConnection {
   "The %[1]s of the page."
   nodes: [%[2]s!]!
-  "The %[1]s of the page with their cursors."
+  "The %[1]s of the page, each with its cursor."
   edges: [%[2]sEdge!]!
-  "The first and last cursor of the page, and whether the list has other pages."
+  "Whether the list has more records, and the first and last cursor of the page."
   pageInfo: PageInfo!
 }
 
 "An edge of %[3]s ` + "`%[2]sConnection`" + `."
 type %[2]sEdge {
-  "The position of the record in the list. Pass the cursor as ` + "`after` or `before`" + ` to the same field, with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`after` or `before`" + `, with the same other arguments, to request more records."
   cursor: String!
   "The record."
   node: %[2]s!
@@ -229,8 +229,8 @@ func (d *derived) payloads(schema *gql.SchemaDocument, store, commerce *types.Pa
 		record := d.typeOf(m.result)
 		conflict, except := " The field is null if the mutation was rejected.", ""
 		if fields.ForName("expectedVersion") != nil {
-			conflict = fmt.Sprintf(" With a `VersionConflict`, the field contains the current %s, if there is one. With any other user error, the field is null.", words(record))
-			except = ", except with a `VersionConflict`"
+			conflict = fmt.Sprintf(" After a `VersionConflict`, the field contains the current %s if it exists. After any other user error, the field is null.", words(record))
+			except = " (except after a `VersionConflict`)"
 		}
 		payload := templates.UcFirst(f.Name) + "Payload"
 		if f.Type.Name() != payload {
