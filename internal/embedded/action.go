@@ -181,6 +181,10 @@ func (a *action) updatedPaths() []expr.Path {
 	return a.update.Paths()
 }
 
+// fillPercent is how full bbolt leaves a page that it splits. Most items are added at the end of a
+// range of keys, because their IDs begin with the time.
+const fillPercent = 0.9
+
 // write stores the item after the action, and everything that follows from it.
 func (a *action) write(c *change, b *bbolt.Bucket) error {
 	if a.verb == check || a.old == nil && a.new == nil {
@@ -195,6 +199,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 	}
 	c.changed = true
 	items := b.Bucket(bucketItems)
+	items.FillPercent = fillPercent
 	number := int64(0)
 	switch {
 	case a.new == nil:
@@ -231,6 +236,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 
 // move replaces an entry of an index by another. Both may be nil.
 func move(b *bbolt.Bucket, from, to, value []byte) error {
+	b.FillPercent = fillPercent
 	if string(from) == string(to) {
 		return nil
 	}
