@@ -257,7 +257,7 @@ func (i *importer) next(reading context.Context) ([]byte, error) {
 	}
 }
 
-// begin starts to write lines until the input ends, a line fails, or the context reading is
+// begin starts to write lines until the input ends, a line fails, or the context of the reading is
 // cancelled. The writes use another context, ctx, so that they can continue after that.
 func (i *importer) begin(ctx, reading context.Context) {
 	defer close(i.lines)
@@ -490,8 +490,8 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	return nil, err
 }
 
-// replace replaces the record old by rec, but keeps the existing counts. changed reports that
-// nothing was written, because one of these counts has changed.
+// replace replaces the stored record (old) with rec, but keeps the stored counts. changed reports
+// that nothing was written, because a stored count has changed in the meantime.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
 	if names := existingCounts(key); *i.opts.From.HadRecords && len(names) > 0 {

@@ -186,8 +186,8 @@ func (j jsonReader) array(element func() error) error {
 	return err
 }
 
-// token reads a token and verifies that it has one of the given kinds. what describes these kinds
-// in the error message.
+// token reads a token and verifies that it has one of the given kinds. The parameter what describes
+// these kinds in the error message.
 func (j jsonReader) token(what string, kinds ...jsontext.Kind) (jsontext.Token, error) {
 	token, err := j.ReadToken()
 	if err == nil && !slices.Contains(kinds, token.Kind()) {

@@ -122,9 +122,9 @@ func (s Summary) Left() int {
 // targetKind is the kind of a target.
 type targetKind int
 
-// The kinds of targets, in the order of verification. Each kind follows the kinds that it depends
-// on. Customers follow orders, email claims follow customers, stock follows orders, and categories
-// follow products. Warehouses follow all records that refer to them. Order counts are last.
+// The kinds of records to verify, in the order of verification. Each kind follows the kinds that it
+// depends on. Customers follow orders, email claims follow customers, stock follows orders, and
+// categories follow products. Warehouses follow records that refer to them. Order counts are last.
 const (
 	targetOrder targetKind = iota
 	targetCustomer
@@ -179,7 +179,7 @@ func (baseVerifier) hasRoot() bool { return true }
 
 func (baseVerifier) propagate(*check, *repair.Diagnosis, *repair.Diagnosis) {}
 
-// candidate contains the reasons to verify a record, and evidence from other records.
+// candidate contains the reasons to verify a record again, and evidence from other records.
 type candidate struct {
 	// findings are the findings of the scan.
 	findings []repair.Finding
@@ -187,7 +187,7 @@ type candidate struct {
 	extraCustomers []commerce.CustomerID
 	// referenced reports whether another record refers to the customer or warehouse to verify.
 	referenced bool
-	// recountStock reports whether the product's stock must be recounted from levels and orders.
+	// recountStock reports whether the stock must be recounted from inventory levels and orders.
 	recountStock bool
 	// countOrders reports whether the orders that contain the product must be counted.
 	countOrders bool
@@ -201,24 +201,23 @@ type candidate struct {
 // defaultMaxCandidates is the default of Options.MaxCandidates.
 const defaultMaxCandidates = 10_000
 
-// check is the state of one run of CheckRecords. It keeps in memory a page per segment, the
-// candidates, and some hundred bytes for each product, each open order and each order in
-// misleading.
+// check is the state of one run of CheckRecords. It keeps in memory a page per segment and the
+// records to verify, and some hundred bytes per product, open order and order in misleading.
 type check struct {
 	table  *table.Table
 	client *repair.Client
 	opts   Options
 
-	// verifying ensures that only one goroutine verifies candidates during the scan.
+	// verifying ensures that the scan is paused by only one goroutine to verify records.
 	verifying sync.Mutex
 
 	mu         sync.Mutex
 	summary    Summary
 	candidates map[target]candidate
-	// postponed are the candidates that are verified again after the end of the scan; see hasRoot.
+	// postponed are the records that are verified again after the end of the scan; see hasRoot.
 	postponed map[target]candidate
 	scanDone  bool
-	// toVerify is the number of candidates left in the batch that is being verified.
+	// toVerify is the number of possibly inconsistent records left in the current batch.
 	toVerify int
 	reported repair.RecentSet
 
@@ -327,7 +326,7 @@ func (c *check) run(ctx context.Context) error {
 	return nil
 }
 
-// addCandidate adds a candidate. If its target is a candidate already, the evidence is merged.
+// addCandidate adds a record to verify again. If it was added before, the evidence is merged.
 func (c *check) addCandidate(k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -336,7 +335,7 @@ func (c *check) addCandidate(k target, s candidate) {
 
 func (c *check) addCandidateLocked(k target, s candidate) { c.candidates[k] = c.candidates[k].merge(s) }
 
-// merge combines the evidence of two candidates for the same target.
+// merge combines two reasons to verify the same record.
 func (s candidate) merge(other candidate) candidate {
 	if s.findings == nil {
 		s.findings = other.findings
@@ -355,8 +354,8 @@ func (s candidate) merge(other candidate) candidate {
 	return s
 }
 
-// addStockCandidates adds the products whose stored stock or order count differs from the scanned
-// orders.
+// addStockCandidates selects the products whose stored stock or order count differs from the
+// scanned orders.
 func (c *check) addStockCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -372,7 +371,7 @@ func (c *check) addStockCandidates() {
 	}
 }
 
-// addWarehouseCandidates adds the warehouses that records refer to, but that the scan did not find.
+// addWarehouseCandidates selects warehouses that records refer to, but that the scan did not find.
 func (c *check) addWarehouseCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -390,7 +389,7 @@ func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.referencedWarehouses[id] = true
 }
 
-// verifyIfFull pauses the scan to verify the candidates if there are opts.MaxCandidates of them.
+// verifyIfFull pauses the scan to verify records if their number has reached opts.MaxCandidates.
 func (c *check) verifyIfFull(ctx context.Context) error {
 	if !c.isFull() {
 		return nil
@@ -449,7 +448,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	return nil
 }
 
-// newVerifier returns the verifier of a target, before its first read. r recounts stock.
+// newVerifier returns the verifier of a record, before its first read. r recounts stock.
 func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	switch k.kind {
 	case targetOrder:
@@ -490,7 +489,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 // maxAttempts limits the reads that confirm findings. Reads after repairs are not counted.
 const maxAttempts = 4
 
-// verifyAndRepair verifies a candidate, repairs it if opts.Repair is set, and reports the findings.
+// verifyAndRepair verifies a record, repairs it if opts.Repair is set, and reports the findings.
 func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *stockRecount) error {
 	v := c.newVerifier(k, s, r)
 	attempts := attempts{remaining: maxAttempts, previous: s.findings}
@@ -536,7 +535,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 	return nil
 }
 
-// postpone delays the verification of a candidate until the scan has ended.
+// postpone delays the verification of a record until the scan has ended.
 func (c *check) postpone(v verifier, k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -608,7 +607,7 @@ func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	}
 }
 
-// hasNewFindings reports whether after has a finding that before lacks.
+// hasNewFindings reports whether the second diagnosis has a finding that the first one lacks.
 func hasNewFindings(before, after *repair.Diagnosis) bool {
 	for _, f := range after.Findings {
 		if !before.HasFinding(f.Kind, f.Key) {
@@ -618,7 +617,7 @@ func hasNewFindings(before, after *repair.Diagnosis) bool {
 	return false
 }
 
-// report reports the confirmed findings. A finding that is missing in last has been repaired.
+// report reports the confirmed findings in found. If last lacks a finding, it has been repaired.
 func (c *check) report(found, last *repair.Diagnosis) {
 	if found == nil {
 		return

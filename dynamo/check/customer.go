@@ -165,7 +165,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
 		}
 	}
-	detail := "only edges (copies for lists) of the record exist, not the record itself"
+	detail := "only edges (the record's copies for lists) exist, not the record itself"
 	switch {
 	case decoded == nil && (!v.isLost() || !v.referenced && v.copyCount == 0):
 		verifyUndecodable(diag, &v.recordWithEdges, c.table.DecodeCustomer)
@@ -195,7 +195,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
 		if v.lacksOrderCount() {
-			// A new order does not change a customer's record without orderCount, only the last event.
+			// If the customer's record lacks orderCount, a new order changes only the last event.
 			diag.Dependencies = append(diag.Dependencies, repair.Dependency{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 		}
 	} else {
@@ -367,5 +367,5 @@ func (v *claimVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// hasRoot reports whether the record of the customer that the claim names was read.
+// hasRoot reports whether the read found the record of the claim's customer.
 func (v *claimVerifier) hasRoot() bool { return v.customer.record() != nil }

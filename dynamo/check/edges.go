@@ -14,7 +14,7 @@ type recordWithEdges struct {
 	// entity is the record's entity in the data model. primaryKey is the record's primary key.
 	entity     *model.Entity
 	primaryKey model.Keys
-	// records contains the existing records by primary key: the record itself and its edges.
+	// records contains the record itself and its edges (copies for lists), by primary key.
 	records map[model.Keys]model.Record
 }
 
@@ -27,19 +27,19 @@ func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdg
 // record returns the record itself, or nil if it does not exist.
 func (r *recordWithEdges) record() model.Record { return r.records[r.primaryKey] }
 
-// edge returns the edge that the entity e describes, or nil if the edge does not exist.
+// edge returns the record's copy for the list that e describes, or nil if there is no such copy.
 func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
 
-// edgeKey returns the primary key of the edge that the entity e describes.
+// edgeKey returns the primary key of the record's copy for the list that e describes.
 func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
 }
 
-// put adds the record itself or one of its edges.
+// put adds the record itself or one of its edges (copies for lists).
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys returns the primary keys of the record and of all its possible edges, in the order of trust.
-// The values of the first existing record are preferred.
+// keys returns the primary keys of the record and of all its possible edges (copies for lists), in
+// the order of trust. The values of the first existing record are preferred.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
@@ -81,7 +81,7 @@ func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue 
 	return nil, nil
 }
 
-// isLost reports whether the record is missing and its edges contain only keys.
+// isLost reports whether the record is missing and its edges (copies for lists) have only keys.
 func (r *recordWithEdges) isLost() bool {
 	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)
@@ -107,8 +107,8 @@ func verifyUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 	}
 }
 
-// verifyEdges reports edges that are missing, that differ from the record, or that should not
-// exist. expected contains all records that should exist. It is nil if the record should not exist.
+// verifyEdges reports edges (copies for lists) that are missing, differ from the record, or should
+// not exist. expected are all records that should exist, or nil if the record should not exist.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {

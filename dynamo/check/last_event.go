@@ -54,7 +54,7 @@ func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, ownTime.Before(v.lastEventAt) || copyTime.Before(v.lastEventAt)
 }
 
-// updatedAt returns the time of a record's last update, or the zero time if it is missing.
+// updatedAt returns the time of a record's last update, or the zero time if it is not stored.
 func updatedAt(rec model.Record) time.Time {
 	at := model.Reader{Record: rec}
 	return at.UpdatedAtOr(time.Time{})

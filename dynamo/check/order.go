@@ -476,8 +476,8 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// propagate adds the reserved stock to heldStock. It also adds candidates: the customers whose
-// order count or spending may have changed.
+// propagate adds the reserved stock to heldStock. It also requests the verification of the
+// customers whose order count or spending may have changed.
 func (v *orderVerifier) propagate(c *check, diag, last *repair.Diagnosis) {
 	v.reportStatus(c, diag, last)
 	if !diag.Clean() {

@@ -41,8 +41,8 @@ type stockRecount struct {
 	// products and waits for the index, so that the caller can count orders in the index.
 	sumStock bool
 
-	// turn is a lock for one pass at a time. It is a channel, so that a caller can stop waiting when
-	// its context ends.
+	// turn is a lock that allows only one pass at a time. It is a channel, so that a caller can stop
+	// waiting when its context ends.
 	turn    chan struct{}
 	tallies map[commerce.SKU]*productTally
 	// passes contains the sums after each pass.
@@ -68,7 +68,7 @@ type stockSum struct {
 	orders *int
 }
 
-// newStockRecount returns a recount of those targets whose stock or orders must be counted.
+// newStockRecount returns a recount of those products whose stock or orders must be counted.
 func newStockRecount(targets []target, candidates map[target]candidate) *stockRecount {
 	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
 	for _, k := range targets {
@@ -152,7 +152,7 @@ func (r *stockRecount) finishPass() error {
 
 // readOpenOrders calls add with the quantities that each open order reserves. It may call add twice
 // for an order whose status changes. The index lists the orders, which are then read consistently
-// from the table. Misleading orders are verified together with their copies.
+// from the table. The orders in c.misleading are verified with their copies instead.
 //
 // Errors are wrapped by table.WrapError.
 func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Holding)) error {
@@ -204,7 +204,7 @@ func (c *check) misleadingOrders() []*orderVerifier {
 }
 
 // readHoldings reads the orders on a page of the index and calls add with the quantities that they
-// reserve. It skips misleading orders and records of other software.
+// reserve. It skips the orders in c.misleading and the records of other software.
 //
 // Errors are wrapped by table.WrapError.
 func (c *check) readHoldings(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Holding)) error {

@@ -14,8 +14,8 @@ import (
 )
 
 // segmentScan groups the scanned records of one segment by item collection and verifies each
-// collection. Scans read eventually consistently, which halves the cost. So a finding of the scan
-// is not certain, and only adds a candidate for verification.
+// collection. Scans read eventually consistently, which halves the cost. So the findings of the
+// scan are not certain, and the records are read and verified again.
 type segmentScan struct {
 	check *check
 
@@ -159,7 +159,7 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	return nil
 }
 
-// verifyCompleted verifies the completed item collections and adds candidates.
+// verifyCompleted verifies the completed item collections, and selects those to verify again.
 func (g *segmentScan) verifyCompleted() {
 	c := g.check
 	for k, v := range maps.All(g.completed) {

@@ -20,8 +20,8 @@ type statusCountsVerifier struct {
 	isRepaired bool
 }
 
-// addStatusCountCandidates adds the count records that differ from the scanned orders. If
-// opts.Repair is set, it also adds the missing count records.
+// addStatusCountCandidates selects the count records that differ from the scanned orders. If
+// opts.Repair is set, it also selects missing count records.
 func (c *check) addStatusCountCandidates() {
 	for _, part := range c.orderCounter.Candidates(c.opts.Repair) {
 		c.addCandidate(target{targetStatusCounts, part}, candidate{})
@@ -34,7 +34,7 @@ type repOrdersVerifier struct {
 	*counting.RepOrderCounter
 }
 
-// addRepOrderCandidates adds the account reps whose order count differs from the scanned orders.
+// addRepOrderCandidates selects account reps whose order count differs from the scanned orders.
 func (c *check) addRepOrderCandidates() {
 	for _, k := range c.orderLists.Reps.Candidates(false) {
 		c.addCandidate(target{targetRepOrders, model.KeyValue(model.EntityEmployee.PK, k.PK)}, candidate{})

@@ -165,7 +165,7 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	}
 	v.decoded = product
 	want := *product
-	// The scan's sum is not certain, so a difference only adds a candidate. The recount confirms it.
+	// The scan's sum is not certain, so a difference only leads to a recount, which may confirm it.
 	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
 		want.TotalInventory = *v.levelSum
 	}

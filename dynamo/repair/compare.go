@@ -199,7 +199,7 @@ func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineIt
 }
 
 // equivalent reports whether two values have the same meaning. It ignores the notation of numbers,
-// the order of sets, and map members that only have contains.
+// the order of sets, and members of maps that the wanted value lacks.
 func equivalent(have, want types.AttributeValue) bool {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberS:
@@ -232,8 +232,9 @@ func equivalent(have, want types.AttributeValue) bool {
 	return false
 }
 
-// withUnknownMembers returns want, with the map members added that only have contains. Other
-// software may have written these members. It also adds such members to the lines of an item list.
+// withUnknownMembers returns the wanted value, but keeps members of stored maps that the wanted
+// value lacks. Other software may have written these members. The lines of an item list are maps,
+// too.
 func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:

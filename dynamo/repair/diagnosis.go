@@ -237,8 +237,8 @@ func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail stri
 }
 
 // AddPut adds a fix that writes want, but no finding. The parameter from has the same meaning as in
-// AddMissing. An attribute that is unreadable in the Source record gets its value in from, or is
-// omitted.
+// AddMissing. If an attribute is unreadable in the Source record, the fix copies the attribute
+// unchanged, or omits it if from has no such attribute.
 func (diag *Diagnosis) AddPut(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {

@@ -25,10 +25,10 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Repair writes the fixes of a diagnosis. Each transaction requires that the trusted record and the
+// Repair writes the fixes of a diagnosis. Each transaction requires that diag.Trusted and the
 // written records have not changed since they were read. If the fixes need several transactions,
-// the last transaction writes the trusted record. An earlier write would make the condition of the
-// later transactions false. After a partial repair, the next check finds the remaining
+// the last transaction writes the record of diag.Trusted. An earlier write would make the condition
+// of the later transactions false. After a partial repair, the next check finds the remaining
 // inconsistencies. One transaction contains the new event and all fixes with SetsUpdatedAt.
 //
 // Errors: RefusedError, or an error that table.WrapError wraps.
@@ -44,8 +44,8 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// One action checks the trusted record, and one action checks each dependency. A diagnosis has at
-	// most one event, which takes two actions instead of one.
+	// One action checks diag.Trusted, and one action checks each dependency. A diagnosis has at most
+	// one event, which takes two actions instead of one.
 	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
 	// If there is an event, the last transaction contains the event and both records of its order.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
@@ -222,7 +222,7 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 }
 
 // maxRepairBytes is the maximum size of the records in a transaction. DynamoDB accepts 4 MB. The
-// difference is for the keys in conditions and for the names of attributes.
+// rest is for the keys in conditions and for the names of attributes.
 const maxRepairBytes = 3 << 20
 
 // size returns the approximate size in bytes of a fix and its condition in a transaction.

@@ -416,7 +416,7 @@ func describeAccess(addr net.Addr) string {
 	return "open: everyone who reaches the server can read and change everything"
 }
 
-// browsableAddr returns an address under which a browser on this machine reaches the server.
+// browsableAddr returns the address of the server for a browser on this machine.
 func browsableAddr(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {

@@ -23,7 +23,7 @@ import (
 )
 
 // readManifest reads a manifest of trusted documents from the named file. If the name is -, it
-// reads from in.
+// reads standard input (in).
 func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	if name != "-" {
 		f, err := os.Open(name)

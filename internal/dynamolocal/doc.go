@@ -24,7 +24,7 @@
 // process has used it for half a minute: see keeper_unix.go. Each process has its own access key,
 // and DynamoDB Local has separate tables for each access key.
 //
-// Tests in other languages use an instance of their own: see the command in the directory with.
+// Tests in other languages use an instance of their own: see the command "with".
 //
 // # Termination
 //

@@ -69,7 +69,7 @@ const (
 	Unprocessed Kind = "part of a batch unprocessed"
 )
 
-// Request is the part of a request that determines whether it fails.
+// Request contains the data of a request that a Chooser needs to choose a fault.
 type Request struct {
 	// Operation is the name of the DynamoDB operation, such as GetItem.
 	Operation string

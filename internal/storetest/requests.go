@@ -85,10 +85,10 @@ func StoreTableName(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// WithHTTPHook returns a RawTable of the same table, with a new Store that calls before ahead of
-// each request. before receives the operation, the number of earlier requests with this operation,
-// and the request body. If before returns a response, the Store receives this response and the
-// request is not sent.
+// WithHTTPHook returns a RawTable of the same table, with a new Store that calls the given function
+// before each request. The function receives the operation, the number of earlier requests with
+// this operation, and the request body. If the function returns a response, the Store receives this
+// response and the request is not sent.
 func (r RawTable) WithHTTPHook(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient

@@ -107,7 +107,7 @@ func withoutStream(stack *middleware.Stack) error {
 }
 
 // Load writes a dataset to the store's table. Unless the dataset is empty, it also starts the order
-// counts. A table of other software has no order counts either.
+// counts. A table without order counts is like a table that other software created.
 func Load(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 	t.Helper()
 	if len(dataset.Customers)+len(dataset.Products) > 0 {

@@ -165,9 +165,8 @@ func (p *importProgress) check(f *os.File, name, table string, opts ImportOption
 	return err
 }
 
-// checksum extends a checksum. sum is the checksum of the file up to the offset from, and the
-// result is the checksum up to the offset to. It returns io.ErrUnexpectedEOF if the file is
-// shorter.
+// checksum continues a checksum: sum covers the file up to an offset (from), and the result covers
+// the file up to a later offset (to). It returns io.ErrUnexpectedEOF if the file is shorter.
 func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	hash := resumableCRC{sum, crc64.MakeTable(crc64.ECMA)}
 	n, err := io.Copy(&hash, io.NewSectionReader(f, from, to-from))

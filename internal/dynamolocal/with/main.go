@@ -1,4 +1,4 @@
-// Command with starts DynamoDB Local, runs another command, and then stops DynamoDB Local:
+// The command "with" starts DynamoDB Local, runs another command, and then stops DynamoDB Local:
 //
 //	with <command> [argument]...
 //
