@@ -57,7 +57,7 @@ type productTally struct {
 	held    map[commerce.OrderID]int
 }
 
-// stockSum is the result for one product after a pass.
+// stockSum is the quantity of one product that orders reserve, as counted after a pass.
 type stockSum struct {
 	// product is the product's record. The sum is valid as long as this record is unchanged.
 	product model.Record

@@ -22,8 +22,8 @@ type productVerifier struct {
 	levels map[model.Keys]*recordWithEdges
 	// fromScan reports whether the scan read the records.
 	fromScan bool
-	// recount computes the quantity that orders reserve. It is nil if no recount is needed. readings
-	// is the number of results read from recount. sum is the last result. It is nil if the product
+	// recount computes the quantity that orders reserve, or is nil if no recount is needed. readings
+	// is the number of results read from recount. sum is the last result, or nil if the product
 	// changed during the recount.
 	recount  *stockRecount
 	readings int
