@@ -467,7 +467,7 @@ func TestBoundsOfLiterals(t *testing.T) {
 	}
 }
 
-// Representations are bounded like other references: one look-up per hundred records of a type, and
+// Representations are bounded like other references: one lookup per hundred records of a type, and
 // the reads below them.
 func TestBoundsOfEntities(t *testing.T) {
 	for _, c := range []struct {

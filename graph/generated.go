@@ -2906,13 +2906,13 @@ type CustomerConnection {
   nodes: [Customer!]!
   "The customers of the page with their cursors."
   edges: [CustomerEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of a ` + "`" + `CustomerConnection` + "`" + `."
 type CustomerEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: Customer!
@@ -2924,13 +2924,13 @@ type OrderConnection {
   nodes: [Order!]!
   "The orders of the page with their cursors."
   edges: [OrderEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `OrderConnection` + "`" + `."
 type OrderEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: Order!
@@ -2942,13 +2942,13 @@ type OrderItemConnection {
   nodes: [OrderItem!]!
   "The order items of the page with their cursors."
   edges: [OrderItemEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `OrderItemConnection` + "`" + `."
 type OrderItemEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: OrderItem!
@@ -2960,13 +2960,13 @@ type OrderEventConnection {
   nodes: [OrderEvent!]!
   "The order events of the page with their cursors."
   edges: [OrderEventEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `OrderEventConnection` + "`" + `."
 type OrderEventEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: OrderEvent!
@@ -2978,13 +2978,13 @@ type CategoryConnection {
   nodes: [Category!]!
   "The categories of the page with their cursors."
   edges: [CategoryEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of a ` + "`" + `CategoryConnection` + "`" + `."
 type CategoryEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: Category!
@@ -2996,13 +2996,13 @@ type ProductConnection {
   nodes: [Product!]!
   "The products of the page with their cursors."
   edges: [ProductEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of a ` + "`" + `ProductConnection` + "`" + `."
 type ProductEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: Product!
@@ -3014,13 +3014,13 @@ type InventoryLevelConnection {
   nodes: [InventoryLevel!]!
   "The inventory levels of the page with their cursors."
   edges: [InventoryLevelEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `InventoryLevelConnection` + "`" + `."
 type InventoryLevelEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: InventoryLevel!
@@ -3032,13 +3032,13 @@ type WarehouseConnection {
   nodes: [Warehouse!]!
   "The warehouses of the page with their cursors."
   edges: [WarehouseEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of a ` + "`" + `WarehouseConnection` + "`" + `."
 type WarehouseEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: Warehouse!
@@ -3050,13 +3050,13 @@ type EmployeeConnection {
   nodes: [Employee!]!
   "The employees of the page with their cursors."
   edges: [EmployeeEdge!]!
-  "Whether there are more records, and the cursors of the page."
+  "The first and last cursor of the page, and whether the list has other pages."
   pageInfo: PageInfo!
 }
 
 "An edge of an ` + "`" + `EmployeeConnection` + "`" + `."
 type EmployeeEdge {
-  "The position of the record. Pass it as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field with the same other arguments."
+  "The position of the record in the list. Pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + ` to the same field, with the same other arguments."
   cursor: String!
   "The record."
   node: Employee!
@@ -3937,7 +3937,7 @@ The result of ` + "`" + `updateCustomer` + "`" + `. ` + "`" + `customer` + "`" +
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `EmailTaken` + "`" + `.
 """
 type UpdateCustomerPayload {
-  "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current customer, if it exists. With any other user error, the field is null."
+  "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer, if there is one. With any other user error, the field is null."
   customer: Customer
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -3949,7 +3949,7 @@ The result of ` + "`" + `assignAccountRep` + "`" + `. ` + "`" + `customer` + "`"
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type AssignAccountRepPayload {
-  "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current customer, if it exists. With any other user error, the field is null."
+  "The customer after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer, if there is one. With any other user error, the field is null."
   customer: Customer
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -3973,7 +3973,7 @@ The result of ` + "`" + `confirmOrder` + "`" + `. ` + "`" + `order` + "`" + ` is
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type ConfirmOrderPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, if there is one. With any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -3985,7 +3985,7 @@ The result of ` + "`" + `shipOrder` + "`" + `. ` + "`" + `order` + "`" + ` is nu
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `AddressMissing` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type ShipOrderPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, if there is one. With any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -3997,7 +3997,7 @@ The result of ` + "`" + `deliverOrder` + "`" + `. ` + "`" + `order` + "`" + ` is
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type DeliverOrderPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, if there is one. With any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4009,7 +4009,7 @@ The result of ` + "`" + `cancelOrder` + "`" + `. ` + "`" + `order` + "`" + ` is 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type CancelOrderPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, if there is one. With any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4021,7 +4021,7 @@ The result of ` + "`" + `setOrderItem` + "`" + `. ` + "`" + `order` + "`" + ` is
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type SetOrderItemPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, if there is one. With any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4033,7 +4033,7 @@ The result of ` + "`" + `removeOrderItem` + "`" + `. ` + "`" + `order` + "`" + `
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type RemoveOrderItemPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, if there is one. With any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4045,7 +4045,7 @@ The result of ` + "`" + `updateShippingAddress` + "`" + `. ` + "`" + `order` + "
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateShippingAddressPayload {
-  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current order, if it exists. With any other user error, the field is null."
+  "The order after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, if there is one. With any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4069,7 +4069,7 @@ The result of ` + "`" + `updateProduct` + "`" + `. ` + "`" + `product` + "`" + `
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateProductPayload {
-  "The product after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current product, if it exists. With any other user error, the field is null."
+  "The product after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current product, if there is one. With any other user error, the field is null."
   product: Product
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4093,7 +4093,7 @@ The result of ` + "`" + `setInventoryLevel` + "`" + `. ` + "`" + `inventoryLevel
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `.
 """
 type SetInventoryLevelPayload {
-  "The inventory level after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current inventory level, if it exists. With any other user error, the field is null."
+  "The inventory level after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current inventory level, if there is one. With any other user error, the field is null."
   inventoryLevel: InventoryLevel
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!
@@ -4129,7 +4129,7 @@ The result of ` + "`" + `updateEmployee` + "`" + `. ` + "`" + `employee` + "`" +
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateEmployeePayload {
-  "The employee after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, it is the current employee, if it exists. With any other user error, the field is null."
+  "The employee after the mutation. With a ` + "`" + `VersionConflict` + "`" + `, the field contains the current employee, if there is one. With any other user error, the field is null."
   employee: Employee
   "The reasons why the mutation was rejected. The list is empty if the mutation succeeded."
   userErrors: [UserError!]!

@@ -22,5 +22,5 @@ func TestDynamoDBLocal(t *testing.T) {
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	store := embedded.New() // all subtests share one store, because each has its own table
-	enginetest.Run(t, func(*testing.T) *dynamodb.Client { return store.Client() }, enginetest.Minidyn())
+	enginetest.Run(t, func(*testing.T) *dynamodb.Client { return store.Client() })
 }

@@ -95,14 +95,14 @@ type histories struct {
 
 func newHistories(t *rapid.T, buffer int) *histories {
 	engine := embedded.New()
-	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "t"})
+	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &histories{t: t, ctx: context.Background(), db: engine.Client(), store: store, source: &laggingSource{engine: engine}, events: map[topic][]commerce.EventID{}, owner: map[commerce.OrderID]commerce.CustomerID{}}
 	for range 3 {
 		skew := time.Duration(rapid.IntRange(-300, 300).Draw(t, "skew")) * time.Second
-		writer, err := dynamo.New(engine.Client(), dynamo.Options{Table: "t", Clock: func() time.Time { return time.Now().Add(skew) }})
+		writer, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Clock: func() time.Time { return time.Now().Add(skew) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func (h *histories) writer() *dynamo.Store { return rapid.SampledFrom(h.writers)
 
 // recordEvent adds an order's last event to the expected events.
 func (h *histories) recordEvent(id commerce.OrderID) {
-	last, err := h.db.GetItem(h.ctx, &dynamodb.GetItemInput{TableName: aws.String("t"), Key: storetest.ItemKey("CUSTOMER#"+string(h.owner[id]), "LAST_EVENT"), ConsistentRead: aws.Bool(true)})
+	last, err := h.db.GetItem(h.ctx, &dynamodb.GetItemInput{TableName: aws.String("orders"), Key: storetest.ItemKey("CUSTOMER#"+string(h.owner[id]), "LAST_EVENT"), ConsistentRead: aws.Bool(true)})
 	h.must(err)
 	event := commerce.EventID(last.Item["eventId"].(*types.AttributeValueMemberS).Value)
 	for _, t := range []topic{orderTopic(id), customerTopic(h.owner[id])} {
@@ -219,7 +219,7 @@ func (h *histories) writeExternalEvent() {
 	if ahead <= 0 || rapid.Bool().Draw(h.t, "nameless") {
 		delete(rec, "entity")
 	}
-	_, err := h.db.PutItem(h.ctx, &dynamodb.PutItemInput{TableName: aws.String("t"), Item: rec})
+	_, err := h.db.PutItem(h.ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: rec})
 	h.must(err)
 }
 

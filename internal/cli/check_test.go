@@ -167,7 +167,7 @@ func TestCheckJSON(t *testing.T) {
 func TestCheckFailsToStart(t *testing.T) {
 	_, _, variables := newLocalTable(t)
 	run(t, "check", variables...).checkFailed(t, 3, "does not exist")
-	run(t, "check").checkFailed(t, 3, "check requires DynamoDB", "ORDERGRAPH_STORE=dynamodb")
+	run(t, "check").checkFailed(t, 3, "check requires DynamoDB or a file", "ORDERGRAPH_STORE=dynamodb", "-data")
 	run(t, "check", "ORDERGRAPH_STORE=mysql").checkFailed(t, 3, "ORDERGRAPH_STORE")
 	run(t, "check -fast").checkFailed(t, 2, "-fast")
 	run(t, "check all").checkFailed(t, 2, `"all"`)

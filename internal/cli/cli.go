@@ -39,6 +39,24 @@ type Environment struct {
 	Getenv         func(string) string
 	// OnListening, if set, is called with the server's address when the server listens.
 	OnListening func(net.Addr)
+
+	// closers contains functions that close the stores that a command has opened. run calls them when
+	// the command has ended.
+	closers *[]func() error
+}
+
+// dataFlag defines the flag -data, which takes precedence over ORDERGRAPH_DATA.
+func dataFlag(set *flag.FlagSet, env *Environment) {
+	set.Func("data", "file in which the embedded store keeps its data (default: ORDERGRAPH_DATA)", func(path string) error {
+		getenv := env.Getenv
+		env.Getenv = func(name string) string {
+			if name == "ORDERGRAPH_DATA" {
+				return path
+			}
+			return getenv(name)
+		}
+		return nil
+	})
 }
 
 // Exit statuses.
@@ -101,10 +119,17 @@ func run(ctx context.Context, args []string, env Environment) error {
 		}
 		command, args = args[0], []string{"-h"}
 	}
+	var closers []func() error
+	env.closers = &closers
 	for _, c := range commands() {
-		if c.name == command {
-			return c.run(ctx, args, env)
+		if c.name != command {
+			continue
 		}
+		err := c.run(ctx, args, env)
+		for _, closeOpened := range slices.Backward(closers) {
+			err = errors.Join(err, closeOpened())
+		}
+		return err
 	}
 	return usageError{fmt.Sprintf("unknown command %q", command)}
 }
@@ -233,39 +258,65 @@ func rootMessage(err error) string {
 	return err.Error()
 }
 
-// openStore opens the DynamoDB store of a command. It returns an error for the embedded store,
-// because the data of that store exists only in the server's memory.
+// openStore opens the store of a command that works on records. The store is a DynamoDB table, or
+// the embedded store in a file. It returns an error for the embedded store in memory, because the
+// data of that store exists only while the server runs.
 func openStore(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
-	store, _, cfg, err := openStoreAndStream(ctx, command, env, nil)
+	cfg, err := config.Read(env.Getenv)
+	if err != nil {
+		return nil, cfg, err
+	}
+	if cfg.Store == config.Embedded && cfg.Data == "" {
+		return nil, cfg, fmt.Errorf("%s requires DynamoDB or a file, because the embedded store in memory exists only while the server runs: set ORDERGRAPH_STORE=%s, or name the file with -data", command, config.DynamoDB)
+	}
+	store, _, err := openConfigured(ctx, cfg, env, nil)
 	return store, cfg, err
 }
 
-// openStoreAndStream is like openStore, but also returns the source of the table's changes. The
-// store writes its messages to log.
-func openStoreAndStream(ctx context.Context, command string, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, config.Config, error) {
-	cfg, err := config.Read(env.Getenv)
-	if err != nil {
-		return nil, nil, cfg, err
-	}
+// openConfigured opens the configured store and the source of its changes. The store writes its
+// messages to log.
+func openConfigured(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
+	opts := cfg.Table
+	opts.Log = log
 	if cfg.Store == config.Embedded {
-		return nil, nil, cfg, fmt.Errorf("%s requires DynamoDB, because the embedded store exists only while the server runs: set ORDERGRAPH_STORE=%s", command, config.DynamoDB)
+		engine, err := openEngine(cfg.Data, env)
+		if err != nil {
+			return nil, nil, err
+		}
+		store, err := dynamo.New(engine.Client(), opts)
+		return store, feed.EngineSource(engine), err
 	}
 	db, streams, err := config.OpenDynamoDB(ctx)
 	if err != nil {
-		return nil, nil, cfg, err
+		return nil, nil, err
 	}
-	opts := cfg.Table
-	opts.Log = log
 	store, err := dynamo.New(db, opts)
-	return store, feed.StreamSource(streams, feed.StreamOptions{}), cfg, err
+	return store, feed.StreamSource(streams, feed.StreamOptions{}), err
+}
+
+// openEngine opens the embedded store in the file at path, or in memory if path is empty. The store
+// is closed when the command has ended.
+func openEngine(path string, env Environment) (*embedded.Store, error) {
+	if path == "" {
+		engine := embedded.New()
+		*env.closers = append(*env.closers, engine.Close)
+		return engine, nil
+	}
+	engine, err := embedded.Open(path, embedded.Options{})
+	if err == nil {
+		*env.closers = append(*env.closers, engine.Close)
+	}
+	return engine, err
 }
 
 // startTimeout limits the time of the checks that run before the server starts.
 const startTimeout = 30 * time.Second
 
 func serve(ctx context.Context, args []string, env Environment) error {
-	addr := ""
+	addr, sample := "", false
 	err := parseArgs("serve", args, 0, func(set *flag.FlagSet) {
+		dataFlag(set, &env)
+		set.BoolVar(&sample, "sample", false, "load the sample data if the file of the embedded store is new")
 		set.StringVar(&addr, "addr", "", "address to listen on, such as :8080 for all addresses of the machine (default: the environment variable PORT sets the port)")
 	}, nil)
 	if err != nil {
@@ -290,7 +341,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	defer gctuning.Start(cfg.GCTuning)()
-	store, source, err := openForServing(ctx, cfg, env, log)
+	store, source, err := openForServing(ctx, cfg, sample || cfg.Data == "", env, log)
 	if err != nil {
 		return err
 	}
@@ -329,46 +380,53 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	return server.Serve(ctx, listener, handler, serving)
 }
 
-// openForServing opens the configured store and the source of its changes. For a DynamoDB store, it
-// verifies that the table exists and matches the model.
-func openForServing(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
+// openForServing opens the configured store and the source of its changes. It verifies that the
+// table exists and matches the model. If the table is missing in the embedded store, openForServing
+// creates it. If sample is set, openForServing also loads the sample data into the new table.
+func openForServing(ctx context.Context, cfg config.Config, sample bool, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if cfg.Store == config.DynamoDB {
-		store, source, _, err := openStoreAndStream(ctx, "serve", env, log)
-		if err != nil {
-			return nil, nil, err
+	store, source, err := openConfigured(ctx, cfg, env, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg.Store == config.Embedded {
+		err := store.CreateTable(ctx)
+		if err == nil && sample {
+			err = loadSample(ctx, store)
 		}
-		if err := store.Check(ctx); err != nil {
-			return nil, nil, withTableName(cfg, err)
+		if !errors.Is(err, table.ErrTableExists) {
+			return store, source, err
 		}
-		if err := store.StartOrderCounts(ctx); err != nil {
-			log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
-		}
-		// The server works without a stream, except for subscriptions. When the stream is turned on
-		// later, subscriptions work without a restart.
-		if err := store.CheckStream(ctx); err != nil {
-			log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
-		}
-		if reason := store.FastPathDisabledBy(); reason != "" {
-			log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", reason)
-		}
+	}
+	if err := store.Check(ctx); err != nil {
+		return nil, nil, withTableName(cfg, err)
+	}
+	if err := store.StartOrderCounts(ctx); err != nil {
+		log.Warn("cannot determine whether orders are counted by status", "table", cfg.Table.Table, "error", err)
+	}
+	if cfg.Store == config.Embedded {
 		return store, source, nil
 	}
+	// The server works without a stream, except for subscriptions. When the stream is turned on
+	// later, subscriptions work without a restart.
+	if err := store.CheckStream(ctx); err != nil {
+		log.Warn("subscriptions are not served", "table", cfg.Table.Table, "error", err)
+	}
+	if reason := store.FastPathDisabledBy(); reason != "" {
+		log.Info("all requests to DynamoDB go through the AWS SDK, which costs more CPU time than the fast path", "reason", reason)
+	}
+	return store, source, nil
+}
+
+// loadSample loads the sample data.
+func loadSample(ctx context.Context, store *dynamo.Store) error {
 	dataset, err := sampledata.Sample()
 	if err != nil {
-		return nil, nil, err
-	}
-	engine := embedded.New()
-	store, err := dynamo.New(engine.Client(), cfg.Table)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := store.CreateTable(ctx); err != nil {
-		return nil, nil, err
+		return err
 	}
 	_, err = store.Load(ctx, dataset)
-	return store, feed.EngineSource(engine), err
+	return err
 }
 
 // printWelcome prints the addresses of the server, its store, the required access, and a command to
@@ -376,10 +434,13 @@ func openForServing(ctx context.Context, cfg config.Config, env Environment, log
 func printWelcome(w io.Writer, cfg config.Config, addr net.Addr) {
 	base := "http://" + browsableAddr(addr)
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
-	if cfg.Store == config.Embedded {
-		fmt.Fprint(w, "  Store     in memory, with sample data; all data is lost when the server stops\n")
-	} else {
+	switch {
+	case cfg.Store == config.DynamoDB:
 		fmt.Fprintf(w, "  Store     DynamoDB table %s\n", cfg.Table.Table)
+	case cfg.Data != "":
+		fmt.Fprintf(w, "  Store     file %s\n", cfg.Data)
+	default:
+		fmt.Fprint(w, "  Store     in memory, with sample data; all data is lost when the server stops\n")
 	}
 	bearer := ""
 	if cfg.Auth == config.AuthJWT {
@@ -427,7 +488,7 @@ func browsableAddr(addr net.Addr) string {
 
 func tableCommand(ctx context.Context, args []string, env Environment) error {
 	var words []string
-	if err := parseArgs("table", args, 1, nil, &words); err != nil {
+	if err := parseMixedArgs("table", args, 1, func(set *flag.FlagSet) { dataFlag(set, &env) }, &words); err != nil {
 		return err
 	}
 	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {

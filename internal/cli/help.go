@@ -25,7 +25,8 @@ type command struct {
 // commands returns the entries of all commands, in the order of the help.
 func commands() []command {
 	return []command{
-		{"serve", serve, "[serve] [-addr HOST:PORT]", "start the server (the default command)"},
+		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE"},
+		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
 		{"table", tableCommand, "table describe", "report whether the table matches the model, with the differences"},
 		{"seed", seed, "seed [FILE]", "load the dataset in FILE, or the sample data"},

@@ -61,6 +61,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 	var opts generateOptions
 	var parsed *flag.FlagSet
 	err := parseArgs("seed", args, 1, func(set *flag.FlagSet) {
+		dataFlag(set, &env)
 		parsed = set
 		opts.define(set)
 	}, &files)
@@ -71,7 +72,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 		return generateAndLoad(ctx, opts, files, env)
 	}
 	parsed.Visit(func(f *flag.Flag) {
-		if f.Name != "generate" && err == nil {
+		if f.Name != "generate" && f.Name != "data" && err == nil {
 			err = usageError{fmt.Sprintf("seed: -%s requires -generate", f.Name)}
 		}
 	})

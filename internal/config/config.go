@@ -27,7 +27,7 @@ import (
 
 // Values of Config.Store.
 const (
-	// Embedded is the built-in in-memory store.
+	// Embedded is the built-in store, in memory or in a file.
 	Embedded = "embedded"
 	// DynamoDB is Amazon DynamoDB, or a compatible server at AWS_ENDPOINT_URL_DYNAMODB.
 	DynamoDB = "dynamodb"
@@ -39,6 +39,8 @@ type Config struct {
 	Addr string
 	// Store is Embedded or DynamoDB.
 	Store string
+	// Data is the file of the embedded store. If it is empty, the store is in memory.
+	Data string
 	// Table names the table and describes its layout.
 	Table dynamo.Options
 	// CursorKey signs cursors. It is empty if the server needs a secret and none is set.
@@ -114,7 +116,8 @@ func (r *reader) sections() []setting.Section {
 			{Name: "GOMEMLIMIT", Value: setting.Text(&r.GCTuning.GOMEMLIMIT, ""), Meaning: "the [Go runtime's memory limit](https://go.dev/doc/gc-guide#Memory_limit); by default 90 % of the container's limit, if any"},
 		}},
 		{Title: "Store", Settings: []setting.Setting{
-			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in memory, with sample data) or `dynamodb`"},
+			{Name: "ORDERGRAPH_STORE", Value: setting.Choice(&r.Store, Embedded, Embedded, DynamoDB), Meaning: "`embedded` (in the server's process) or `dynamodb`"},
+			{Name: "ORDERGRAPH_DATA", Value: setting.Text(&r.Data, ""), Meaning: "file of the embedded store, created if it does not exist; without it, the store is in memory, with sample data"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "name of the table"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "partition keys per busy list; a property of the table, the same for all its servers and commands"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.Parsed(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of records without one"},
@@ -170,6 +173,9 @@ func Read(getenv func(string) string) (Config, error) {
 		r.Addr = ":" + strconv.Itoa(r.port)
 	case len(r.CursorKey) == 0:
 		r.CursorKey = defaultCursorKey(r.Table.Table)
+	}
+	if r.Data != "" && r.Store != Embedded {
+		return r.Config, errors.New("ORDERGRAPH_DATA names a file of the embedded store, but ORDERGRAPH_STORE is dynamodb: remove one of them")
 	}
 	if r.TrustedOnly && r.Documents == "" {
 		return r.Config, errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set it to the manifest of the trusted documents")

@@ -1,0 +1,226 @@
+package attr
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+// The limits of numbers. Positive and negative numbers are between 1E-130 and 9.99…E+125 with 38
+// significant digits.
+const (
+	maxDigits    = 38
+	maxMagnitude = 126
+	minMagnitude = -129
+)
+
+// decimal is a number: 0.digits × 10^magnitude. The digits have neither leading nor trailing
+// zeros. Zero has no digits.
+type decimal struct {
+	negative  bool
+	digits    string
+	magnitude int
+}
+
+// errNotANumber is returned for text that is not a number.
+var errNotANumber = errors.New("not a number")
+
+// readDecimal parses a number in decimal or scientific notation, without limits.
+func readDecimal(text string) (decimal, error) {
+	var d decimal
+	s := text
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		d.negative, s = s[0] == '-', s[1:]
+	}
+	exponent := 0
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		var err error
+		if exponent, err = strconv.Atoi(s[i+1:]); err != nil || exponent > 1<<20 || exponent < -1<<20 {
+			return d, errNotANumber
+		}
+		s = s[:i]
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	digits := whole + fraction
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return d, errNotANumber
+	}
+	d.digits, d.magnitude = digits, len(whole)+exponent
+	return d.trimmed(), nil
+}
+
+// trimmed removes leading and trailing zeros of the digits.
+func (d decimal) trimmed() decimal {
+	significant := strings.TrimLeft(d.digits, "0")
+	d.magnitude -= len(d.digits) - len(significant)
+	d.digits = strings.TrimRight(significant, "0")
+	if d.digits == "" {
+		return decimal{}
+	}
+	return d
+}
+
+// checked returns an error with DynamoDB's message if the number exceeds the limits.
+func (d decimal) checked() error {
+	switch {
+	case len(d.digits) > maxDigits:
+		return errors.New("Attempting to store more than 38 significant digits in a Number")
+	case d.magnitude > maxMagnitude:
+		return errors.New("Number overflow. Attempting to store a number with magnitude larger than supported range")
+	case d.digits != "" && d.magnitude < minMagnitude:
+		return errors.New("Number underflow. Attempting to store a number with magnitude smaller than supported range")
+	}
+	return nil
+}
+
+// canonical returns the canonical notation of a number. It returns an error with DynamoDB's
+// message.
+func canonical(text string) (string, error) {
+	d, err := readDecimal(text)
+	if err != nil {
+		if text == "" {
+			return "", errors.New("The parameter cannot be converted to a numeric value")
+		}
+		return "", fmt.Errorf("The parameter cannot be converted to a numeric value: %s", text)
+	}
+	return d.String(), d.checked()
+}
+
+// parseDecimal parses a canonical number.
+func parseDecimal(text string) decimal {
+	d, _ := readDecimal(text)
+	return d
+}
+
+// String returns the canonical notation, which has no exponent.
+func (d decimal) String() string {
+	if d.digits == "" {
+		return "0"
+	}
+	var b strings.Builder
+	if d.negative {
+		b.WriteByte('-')
+	}
+	switch n := len(d.digits); {
+	case d.magnitude <= 0:
+		b.WriteString("0.")
+		b.WriteString(strings.Repeat("0", -d.magnitude))
+		b.WriteString(d.digits)
+	case d.magnitude >= n:
+		b.WriteString(d.digits)
+		b.WriteString(strings.Repeat("0", d.magnitude-n))
+	default:
+		b.WriteString(d.digits[:d.magnitude])
+		b.WriteByte('.')
+		b.WriteString(d.digits[d.magnitude:])
+	}
+	return b.String()
+}
+
+// sign returns -1, 0 or 1.
+func (d decimal) sign() int {
+	switch {
+	case d.digits == "":
+		return 0
+	case d.negative:
+		return -1
+	}
+	return 1
+}
+
+// compare returns -1, 0 or 1.
+func (d decimal) compare(e decimal) int {
+	if s, t := d.sign(), e.sign(); s != t {
+		return s - t
+	}
+	order := 0
+	if d.magnitude != e.magnitude {
+		order = 1
+		if d.magnitude < e.magnitude {
+			order = -1
+		}
+	} else {
+		order = strings.Compare(d.digits, e.digits)
+	}
+	return order * d.sign()
+}
+
+// size returns the number's size in bytes: one byte for two significant digits, one byte, and one
+// byte for the sign of a negative number.
+func (d decimal) size() int {
+	// Pairs of digits are aligned to the decimal point.
+	pairs := (len(d.digits) + 1) / 2
+	if d.negative {
+		pairs++
+	}
+	return pairs + 1
+}
+
+// Add returns the sum of two numbers, or their difference if subtract is set. It returns an error
+// with DynamoDB's message if the result exceeds the limits.
+func Add(a, b Value, subtract bool) (Value, error) {
+	d, e := parseDecimal(a.Text), parseDecimal(b.Text)
+	scale := max(len(d.digits)-d.magnitude, len(e.digits)-e.magnitude, 0) // digits after the point
+	x, y := d.scaled(scale), e.scaled(scale)
+	if subtract {
+		y.Neg(y)
+	}
+	x.Add(x, y)
+	sum := decimal{negative: x.Sign() < 0, digits: x.Abs(x).String()}
+	sum.magnitude = len(sum.digits) - scale
+	sum = sum.trimmed()
+	return NewNumber(sum.String()), sum.checked()
+}
+
+// scaled returns the number times 10^scale, which must be an integer.
+func (d decimal) scaled(scale int) *big.Int {
+	n := new(big.Int)
+	if d.digits == "" {
+		return n
+	}
+	n.SetString(d.digits+strings.Repeat("0", scale+d.magnitude-len(d.digits)), 10)
+	if d.negative {
+		n.Neg(n)
+	}
+	return n
+}
+
+// appendKey appends bytes that sort like the number.
+func (d decimal) appendKey(b []byte) []byte {
+	start := len(b) + 1
+	b = append(b, byte(1+d.sign()))
+	if d.digits == "" {
+		return b
+	}
+	magnitude := d.magnitude + 1000
+	b = append(b, byte(magnitude>>8), byte(magnitude))
+	b = append(append(b, d.digits...), 0)
+	if d.negative {
+		for i := start; i < len(b); i++ {
+			b[i] = ^b[i]
+		}
+	}
+	return b
+}
+
+// AppendKey appends bytes that sort like the value. No value's bytes are the beginning of another
+// value's bytes of the same kind. The kind must be ordered.
+func (v Value) AppendKey(b []byte) []byte {
+	if v.Kind == Number {
+		return parseDecimal(v.Text).appendKey(b)
+	}
+	return append(AppendKeyPrefix(b, v.Text), 0, 0)
+}
+
+// AppendKeyPrefix appends the bytes with which the keys of all strings begin that begin with a
+// prefix.
+func AppendKeyPrefix(b []byte, prefix string) []byte {
+	for i := range len(prefix) {
+		if b = append(b, prefix[i]); prefix[i] == 0 {
+			b = append(b, 0xFF)
+		}
+	}
+	return b
+}

@@ -1,0 +1,124 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.etcd.io/bbolt"
+)
+
+// commits combines the writes that arrive during a commit into the next one.
+type commits struct {
+	mu      sync.Mutex
+	running bool
+	waiting []*write
+}
+
+// maxCommit is the maximum number of writes in a commit.
+const maxCommit = 256
+
+// write is one request that changes the store.
+type write struct {
+	// apply makes the changes. If it returns an error, it has changed nothing.
+	apply func(*change) error
+	err   error
+	// turn is closed when the write is done. It first gets a value if the write has to commit.
+	turn chan struct{}
+	done bool
+}
+
+// change is the state of one commit.
+type change struct {
+	*Store
+	tx      *bbolt.Tx
+	changed bool
+	// after has functions to call after the commit, in order.
+	after []func()
+}
+
+// errBroken is the error of a commit that has failed.
+var errBroken = errors.New("the commit failed, nothing was written")
+
+// commit applies a write and returns after it is durable. It returns the error of apply, or an
+// error of the file. In both cases nothing has changed.
+func (s *Store) commit(apply func(*change) error) error {
+	w := &write{apply: apply, turn: make(chan struct{}, 1)}
+	c := &s.commits
+	c.mu.Lock()
+	c.waiting = append(c.waiting, w)
+	lead := !c.running
+	c.running = true
+	c.mu.Unlock()
+	if !lead {
+		<-w.turn
+		if w.done {
+			return w.err
+		}
+	}
+	c.mu.Lock()
+	batch := c.waiting[:min(len(c.waiting), maxCommit)]
+	c.waiting = slices.Clone(c.waiting[len(batch):])
+	c.mu.Unlock()
+	s.commitAll(batch)
+	c.mu.Lock()
+	if c.running = len(c.waiting) > 0; c.running {
+		c.waiting[0].turn <- struct{}{} // this one commits next
+	}
+	c.mu.Unlock()
+	for _, other := range batch {
+		other.done = true
+		if other != w {
+			other.turn <- struct{}{}
+		}
+	}
+	return w.err
+}
+
+// commitAll commits a batch of writes.
+func (s *Store) commitAll(batch []*write) {
+	c := &change{Store: s}
+	err := c.run(batch)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errBroken, err)
+		for _, w := range batch {
+			if w.err == nil {
+				w.err = err
+			}
+		}
+		return
+	}
+	for _, f := range c.after {
+		f()
+	}
+}
+
+// run applies and commits a batch. It returns an error if all of it has to be undone.
+func (c *change) run(batch []*write) (err error) {
+	if c.tx, err = c.db.Begin(true); err != nil {
+		return err
+	}
+	committed := false
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("the engine failed: %v", panicked)
+		}
+		if !committed {
+			err = errors.Join(err, c.tx.Rollback())
+		}
+	}()
+	for _, w := range batch {
+		if w.err = w.apply(c); w.err != nil {
+			if _, ok := errors.AsType[*failure](w.err); !ok {
+				return w.err
+			}
+		}
+	}
+	if !c.changed {
+		return nil
+	}
+	err = c.tx.Commit()
+	committed = true // a failed Commit has rolled back
+	return err
+}

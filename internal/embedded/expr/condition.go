@@ -1,0 +1,444 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+)
+
+// Predicate is a parsed condition or filter expression. A nil Predicate matches every item.
+type Predicate struct{ root node }
+
+// Matches reports whether the item fulfils the condition.
+func (p *Predicate) Matches(item attr.Item) bool { return p == nil || p.root.matches(item) }
+
+// Names returns the names of the top-level attributes that the condition uses.
+func (p *Predicate) Names() []string {
+	var names []string
+	p.root.walk(func(path Path) { names = append(names, path[0].Name) })
+	return names
+}
+
+// ParseCondition parses a condition. kind is Condition or Filter.
+func ParseCondition(kind, text string, p *Placeholders) (*Predicate, error) {
+	s, err := newParser(kind, text, p)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.or()
+	if err == nil {
+		err = s.finish()
+	}
+	return &Predicate{root}, err
+}
+
+type (
+	// node is a part of a condition that is true or false.
+	node interface {
+		matches(attr.Item) bool
+		walk(visit func(Path))
+	}
+	// operand is a part of a condition or an update that has a value.
+	operand interface {
+		value(attr.Item) (attr.Value, bool)
+		walk(visit func(Path))
+	}
+
+	and     struct{ a, b node }
+	or      struct{ a, b node }
+	not     struct{ a node }
+	compare struct {
+		operator string
+		a, b     operand
+	}
+	between  struct{ a, low, high operand }
+	in       struct{ operands []operand }
+	function struct {
+		name string
+		args []operand
+	}
+
+	literal struct{ attr.Value }
+	sizeOf  struct{ a operand }
+	// group is a condition in parentheses. It exists only while the expression is parsed.
+	group struct{ node }
+)
+
+func (n and) matches(item attr.Item) bool { return n.a.matches(item) && n.b.matches(item) }
+func (n or) matches(item attr.Item) bool  { return n.a.matches(item) || n.b.matches(item) }
+func (n not) matches(item attr.Item) bool { return !n.a.matches(item) }
+
+func (n and) walk(visit func(Path))      { n.a.walk(visit); n.b.walk(visit) }
+func (n or) walk(visit func(Path))       { n.a.walk(visit); n.b.walk(visit) }
+func (n not) walk(visit func(Path))      { n.a.walk(visit) }
+func (n compare) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
+func (n between) walk(visit func(Path))  { n.a.walk(visit); n.low.walk(visit); n.high.walk(visit) }
+func (n in) walk(visit func(Path))       { walkAll(n.operands, visit) }
+func (n function) walk(visit func(Path)) { walkAll(n.args, visit) }
+func (n *literal) walk(func(Path))       {}
+func (n sizeOf) walk(visit func(Path))   { n.a.walk(visit) }
+func (p Path) walk(visit func(Path))     { visit(p) }
+
+func walkAll(operands []operand, visit func(Path)) {
+	for _, o := range operands {
+		o.walk(visit)
+	}
+}
+
+func (n *literal) value(attr.Item) (attr.Value, bool)  { return n.Value, true }
+func (p Path) value(item attr.Item) (attr.Value, bool) { return p.Find(item) }
+func (n sizeOf) value(item attr.Item) (attr.Value, bool) {
+	v, ok := n.a.value(item)
+	if !ok {
+		return v, false
+	}
+	size := 0
+	switch v.Kind {
+	case attr.String:
+		size = utf8.RuneCountInString(v.Text)
+	case attr.Binary:
+		size = len(v.Text)
+	case attr.Map:
+		size = len(v.Map)
+	case attr.List:
+		size = len(v.List)
+	case attr.StringSet, attr.NumberSet, attr.BinarySet:
+		size = len(v.Set)
+	default:
+		return v, false
+	}
+	return attr.NewInt(size), true
+}
+
+func (n compare) matches(item attr.Item) bool {
+	a, aExists := n.a.value(item)
+	b, bExists := n.b.value(item)
+	switch n.operator {
+	case "=":
+		return aExists && bExists && a.Equal(b)
+	case "<>":
+		return !aExists || !bExists || !a.Equal(b)
+	}
+	if !aExists || !bExists || a.Kind != b.Kind || !a.Kind.Ordered() {
+		return false
+	}
+	switch order := a.Compare(b); n.operator {
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	case ">":
+		return order > 0
+	default:
+		return order >= 0
+	}
+}
+
+func (n between) matches(item attr.Item) bool {
+	return compare{">=", n.a, n.low}.matches(item) && compare{"<=", n.a, n.high}.matches(item)
+}
+
+func (n in) matches(item attr.Item) bool {
+	return slices.ContainsFunc(n.operands[1:], func(o operand) bool { return compare{"=", n.operands[0], o}.matches(item) })
+}
+
+func (n function) matches(item attr.Item) bool {
+	v, exists := n.args[0].value(item)
+	switch n.name {
+	case "attribute_exists":
+		return exists
+	case "attribute_not_exists":
+		return !exists
+	}
+	arg, ok := n.args[1].value(item)
+	if !exists || !ok {
+		return false
+	}
+	switch n.name {
+	case "attribute_type":
+		return arg.Kind == attr.String && v.Kind == attr.KindOf(arg.Text)
+	case "begins_with":
+		return v.Kind == arg.Kind && (v.Kind == attr.String || v.Kind == attr.Binary) && strings.HasPrefix(v.Text, arg.Text)
+	default: // contains
+		switch v.Kind {
+		case attr.String, attr.Binary:
+			return v.Kind == arg.Kind && strings.Contains(v.Text, arg.Text)
+		case attr.List:
+			return slices.ContainsFunc(v.List, arg.Equal)
+		case attr.StringSet, attr.NumberSet, attr.BinarySet:
+			return arg.Kind == v.Kind-attr.StringSet+attr.String && slices.Contains(v.Set, arg.Text)
+		}
+		return false
+	}
+}
+
+func (s *parser) or() (node, error) {
+	a, err := s.and()
+	for err == nil && s.keyword("OR") {
+		s.operator()
+		var b node
+		b, err = s.and()
+		a = or{a, b}
+	}
+	return a, err
+}
+
+func (s *parser) and() (node, error) {
+	a, err := s.not()
+	for err == nil && s.keyword("AND") {
+		s.operator()
+		var b node
+		b, err = s.not()
+		a = and{a, b}
+	}
+	return a, err
+}
+
+func (s *parser) not() (node, error) {
+	if s.keyword("NOT") {
+		s.operator()
+		a, err := s.not()
+		return not{a}, err
+	}
+	return s.condition()
+}
+
+// condition parses a condition in parentheses, a comparison or a function.
+func (s *parser) condition() (node, error) {
+	if t := s.peek(); t.kind == 's' && t.text == "(" {
+		start := s.position
+		s.next()
+		if n, err := s.or(); err == nil && s.symbol(")") {
+			if _, twice := n.(group); twice && s.kind != KeyCondition {
+				s.invalid("The expression has redundant parentheses;")
+			}
+			return group{n}, nil
+		} else if err != nil && !s.operandInParentheses(start) {
+			return nil, err
+		}
+		s.position = start
+	}
+	if t := s.peek(); t.kind == 'w' && s.tokens[s.position+1].text == "(" && !strings.EqualFold(t.text, "size") {
+		return s.function()
+	}
+	a, err := s.operand()
+	if err != nil {
+		return nil, err
+	}
+	return s.comparison(a)
+}
+
+// operandInParentheses reports whether the parentheses that begin at a token contain only an
+// operand.
+func (s *parser) operandInParentheses(start int) bool {
+	position := s.position
+	defer func() { s.position = position }()
+	s.position = start
+	_, err := s.operand()
+	return err == nil
+}
+
+// comparison parses what follows the first operand.
+func (s *parser) comparison(a operand) (node, error) {
+	t := s.peek()
+	switch {
+	case t.kind == 's' && slices.Contains([]string{"=", "<>", "<", "<=", ">", ">="}, t.text):
+		s.next()
+		s.operator()
+		b, err := s.operand()
+		if err != nil {
+			return nil, err
+		}
+		if t.text != "=" && t.text != "<>" {
+			s.requireOrdered(t.text, a, b)
+		}
+		s.requireDistinct(t.text, a, b)
+		return compare{t.text, a, b}, nil
+	case s.keyword("BETWEEN"):
+		s.operator()
+		low, err := s.operand()
+		if err != nil {
+			return nil, err
+		}
+		if !s.keyword("AND") {
+			return nil, s.unexpected()
+		}
+		high, err := s.operand()
+		if err != nil {
+			return nil, err
+		}
+		s.requireOrdered("BETWEEN", a, low, high)
+		s.checkBounds(low, high)
+		return between{a, low, high}, nil
+	case s.keyword("IN"):
+		s.operator()
+		args, err := s.arguments()
+		if err != nil {
+			return nil, err
+		}
+		if len(args) > 100 {
+			s.invalid("Incorrect number of operands for operator or function; operator or function: IN, number of operands: %d", len(args)+1)
+		}
+		s.requireDistinct("IN", append([]operand{a}, args...)...)
+		return in{append([]operand{a}, args...)}, nil
+	}
+	return nil, s.unexpected()
+}
+
+// requireOrdered returns an error if a literal has no order.
+func (s *parser) requireOrdered(operator string, operands ...operand) {
+	for _, o := range operands {
+		if l, ok := o.(*literal); ok && l.Kind != 0 && !l.Kind.Ordered() {
+			s.invalid("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", operator, l.Kind)
+		}
+	}
+}
+
+// requireDistinct returns an error if the first operand is a path that is an operand again.
+func (s *parser) requireDistinct(operator string, operands ...operand) {
+	first, ok := operands[0].(Path)
+	if !ok {
+		return
+	}
+	for _, o := range operands[1:] {
+		if p, ok := o.(Path); ok && slices.Equal(first, p) {
+			s.invalid("The first operand must be distinct from the remaining operands for this operator or function; operator: %s, first operand: %s", operator, first)
+		}
+	}
+}
+
+// checkBounds returns an error if the bounds of BETWEEN are literals of different types or in the
+// wrong order.
+func (s *parser) checkBounds(low, high operand) {
+	l, okLow := low.(*literal)
+	h, okHigh := high.(*literal)
+	if !okLow || !okHigh || !l.Kind.Ordered() || !h.Kind.Ordered() {
+		return
+	}
+	bounds := func(text string) {
+		s.invalid(text+"; lower bound operand: AttributeValue: %s, upper bound operand: AttributeValue: %s", describe(l.Value), describe(h.Value))
+	}
+	if l.Kind != h.Kind {
+		bounds("The BETWEEN operator requires same data type for lower and upper bounds")
+	} else if l.Compare(h.Value) > 0 {
+		bounds("The BETWEEN operator requires upper bound to be greater than or equal to lower bound")
+	}
+}
+
+// describe returns a value as it stands in messages.
+func describe(v attr.Value) string { return "{" + v.Kind.String() + ":" + v.Text + "}" }
+
+// arguments parses operands in parentheses.
+func (s *parser) arguments() (args []operand, err error) {
+	if !s.symbol("(") {
+		return nil, s.unexpected()
+	}
+	for {
+		o, err := s.operand()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, o)
+		if s.symbol(")") {
+			return args, nil
+		}
+		if !s.symbol(",") {
+			return nil, s.unexpected()
+		}
+	}
+}
+
+// functions has the numbers of operands of the functions that are conditions.
+var functions = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
+
+// function parses a function that is a condition.
+func (s *parser) function() (node, error) {
+	name := s.next().text
+	s.operator()
+	args, err := s.arguments()
+	if err != nil {
+		return nil, err
+	}
+	count, ok := functions[name]
+	switch {
+	case name == "if_not_exists" || name == "list_append":
+		s.invalid("The function is not allowed in a condition expression; function: %s", name)
+	case !ok:
+		s.invalid("Invalid function name; function: %s", name)
+	case len(args) != count:
+		s.invalid("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
+	default:
+		s.checkArguments(name, args)
+	}
+	return function{name, args}, nil
+}
+
+// checkArguments validates the operands of a function.
+func (s *parser) checkArguments(name string, args []operand) {
+	wrong := func(kind attr.Kind) {
+		s.invalid("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", name, kind)
+	}
+	if strings.HasPrefix(name, "attribute_") {
+		if _, ok := args[0].(Path); !ok {
+			s.invalid("Operator or function requires a document path; operator or function: %s", name)
+			return
+		}
+	}
+	if len(args) < 2 {
+		return
+	}
+	l, ok := args[1].(*literal)
+	switch {
+	case name == "attribute_type" && !ok:
+		s.invalid("Incorrect operand type for operator or function; operator or function: attribute_type, operand type: path")
+	case name == "attribute_type" && l.Kind != attr.String && l.Kind != 0:
+		wrong(l.Kind)
+	case name == "attribute_type" && l.Kind != 0 && attr.KindOf(l.Text) == 0:
+		s.invalid("Invalid attribute type name found; type: %s, valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}", l.Text)
+	case name == "begins_with":
+		for _, a := range args {
+			if l, ok := a.(*literal); ok && l.Kind != 0 && l.Kind != attr.String && l.Kind != attr.Binary {
+				wrong(l.Kind)
+			}
+		}
+	}
+	s.requireDistinct(name, args...)
+}
+
+// operand parses a path, a value or size().
+func (s *parser) operand() (operand, error) {
+	t := s.peek()
+	switch {
+	case t.kind == ':':
+		return s.value(), nil
+	case s.symbol("("):
+		o, err := s.operand()
+		if err == nil && !s.symbol(")") {
+			err = s.unexpected()
+		}
+		return o, err
+	case t.kind == 'w' && s.tokens[s.position+1].text == "(":
+		s.next()
+		s.operator()
+		args, err := s.arguments()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case t.text != "size" && functions[t.text] == 0:
+			s.invalid("Invalid function name; function: %s", t.text)
+		case t.text != "size":
+			s.invalid("The function is not allowed to be used this way in an expression; function: %s", t.text)
+		case len(args) != 1:
+			s.invalid("Incorrect number of operands for operator or function; operator or function: size, number of operands: %d", len(args))
+		default:
+			if l, ok := args[0].(*literal); ok && (l.Kind == attr.Number || l.Kind == attr.Bool || l.Kind == attr.Null) {
+				s.invalid("Incorrect operand type for operator or function; operator or function: size, operand type: %s", l.Kind)
+			}
+		}
+		return sizeOf{args[0]}, nil
+	}
+	return s.path()
+}

@@ -1,0 +1,360 @@
+// Package expr has DynamoDB's expressions: condition, filter, key condition, projection and update
+// expressions.
+//
+// Every error is a message in DynamoDB's words, for a ValidationException.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.html
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+)
+
+// The names of expressions in error messages.
+const (
+	Condition    = "ConditionExpression"
+	Filter       = "FilterExpression"
+	KeyCondition = "KeyConditionExpression"
+	projection   = "ProjectionExpression"
+	update       = "UpdateExpression"
+)
+
+// Limits of expressions.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	maxBytes     = 4096
+	maxOperators = 300
+)
+
+// Placeholders has the names and values that the expressions of one request refer to.
+type Placeholders struct {
+	Names  map[string]string
+	Values map[string]attr.Value
+
+	used map[string]bool
+}
+
+// Check validates the placeholders' own syntax. hasExpression reports whether the request has an
+// expression that can use them.
+func (p *Placeholders) Check(hasExpression bool) error {
+	for kind, names := range map[string][]string{"Names": slices.Sorted(maps.Keys(p.Names)), "Values": slices.Sorted(maps.Keys(p.Values))} {
+		mark := byte('#')
+		if kind == "Values" {
+			mark = ':'
+		}
+		for _, name := range names {
+			if len(name) < 2 || name[0] != mark || strings.Trim(name[1:], placeholderBytes) != "" {
+				return fmt.Errorf("ExpressionAttribute%s contains invalid key: Syntax error; key: %q", kind, name)
+			}
+		}
+	}
+	if !hasExpression && p.Names != nil {
+		return errors.New("ExpressionAttributeNames can only be specified when using expressions")
+	}
+	if !hasExpression && p.Values != nil {
+		return errors.New("ExpressionAttributeValues can only be specified when using expressions")
+	}
+	switch {
+	case p.Names != nil && len(p.Names) == 0:
+		return errors.New("ExpressionAttributeNames must not be empty")
+	case p.Values != nil && len(p.Values) == 0:
+		return errors.New("ExpressionAttributeValues must not be empty")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
+		v, err := p.Values[name].Normalize()
+		if err != nil {
+			return fmt.Errorf("ExpressionAttributeValues contains invalid value: %w for key %s", err, name)
+		}
+		p.Values[name] = v
+	}
+	return nil
+}
+
+// Unused returns an error if a placeholder was in no expression.
+func (p *Placeholders) Unused() error {
+	unused := func(names []string) string {
+		return strings.Join(slices.DeleteFunc(names, func(name string) bool { return p.used[name] }), ", ")
+	}
+	if names := unused(slices.Sorted(maps.Keys(p.Names))); names != "" {
+		return fmt.Errorf("Value provided in ExpressionAttributeNames unused in expressions: keys: {%s}", names)
+	}
+	if names := unused(slices.Sorted(maps.Keys(p.Values))); names != "" {
+		return fmt.Errorf("Value provided in ExpressionAttributeValues unused in expressions: keys: {%s}", names)
+	}
+	return nil
+}
+
+// token is a word, a placeholder, a number or a symbol of an expression.
+type token struct {
+	kind       byte // kind is 'w' for a word, '#' and ':' for placeholders, '0' for a number, 's' for a symbol, 0 for the end
+	text       string
+	start, end int
+}
+
+const (
+	letters          = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	digits           = "0123456789"
+	placeholderBytes = letters + digits
+)
+
+// parser parses one expression.
+type parser struct {
+	kind         string // kind is the expression's name in messages
+	text         string
+	tokens       []token
+	position     int
+	placeholders *Placeholders
+	operators    int
+	meaning      error // meaning is the first error in an expression whose syntax is right
+}
+
+// newParser splits an expression into tokens.
+func newParser(kind, text string, p *Placeholders) (*parser, error) {
+	if p.used == nil {
+		p.used = map[string]bool{}
+	}
+	s := &parser{kind: kind, text: text, placeholders: p}
+	if strings.TrimSpace(text) == "" {
+		return nil, s.errorf("The expression can not be empty;")
+	}
+	if len(text) > maxBytes {
+		return nil, s.errorf("Expression size has exceeded the maximum allowed size; expression size: %d", len(text))
+	}
+	for i := 0; ; {
+		for i < len(text) && strings.IndexByte(" \t\r\n", text[i]) >= 0 {
+			i++
+		}
+		t := token{start: i, end: i}
+		if i == len(text) {
+			t.text = "<EOF>"
+			s.tokens = append(s.tokens, t)
+			return s, nil
+		}
+		run := func(from int, set string) int {
+			for from < len(text) && strings.IndexByte(set, text[from]) >= 0 {
+				from++
+			}
+			return from
+		}
+		switch c := text[i]; {
+		case strings.IndexByte(letters, c) >= 0:
+			t.kind, t.end = 'w', run(i, placeholderBytes)
+		case (c == '#' || c == ':') && run(i+1, placeholderBytes) > i+1:
+			t.kind, t.end = c, run(i+1, placeholderBytes)
+		case strings.IndexByte(digits, c) >= 0:
+			t.kind, t.end = '0', run(i, digits)
+		default:
+			t.kind, t.end = 's', i+1
+			if two := text[i:min(i+2, len(text))]; two == "<=" || two == ">=" || two == "<>" {
+				t.end = i + 2
+			}
+		}
+		t.text = text[t.start:t.end]
+		i = t.end
+		s.tokens = append(s.tokens, t)
+	}
+}
+
+// errorf returns an error about the expression.
+func (s *parser) errorf(format string, args ...any) error {
+	return fmt.Errorf("Invalid "+s.kind+": "+format, args...)
+}
+
+// invalid remembers an error that is reported only if the syntax is right.
+func (s *parser) invalid(format string, args ...any) {
+	if s.meaning == nil {
+		s.meaning = s.errorf(format, args...)
+	}
+}
+
+// unexpected returns the error for the current token.
+func (s *parser) unexpected() error {
+	t := s.peek()
+	from, to := max(s.position-1, 0), min(s.position+1, len(s.tokens)-1)
+	return s.errorf("Syntax error; token: %q, near: %q", t.text, s.text[s.tokens[from].start:s.tokens[to].end])
+}
+
+func (s *parser) peek() token { return s.tokens[s.position] }
+
+func (s *parser) next() token {
+	t := s.tokens[s.position]
+	if t.kind != 0 {
+		s.position++
+	}
+	return t
+}
+
+// symbol reads a symbol and reports whether it was there.
+func (s *parser) symbol(text string) bool {
+	if t := s.peek(); t.kind != 's' || t.text != text {
+		return false
+	}
+	s.position++
+	return true
+}
+
+// keyword reads a keyword and reports whether it was there.
+func (s *parser) keyword(text string) bool {
+	if !s.peekKeyword(text) {
+		return false
+	}
+	s.position++
+	return true
+}
+
+func (s *parser) peekKeyword(text string) bool {
+	t := s.peek()
+	return t.kind == 'w' && strings.EqualFold(t.text, text)
+}
+
+// operator counts an operator or a function.
+func (s *parser) operator() {
+	if s.operators++; s.operators == maxOperators+1 {
+		s.invalid("The expression contains too many operators; operator count: %d", s.operators)
+	}
+}
+
+// finish returns the first error of the expression after its last token.
+func (s *parser) finish() error {
+	if s.peek().kind != 0 {
+		return s.unexpected()
+	}
+	return s.meaning
+}
+
+// Element is a part of a path: the name of an attribute or of a map's element, or the index of a
+// list's element.
+type Element struct {
+	Name  string
+	Index int // Index is -1 for a name.
+}
+
+// Path leads to a value in an item.
+type Path []Element
+
+// String returns the path as it stands in messages.
+func (p Path) String() string {
+	parts := make([]string, len(p))
+	for i, e := range p {
+		if parts[i] = e.Name; e.Index >= 0 {
+			parts[i] = fmt.Sprintf("[%d]", e.Index)
+		}
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// Find returns the value at the path.
+func (p Path) Find(item attr.Item) (attr.Value, bool) {
+	v, ok := item[p[0].Name]
+	for _, e := range p[1:] {
+		switch {
+		case !ok:
+			return v, false
+		case e.Index < 0:
+			v, ok = v.Map[e.Name]
+		case e.Index < len(v.List):
+			v = v.List[e.Index]
+		default:
+			return attr.Value{}, false
+		}
+	}
+	return v, ok
+}
+
+// path parses a path.
+func (s *parser) path() (Path, error) {
+	name, err := s.name()
+	if err != nil {
+		return nil, err
+	}
+	path := Path{{Name: name, Index: -1}}
+	for {
+		switch {
+		case s.symbol("."):
+			name, err := s.name()
+			if err != nil {
+				return nil, err
+			}
+			path = append(path, Element{Name: name, Index: -1})
+		case s.symbol("["):
+			t := s.peek()
+			if t.kind != '0' {
+				return nil, s.unexpected()
+			}
+			s.next()
+			index, err := strconv.Atoi(t.text)
+			if err != nil || index > 1<<30 {
+				s.invalid("List index is not within the allowable range; index: [%s]", t.text)
+			}
+			if !s.symbol("]") {
+				return nil, s.unexpected()
+			}
+			path = append(path, Element{Index: index})
+		default:
+			if len(path) > attr.MaxNesting {
+				s.invalid("The document path has too many nesting elements; nesting levels: %d", len(path))
+			}
+			return path, nil
+		}
+	}
+}
+
+// name parses one name of a path and resolves placeholders.
+func (s *parser) name() (string, error) {
+	t := s.peek()
+	switch t.kind {
+	case 'w':
+		s.next()
+		if reserved(t.text) {
+			s.invalid("Attribute name is a reserved keyword; reserved keyword: %s", t.text)
+		}
+		return t.text, nil
+	case '#':
+		s.next()
+		name, ok := s.placeholders.Names[t.text]
+		if !ok {
+			s.invalid("An expression attribute name used in the document path is not defined; attribute name: %s", t.text)
+		}
+		s.placeholders.used[t.text] = true
+		return name, nil
+	}
+	return "", s.unexpected()
+}
+
+// value parses the placeholder of a value.
+func (s *parser) value() *literal {
+	t := s.next()
+	v, ok := s.placeholders.Values[t.text]
+	if !ok {
+		s.invalid("An expression attribute value used in expression is not defined; attribute value: %s", t.text)
+	}
+	s.placeholders.used[t.text] = true
+	return &literal{v}
+}
+
+// overlap returns an error if two paths lead to the same value, or one to a part of the other, or if
+// they need the same value to be a list and a map.
+func (s *parser) overlap(paths []Path) {
+	for i, a := range paths {
+		for _, b := range paths[:i] {
+			k := 0
+			for k < len(a) && k < len(b) && a[k] == b[k] {
+				k++
+			}
+			switch {
+			case k == len(a) || k == len(b):
+				s.invalid("Two document paths overlap with each other; must remove or rewrite one of these paths; path one: %s, path two: %s", b, a)
+			case (a[k].Index < 0) != (b[k].Index < 0):
+				s.invalid("Two document paths conflict with each other; must remove or rewrite one of these paths; path one: %s, path two: %s", b, a)
+			}
+		}
+	}
+}

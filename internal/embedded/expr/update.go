@@ -1,0 +1,417 @@
+package expr
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+)
+
+// Update is a parsed update expression.
+type Update struct {
+	sets    []assignment
+	removes []Path
+	adds    []assignment
+	deletes []assignment
+}
+
+// assignment is a path and the operand that is assigned, added or deleted.
+type assignment struct {
+	path  Path
+	value operand
+}
+
+type (
+	// arithmetic is the sum or the difference of two operands.
+	arithmetic struct {
+		a, b     operand
+		subtract bool
+	}
+	ifNotExists struct {
+		path Path
+		b    operand
+	}
+	listAppend struct{ a, b operand }
+)
+
+func (n arithmetic) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
+func (n ifNotExists) walk(visit func(Path)) { n.b.walk(visit) }
+func (n listAppend) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
+
+// The methods value implement operand. evaluate evaluates the operands of updates, because they can
+// fail.
+func (n arithmetic) value(attr.Item) (v attr.Value, ok bool)  { return }
+func (n ifNotExists) value(attr.Item) (v attr.Value, ok bool) { return }
+func (n listAppend) value(attr.Item) (v attr.Value, ok bool)  { return }
+
+// ParseUpdate parses an update expression.
+func ParseUpdate(text string, p *Placeholders) (*Update, error) {
+	s, err := newParser(update, text, p)
+	if err != nil {
+		return nil, err
+	}
+	u := &Update{}
+	seen := map[string]bool{}
+	for s.peek().kind != 0 {
+		section := strings.ToUpper(s.peek().text)
+		if s.peek().kind != 'w' || !slices.Contains([]string{"SET", "REMOVE", "ADD", "DELETE"}, section) {
+			return nil, s.unexpected()
+		}
+		s.next()
+		if seen[section] {
+			s.invalid("The %q section can only be used once in an update expression;", section)
+		}
+		seen[section] = true
+		for more := true; more; more = s.symbol(",") {
+			if err := s.action(u, section); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := s.finish(); err != nil {
+		return nil, err
+	}
+	s.overlap(u.Paths())
+	return u, s.meaning
+}
+
+// Paths returns the paths that the update changes.
+func (u *Update) Paths() []Path {
+	paths := slices.Clone(u.removes)
+	for _, as := range [][]assignment{u.sets, u.adds, u.deletes} {
+		for _, a := range as {
+			paths = append(paths, a.path)
+		}
+	}
+	return paths
+}
+
+// action parses one action of a section.
+func (s *parser) action(u *Update, section string) error {
+	path, err := s.path()
+	if err != nil {
+		return err
+	}
+	switch section {
+	case "SET":
+		if !s.symbol("=") {
+			return s.unexpected()
+		}
+		value, err := s.assigned()
+		if err != nil {
+			return err
+		}
+		u.sets = append(u.sets, assignment{path, value})
+	case "REMOVE":
+		u.removes = append(u.removes, path)
+	default:
+		if s.peek().kind != ':' {
+			return s.unexpected()
+		}
+		s.operator()
+		l := s.value()
+		switch set := l.Kind >= attr.StringSet; {
+		case section == "ADD":
+			if l.Kind != 0 && l.Kind != attr.Number && !set {
+				s.invalid("Incorrect operand type for operator or function; operator: ADD, operand type: %s, typeSet: ALLOWED_FOR_ADD_OPERAND", longNames[l.Kind])
+			}
+			u.adds = append(u.adds, assignment{path, l})
+		default:
+			if l.Kind != 0 && !set {
+				s.invalid("Incorrect operand type for operator or function; operator: DELETE, operand type: %s, typeSet: ALLOWED_FOR_DELETE_OPERAND", longNames[l.Kind])
+			}
+			u.deletes = append(u.deletes, assignment{path, l})
+		}
+	}
+	return nil
+}
+
+// longNames has the names of types in messages about ADD and DELETE.
+var longNames = map[attr.Kind]string{
+	attr.String: "STRING", attr.Number: "NUMBER", attr.Binary: "BINARY", attr.Bool: "BOOLEAN", attr.Null: "NULL",
+	attr.Map: "MAP", attr.List: "LIST", attr.StringSet: "STRING_SET", attr.NumberSet: "NUMBER_SET", attr.BinarySet: "BINARY_SET",
+}
+
+// assigned parses the right side of an assignment.
+func (s *parser) assigned() (operand, error) {
+	a, err := s.term()
+	if err != nil {
+		return nil, err
+	}
+	if t := s.peek(); t.kind == 's' && (t.text == "+" || t.text == "-") {
+		s.next()
+		s.operator()
+		b, err := s.term()
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range []operand{a, b} {
+			if l, ok := o.(*literal); ok && l.Kind != 0 && l.Kind != attr.Number {
+				s.invalid("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", t.text, l.Kind)
+			}
+		}
+		return arithmetic{a, b, t.text == "-"}, nil
+	}
+	return a, nil
+}
+
+// term parses one operand of an assignment.
+func (s *parser) term() (operand, error) {
+	t := s.peek()
+	switch {
+	case t.kind == ':':
+		return s.value(), nil
+	case s.symbol("("):
+		o, err := s.assigned()
+		if err == nil && !s.symbol(")") {
+			err = s.unexpected()
+		}
+		return o, err
+	case t.kind == 'w' && s.tokens[s.position+1].text == "(":
+		return s.updateFunction()
+	}
+	return s.path()
+}
+
+// updateFunction parses a function of an assignment.
+func (s *parser) updateFunction() (operand, error) {
+	name := s.next().text
+	s.operator()
+	s.next() // the parenthesis
+	var args []operand
+	for more := true; more; more = s.symbol(",") {
+		o, err := s.term()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, o)
+	}
+	if !s.symbol(")") {
+		return nil, s.unexpected()
+	}
+	_, conditional := functions[name]
+	switch {
+	case conditional || name == "size":
+		s.invalid("The function is not allowed in an update expression; function: %s", name)
+	case name != "if_not_exists" && name != "list_append":
+		s.invalid("Invalid function name; function: %s", name)
+	case len(args) != 2:
+		s.invalid("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
+	case name == "if_not_exists":
+		path, ok := args[0].(Path)
+		if !ok {
+			s.invalid("Operator or function requires a document path; operator or function: if_not_exists")
+		}
+		return ifNotExists{path, args[1]}, nil
+	default:
+		for _, o := range args {
+			if l, ok := o.(*literal); ok && l.Kind != 0 && l.Kind != attr.List {
+				s.invalid("Incorrect operand type for operator or function; operator or function: list_append, operand type: %s", l.Kind)
+			}
+		}
+		return listAppend{args[0], args[1]}, nil
+	}
+	return args[0], nil
+}
+
+// Errors of updates that are invalid for their item.
+var (
+	errOperandType = errors.New("An operand in the update expression has an incorrect data type")
+	errNoOperand   = errors.New("The provided expression refers to an attribute that does not exist in the item")
+	errPath        = errors.New("The document path provided in the update expression is invalid for update")
+)
+
+// evaluate returns the value of an operand for the item before the update.
+func evaluate(o operand, item attr.Item) (attr.Value, error) {
+	switch o := o.(type) {
+	case arithmetic:
+		a, err := evaluate(o.a, item)
+		if err != nil {
+			return a, err
+		}
+		b, err := evaluate(o.b, item)
+		if err != nil {
+			return b, err
+		}
+		if a.Kind != attr.Number || b.Kind != attr.Number {
+			return a, errOperandType
+		}
+		return attr.Add(a, b, o.subtract)
+	case ifNotExists:
+		if v, ok := o.path.Find(item); ok {
+			return v, nil
+		}
+		return evaluate(o.b, item)
+	case listAppend:
+		a, err := evaluate(o.a, item)
+		if err != nil {
+			return a, err
+		}
+		b, err := evaluate(o.b, item)
+		if err != nil {
+			return b, err
+		}
+		if a.Kind != attr.List || b.Kind != attr.List {
+			return a, errOperandType
+		}
+		return attr.Value{Kind: attr.List, List: slices.Concat(a.List, b.List)}, nil
+	}
+	v, ok := o.value(item)
+	if !ok {
+		return v, errNoOperand
+	}
+	return v, nil
+}
+
+// Apply returns the item after the update. It does not change the item. It returns an error if the
+// update is invalid for the item.
+func (u *Update) Apply(item attr.Item) (attr.Item, error) {
+	next := attr.Value{Kind: attr.Map, Map: maps.Clone(item)}
+	if next.Map == nil {
+		next.Map = attr.Item{}
+	}
+	for _, a := range u.sets {
+		v, err := evaluate(a.value, item)
+		if err == nil {
+			next, err = set(next, a.path, v)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range u.adds {
+		old, exists := a.path.Find(item)
+		v := a.value.(*literal).Value
+		if exists {
+			var err error
+			if v, err = add(old, v); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if next, err = set(next, a.path, v); err != nil {
+			return nil, err
+		}
+	}
+	// Elements of lists keep their indexes until all other actions are done.
+	removes := slices.Clone(u.removes)
+	for _, a := range u.deletes {
+		old, exists := a.path.Find(item)
+		if !exists {
+			if err := parentExists(next, a.path); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		v := a.value.(*literal).Value
+		if old.Kind != v.Kind {
+			return nil, errOperandType
+		}
+		left := slices.DeleteFunc(slices.Clone(old.Set), func(e string) bool { return slices.Contains(v.Set, e) })
+		if len(left) == 0 {
+			removes = append(removes, a.path)
+			continue
+		}
+		var err error
+		if next, err = set(next, a.path, attr.Value{Kind: v.Kind, Set: left}); err != nil {
+			return nil, err
+		}
+	}
+	// A removed element moves the elements behind it, so the innermost and last elements come first.
+	slices.SortStableFunc(removes, func(a, b Path) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(b[len(b)-1].Index, a[len(a)-1].Index))
+	})
+	for _, path := range removes {
+		var err error
+		if next, err = remove(next, path); err != nil {
+			return nil, err
+		}
+	}
+	return next.Map, nil
+}
+
+// add adds a number to a number, or elements to a set.
+func add(old, v attr.Value) (attr.Value, error) {
+	if old.Kind != v.Kind {
+		return v, errOperandType
+	}
+	if v.Kind == attr.Number {
+		return attr.Add(old, v, false)
+	}
+	elements := slices.Clone(old.Set)
+	for _, e := range v.Set {
+		if !slices.Contains(elements, e) {
+			elements = append(elements, e)
+		}
+	}
+	return attr.Value{Kind: v.Kind, Set: elements}, nil
+}
+
+// set returns a copy of the container in which the value at the path is v. A list grows by one
+// element if the index is behind its end.
+func set(container attr.Value, path Path, v attr.Value) (attr.Value, error) {
+	return change(container, path, func(c attr.Value, e Element) attr.Value {
+		switch {
+		case e.Index < 0:
+			c.Map = maps.Clone(c.Map)
+			c.Map[e.Name] = v
+		case e.Index < len(c.List):
+			c.List = slices.Clone(c.List)
+			c.List[e.Index] = v
+		default:
+			c.List = append(slices.Clone(c.List), v)
+		}
+		return c
+	})
+}
+
+// remove returns a copy of the container without the value at the path.
+func remove(container attr.Value, path Path) (attr.Value, error) {
+	return change(container, path, func(c attr.Value, e Element) attr.Value {
+		if e.Index < 0 {
+			c.Map = maps.Clone(c.Map)
+			delete(c.Map, e.Name)
+		} else if e.Index < len(c.List) {
+			c.List = slices.Delete(slices.Clone(c.List), e.Index, e.Index+1)
+		}
+		return c
+	})
+}
+
+// parentExists returns an error if the container of the value at the path does not exist.
+func parentExists(container attr.Value, path Path) error {
+	_, err := change(container, path, func(c attr.Value, _ Element) attr.Value { return c })
+	return err
+}
+
+// change returns a copy of the container in which edit has changed the innermost container of the
+// path.
+func change(container attr.Value, path Path, edit func(attr.Value, Element) attr.Value) (attr.Value, error) {
+	e := path[0]
+	if e.Index < 0 && container.Kind != attr.Map || e.Index >= 0 && container.Kind != attr.List {
+		return container, errPath
+	}
+	if len(path) == 1 {
+		return edit(container, e), nil
+	}
+	if e.Index < 0 {
+		inner, ok := container.Map[e.Name]
+		if !ok {
+			return container, errPath
+		}
+		inner, err := change(inner, path[1:], edit)
+		container.Map = maps.Clone(container.Map)
+		container.Map[e.Name] = inner
+		return container, err
+	}
+	if e.Index >= len(container.List) {
+		return container, errPath
+	}
+	inner, err := change(container.List[e.Index], path[1:], edit)
+	container.List = slices.Clone(container.List)
+	container.List[e.Index] = inner
+	return container, err
+}

@@ -1,0 +1,340 @@
+// Package embedded is a DynamoDB engine on bbolt, an ordered key-value store in one file. It serves
+// DynamoDB's JSON protocol to the AWS SDK within the process (Client), and over HTTP (ServeHTTP).
+// It needs no other package of this module.
+//
+// # Layout of the file
+//
+// Every table has a bucket of its own, with these buckets inside:
+//
+//   - items: an item's key leads to the item's size and JSON. The key is a hash of one byte, the
+//     partition key and the sort key, in bytes that sort like the values. So an item collection is
+//     one range of keys, and a segment of a Scan is a range of hashes.
+//   - one bucket for each index: the index's key and the item's key lead to the item's key.
+//   - expiry: the times to live, in order.
+//
+// The bucket tables has the definitions of the tables, streams has the stream records of the last
+// 24 hours, and tokens has the ClientRequestTokens of the last 10 minutes.
+//
+// # Concurrency
+//
+// A read sees one state of the file and never waits. Writes that arrive during a commit wait for it
+// and are committed together, with one sync of the file.
+//
+// # Differences from DynamoDB
+//
+// Tables and indexes are active at once, every read is consistent, and nothing is throttled. There
+// are no local secondary indexes, PartiQL, legacy parameters, tags and backups. A stream has one
+// shard. Expired items are deleted every ten minutes.
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/uuid"
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
+)
+
+// Store is a DynamoDB engine. It is safe for concurrent use.
+type Store struct {
+	db      *bbolt.DB
+	now     func() time.Time
+	commits commits
+
+	// tables has the definitions of all tables. It is replaced, never modified.
+	tables atomic.Pointer[map[string]*table]
+
+	mu        sync.Mutex
+	observers map[*observer]struct{}
+	expiring  *time.Timer // expiring deletes expired items, nil without tables that have a time to live
+	closed    bool
+}
+
+// Options are the options of Open.
+type Options struct {
+	// Now is the clock, by default time.Now.
+	Now func() time.Time
+}
+
+// The names of the top-level buckets, and the format of the file.
+var (
+	bucketFormat  = []byte("format")
+	bucketTables  = []byte("tables")
+	bucketStreams = []byte("streams")
+	bucketTokens  = []byte("tokens")
+	keyVersion    = []byte("version")
+)
+
+// formatVersion is the version of the layout of the file.
+const formatVersion = "1"
+
+// mappedBytes is the address space that a file is mapped to at first. A write that makes a file
+// longer than its mapping has to wait for all reads.
+const mappedBytes = 1 << 35
+
+// New returns an empty store in memory.
+func New() *Store {
+	s, err := open("", Options{})
+	if err != nil {
+		panic(fmt.Sprintf("embedded store: cannot create a store in memory: %v", err))
+	}
+	// Tests do not close their stores.
+	runtime.AddCleanup(s, func(db *bbolt.DB) { db.Close() }, s.db)
+	return s
+}
+
+// Open opens the store in a file, and creates the file if it does not exist. Close must be called
+// at the end. It returns an error if another process has opened the file, or if the file is not a
+// store or has an unknown format.
+func Open(path string, options Options) (*Store, error) {
+	return open(path, options)
+}
+
+func open(path string, options Options) (*Store, error) {
+	config := &bbolt.Options{Timeout: 100 * time.Millisecond, FreelistType: bbolt.FreelistMapType}
+	if path == "" {
+		config.OpenFile = func(string, int, os.FileMode) (*os.File, error) { return memoryFile() }
+		config.NoSync, config.NoGrowSync, config.NoFreelistSync = true, true, true
+	} else if strconv.IntSize == 64 && runtime.GOOS != "windows" {
+		config.InitialMmapSize = mappedBytes
+	}
+	db, err := bbolt.Open(path, 0o600, config)
+	switch {
+	case errors.Is(err, bbolterrors.ErrTimeout):
+		return nil, fmt.Errorf("open the store %s: another process has opened the file: stop it, or use another file", path)
+	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch), errors.Is(err, bbolterrors.ErrChecksum):
+		return nil, fmt.Errorf("open the store %s: the file is damaged or is not a store: %w", path, err)
+	case err != nil:
+		return nil, fmt.Errorf("open the store %s: %w", path, err)
+	}
+	s := &Store{db: db, now: time.Now, observers: map[*observer]struct{}{}}
+	if options.Now != nil {
+		s.now = options.Now
+	}
+	if err := s.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the store %s: %w", path, err), db.Close())
+	}
+	s.expireLater()
+	return s, nil
+}
+
+// load reads the definitions of the tables. It creates the buckets of a new file.
+func (s *Store) load() error {
+	tables := map[string]*table{}
+	s.tables.Store(&tables)
+	isNew := false
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		format := tx.Bucket(bucketFormat)
+		if format == nil {
+			isNew = true
+			if name, _ := tx.Cursor().First(); name != nil {
+				return errors.New("the file is a bbolt database, but not a store")
+			}
+			return nil
+		}
+		if version := string(format.Get(keyVersion)); version != formatVersion {
+			return fmt.Errorf("the file has format version %q, but this program knows only version %q: use the program that wrote the file, and export and import the records", version, formatVersion)
+		}
+		return tx.Bucket(bucketTables).ForEach(func(name, definition []byte) error {
+			t, err := parseTable(definition)
+			tables[string(name)] = t
+			return err
+		})
+	})
+	if err != nil || !isNew {
+		return err
+	}
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range [][]byte{bucketTables, bucketStreams, bucketTokens} {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		format, err := tx.CreateBucket(bucketFormat)
+		if err != nil {
+			return err
+		}
+		return format.Put(keyVersion, []byte(formatVersion))
+	})
+}
+
+// Close waits for running requests and closes the file. It must be called once.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	if s.expiring != nil {
+		s.expiring.Stop()
+	}
+	s.mu.Unlock()
+	return s.db.Close()
+}
+
+// Client returns a client of the store within the process. The endpoint, region and credentials of
+// optFns have no effect. optFns may wrap the HTTP client.
+func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
+		// No request leaves the process. The top-level domain .invalid never resolves (RFC 2606).
+		BaseEndpoint: aws.String("http://embedded.invalid"),
+		Region:       region,
+		Credentials:  credentials.NewStaticCredentialsProvider("embedded", "embedded", ""),
+		HTTPClient:   s,
+		// A request that fails within the process would fail again.
+		Retryer: aws.NopRetryer{},
+	}, optFns...)
+}
+
+// region is the region in the names of tables and streams.
+const region = "local"
+
+// Do executes one request of the SDK. It returns the context's error if the context ended before or
+// during the request.
+func (s *Store) Do(r *http.Request) (*http.Response, error) {
+	defer r.Body.Close()
+	request, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("embedded store: read the request: %w", err)
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	status, body := s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status:        strconv.Itoa(status) + " " + http.StatusText(status),
+		StatusCode:    status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{"Content-Type": {contentType}},
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       r,
+	}, nil
+}
+
+const contentType = "application/x-amz-json-1.0"
+
+// maxRequest is the maximum size of a request in bytes: a batch of 16 MB, encoded.
+const maxRequest = 32 << 20
+
+// ServeHTTP serves DynamoDB's protocol. It accepts all credentials.
+func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		fmt.Fprintf(w, "healthy: %s", r.Host)
+		return
+	}
+	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	status, body := http.StatusBadRequest, []byte(nil)
+	switch {
+	case err != nil:
+		if tooLarge := (*http.MaxBytesError)(nil); !errors.As(err, &tooLarge) {
+			return // the client is gone
+		}
+		status, body = (&failure{kind: "SerializationException", message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).response()
+	default:
+		status, body = s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
+	}
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Amzn-Requestid", uuid.NewString())
+	h.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may be gone
+}
+
+// execute executes one request and returns the HTTP response.
+func (s *Store) execute(ctx context.Context, target string, request []byte) (status int, body []byte) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			status, body = (&failure{kind: codeInternal, message: fmt.Sprint("The engine failed: ", panicked)}).response()
+		}
+	}()
+	operation, ok := operations[target]
+	if !ok {
+		return (&failure{kind: "UnknownOperationException", message: "The store does not have the operation " + strconv.Quote(target)}).response()
+	}
+	body, err := operation(s, ctx, request)
+	if err != nil {
+		return failureOf(err).response()
+	}
+	return http.StatusOK, body
+}
+
+// operations has the operations by the value of the header X-Amz-Target.
+var operations = func() map[string]func(*Store, context.Context, []byte) ([]byte, error) {
+	all := map[string]func(*Store, context.Context, []byte) ([]byte, error){}
+	for name, operation := range map[string]func(*Store, context.Context, []byte) ([]byte, error){
+		"BatchGetItem":       decoded((*Store).batchGetItem),
+		"BatchWriteItem":     decoded((*Store).batchWriteItem),
+		"CreateTable":        decoded((*Store).createTable),
+		"DeleteItem":         decoded((*Store).deleteItem),
+		"DeleteTable":        decoded((*Store).deleteTable),
+		"DescribeEndpoints":  decoded((*Store).describeEndpoints),
+		"DescribeLimits":     decoded((*Store).describeLimits),
+		"DescribeTable":      decoded((*Store).describeTable),
+		"DescribeTimeToLive": decoded((*Store).describeTimeToLive),
+		"GetItem":            decoded((*Store).getItem),
+		"ListTables":         decoded((*Store).listTables),
+		"PutItem":            decoded((*Store).putItem),
+		"Query":              decoded((*Store).query),
+		"Scan":               decoded((*Store).scan),
+		"TransactGetItems":   decoded((*Store).transactGetItems),
+		"TransactWriteItems": decoded((*Store).transactWriteItems),
+		"UpdateItem":         decoded((*Store).updateItem),
+		"UpdateTable":        decoded((*Store).updateTable),
+		"UpdateTimeToLive":   decoded((*Store).updateTimeToLive),
+	} {
+		all["DynamoDB_20120810."+name] = operation
+	}
+	for name, operation := range map[string]func(*Store, context.Context, []byte) ([]byte, error){
+		"DescribeStream":   decoded((*Store).describeStream),
+		"GetRecords":       decoded((*Store).getRecords),
+		"GetShardIterator": decoded((*Store).getShardIterator),
+		"ListStreams":      decoded((*Store).listStreams),
+	} {
+		all["DynamoDBStreams_20120810."+name] = operation
+	}
+	return all
+}()
+
+// sizePrefix is the length of the size before an item's JSON.
+const sizePrefix = 4
+
+// encodeStored returns an item's size and JSON, as they are in the file.
+func encodeStored(size int, json func([]byte) []byte) []byte {
+	return json(binary.BigEndian.AppendUint32(make([]byte, 0, sizePrefix+size*2), uint32(size)))
+}
+
+// splitStored returns an item's size and JSON.
+func splitStored(stored []byte) (size int, json []byte) {
+	return int(binary.BigEndian.Uint32(stored)), stored[sizePrefix:]
+}
+
+// hashByte returns the hash of a partition key's bytes.
+func hashByte(partition []byte) byte {
+	h := crc32.ChecksumIEEE(partition)
+	return byte(h ^ h>>8 ^ h>>16 ^ h>>24)
+}
+
+// trimTarget returns an operation's name without its version.
+func trimTarget(target string) string { return target[strings.LastIndexByte(target, '.')+1:] }
