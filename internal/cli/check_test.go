@@ -88,7 +88,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 		}
 		for _, part := range []string{
 			"order-total  ORDER#01HVMK3P2Q0000000000000001 #METADATA: total is 1, should be ", "orphan-claim  EMAIL#nobody@example.com #METADATA: ",
-			"drifts: 2; repair them with `ordergraph check -repair`", "a total is not the sum of the items",
+			"inconsistencies: 2; repair them with `ordergraph check -repair`", "an order's total is not the sum of its items",
 		} {
 			if !strings.Contains(c.stdout.String(), part) {
 				t.Errorf("stdout does not contain %q:\n%s", part, c.stdout.String())
@@ -245,7 +245,7 @@ func TestCheckWithUnverifiedRecords(t *testing.T) {
 		return ""
 	})
 	c := run(t, "check", variables...)
-	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: the record changed between reads", "\nunverified: 1,", "\nunverified records are left: the table may not be clean\n"} {
+	for _, part := range []string{"unverified  ORDER#" + order + " #METADATA: the record changed between reads", "\nunverified records: 1,", "\nsome records are unverified: the table may be inconsistent\n"} {
 		if out := c.stdout.String(); c.status != 3 || !strings.Contains(out, part) {
 			t.Errorf("exit %d, want 3 and %q:\n%s", c.status, part, out)
 		}
@@ -279,7 +279,7 @@ func TestInterruptedCheck(t *testing.T) {
 		if c.status != 3 || !strings.Contains(c.stderr.String(), "interrupted before the end") {
 			t.Errorf("%s: exit %d, stderr %q", line, c.status, c.stderr.String())
 		}
-		want := []string{"(repaired)", "incomplete check; drifts found so far: 1, repaired: 1\n", fmt.Sprint(n+1, " records")}
+		want := []string{"(repaired)", "incomplete check; inconsistencies found so far: 1, repaired: 1\n", fmt.Sprint(n+1, " records")}
 		if strings.Contains(line, "json") {
 			want = []string{`"repaired":true`, fmt.Sprint(`{"summary":{"clean":false,"complete":false,"records":`, n+1), `"repaired":{"order-total":1}`}
 		}
@@ -301,7 +301,7 @@ func TestFailedCheck(t *testing.T) {
 		return ""
 	})
 	c := run(t, "check -repair", variables...)
-	if c.status != 3 || !strings.Contains(c.stdout.String(), "incomplete check; drifts found so far: 0, repaired: 0") || !strings.Contains(c.stderr.String(), "denies access") {
+	if c.status != 3 || !strings.Contains(c.stdout.String(), "incomplete check; inconsistencies found so far: 0, repaired: 0") || !strings.Contains(c.stderr.String(), "denies access") {
 		t.Errorf("exit %d, stderr %q:\n%s", c.status, c.stderr.String(), c.stdout.String())
 	}
 }
@@ -343,11 +343,11 @@ func TestCheckByHand(t *testing.T) {
 		}
 	}
 	remove("WAREHOUSE#wh_pdx", "name")
-	checkOutput("check", 1, "\ndrifts: 1; all need a repair by hand, described above\n")
+	checkOutput("check", 1, "\ninconsistencies: 1; all need a repair by hand, described above\n")
 	damageSample(t, db, table)
-	checkOutput("check", 1, "\ndrifts: 3; `ordergraph check -repair` repairs 2, and 1 need a repair by hand\n")
+	checkOutput("check", 1, "\ninconsistencies: 3; `ordergraph check -repair` repairs 2, and 1 need a repair by hand\n")
 	checkOutput("check -json", 1, `"repaired":false,"byHand":true}`, `"left":3,"leftByHand":1,`)
-	checkOutput("check -repair", 1, "\ndrifts left: 1; all need a repair by hand, described above\n")
+	checkOutput("check -repair", 1, "\ninconsistencies left: 1; all need a repair by hand, described above\n")
 	if _, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("WAREHOUSE#wh_sea", "#METADATA")}); err != nil {
 		t.Fatal(err)
 	}

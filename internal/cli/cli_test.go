@@ -246,7 +246,7 @@ func TestInvalidArguments(t *testing.T) {
 		"token key":                              "name a file",
 		"seed -orders 3":                         "-orders requires -generate",
 		"seed -seed 1 dataset.json":              "-seed requires -generate",
-		"seed -generate dataset.json":            `accepts no FILE such as "dataset.json"`,
+		"seed -generate dataset.json":            `accepts no FILE argument such as "dataset.json"`,
 		"seed -generate -items 4-2":              "-items is 4-2",
 		"seed -generate -items few":              "such as 3 or 1-5",
 		"seed -generate -statuses lost=1":        `"lost=1" is not a status`,

@@ -251,8 +251,8 @@ func TestWrongNumberOfShards(t *testing.T) {
 			run(t, "table create", right...).checkSucceeded(t)
 			run(t, "seed", right...).checkSucceeded(t)
 			for _, line := range []string{"-addr 127.0.0.1:0", "seed", "table create", "import /nowhere/shop.jsonl"} {
-				begin := "table " + table + " was written with another number of shards than ORDERGRAPH_SHARDS=" + c.read + " (it has records under CUSTOMER"
-				run(t, line, wrong...).checkFailed(t, 1, begin, ": set ORDERGRAPH_SHARDS to the number that the table was written with")
+				begin := "table " + table + " was written with another number of shards than ORDERGRAPH_SHARDS=" + c.read + " (its index has the keys CUSTOMER"
+				run(t, line, wrong...).checkFailed(t, 1, begin, ": set ORDERGRAPH_SHARDS to the table's number of shards")
 			}
 			if d := run(t, "table describe", wrong...); d.status != 1 || !strings.Contains(d.stdout.String(), "fits     no") || !strings.Contains(d.stderr.String(), "ORDERGRAPH_SHARDS="+c.read+" (") {
 				t.Errorf("exit %d, %s%s", d.status, d.stdout.String(), d.stderr.String())

@@ -16,7 +16,7 @@ import (
 const (
 	// localAddr is the address that DynamoDB Local uses, too.
 	localAddr = "127.0.0.1:8000"
-	// localStopTimeout is the time that running requests get at the end.
+	// localStopTimeout is the maximum time to wait for running requests when the endpoint stops.
 	localStopTimeout = 15 * time.Second
 )
 
@@ -25,7 +25,7 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	addr := ""
 	err := parseArgs("local", args, 0, func(set *flag.FlagSet) {
 		dataFlag(set, &env)
-		set.StringVar(&addr, "addr", localAddr, "address to listen on; the endpoint accepts all credentials, so keep it on this machine")
+		set.StringVar(&addr, "addr", localAddr, "address to listen on; the endpoint accepts all credentials, so use an address of this machine only")
 	}, nil)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	where := "in memory; it is gone when this command stops"
+	where := "in memory; all data is lost when this command stops"
 	if path != "" {
 		where = "file " + path
 	}
@@ -55,7 +55,7 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	if env.OnListening != nil {
 		env.OnListening(listener.Addr())
 	}
-	// A transaction or batch of several megabytes may come slowly.
+	// The body of a transaction or batch can have several megabytes and may arrive slowly.
 	serving := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	stopped := make(chan error, 1)
 	go func() { stopped <- serving.Serve(listener) }()

@@ -84,8 +84,8 @@ func TestSeedGenerateWithoutTable(t *testing.T) {
 func TestSeedGenerateInvalidFlags(t *testing.T) {
 	for line, message := range map[string]string{
 		"-orders -1":                       "seed: -orders is -1: use 0 to",
-		"-from 5 -orders 4":                "seed: -from is 5: use the number of loaded orders, at most 4",
-		"-statuses foo=1":                  "use pending confirmed shipped delivered cancelled",
+		"-from 5 -orders 4":                "seed: -from is 5: use the number of orders that are already loaded, at most 4",
+		"-statuses foo=1":                  "the statuses are pending confirmed shipped delivered cancelled",
 		"-statuses pending=1,PENDING=2":    `"PENDING=2" repeats a status`,
 		"-statuses SHIPPED=1 -customers 0": "seed: -customers is 0",
 	} {

@@ -205,7 +205,7 @@ func TestAuthAlias(t *testing.T) {
 // TestServePrintsAccess checks that a server without authentication listens on this machine only,
 // unless an address is given, and prints its access.
 func TestServePrintsAccess(t *testing.T) {
-	const here, everywhere = "open to this machine only: every program on it can read and change everything; -addr :", "open: everyone who reaches the server can read and change everything"
+	const here, everywhere = "open to this machine only: every program on this machine can read and change everything; -addr :", "open: everyone who reaches the server can read and change everything"
 	for _, c := range []struct {
 		line      string
 		variables []string

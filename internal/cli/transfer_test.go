@@ -139,7 +139,7 @@ func TestImportInvalidFile(t *testing.T) {
 		if records := tableRecords(t, db, table); len(records) != 0 {
 			t.Errorf("the dry run wrote %d records", len(records))
 		}
-		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before it are imported, and some after it may be: fix the line")
+		run(t, "import "+file, variables...).checkFailed(t, 1, file, "line 2", "not JSON", "all lines before this line are imported, and some later lines may be: fix the line")
 		if records := tableRecords(t, db, table); len(records) != 1 {
 			t.Errorf("the table has %d records", len(records))
 		}
@@ -261,9 +261,9 @@ func TestImportOtherFiles(t *testing.T) {
 	for text, message := range map[string]string{
 		"":                      "contains no records",
 		"\n\n":                  "contains no records",
-		"\x1f\x8b\x08\x00":      "is compressed: gunzip -c FILE | ordergraph import -",
+		"\x1f\x8b\x08\x00":      "is compressed: run `gunzip -c FILE | ordergraph import -`",
 		smallDataset:            "ordergraph seed FILE",
-		"{\"Item\": 1}\n":       "some after it may be: fix the line",
+		"{\"Item\": 1}\n":       "some later lines may be: fix the line",
 		"{\"Other\": [1]}\n":    "line 1",
 		"{\"Item\":{\"pk\":1}}": "line 1",
 	} {

@@ -93,7 +93,7 @@ func damages() []damage {
 		{"negative stock", "PRODUCT#p0", "WAREHOUSE#", setAttribute("quantity", storetest.Num("-1")), "negative"},
 		{"missing product", "PRODUCT#p0", "#METADATA", nil, "which does not exist"},
 		{"orderCount of a product", "PRODUCT#p1", "#METADATA", setAttribute("orderCount", storetest.Num("5")), "orderCount"},
-		{"orders of a rep", "EMPLOYEE#e0", "ORDERS#0", setAttribute("orders", storetest.Num("77")), "the rep's orders"},
+		{"orders of a rep", "EMPLOYEE#e0", "ORDERS#0", setAttribute("orders", storetest.Num("77")), "the number of orders of the account rep"},
 		{"spending", "CUSTOMER#c1", "SPENDING#", setAttribute("spent", storetest.Num("1")), "the orders cost"},
 		{"missing spending", "CUSTOMER#c1", "SPENDING#", nil, "the orders cost"},
 		{"number of shipped orders", "ORDER_COUNTS", "PART#", setAttribute("shipped", storetest.Num("9")), "shipped"},
