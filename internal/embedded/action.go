@@ -52,6 +52,7 @@ type action struct {
 	old, new         attr.Item
 	oldSize, newSize int
 	oldJSON          []byte
+	encoded          []byte // encoded is the item after a put or an update, as it is stored
 }
 
 // action validates the expressions of a write.
@@ -89,6 +90,8 @@ func (a *action) on(t *table) error {
 		if a.newSize = a.item.Size(); a.newSize > maxItem {
 			return invalidItem("Item size has exceeded the maximum allowed size")
 		}
+		// Writes wait for each other later.
+		a.encoded = encodeStored(a.newSize, a.item.AppendJSON)
 		return nil
 	}
 	var err error
@@ -190,12 +193,11 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 	if a.verb == check || a.old == nil && a.new == nil {
 		return nil
 	}
-	encoded := []byte(nil)
-	if a.new != nil {
-		encoded = encodeStored(a.newSize, a.new.AppendJSON)
-		if a.old != nil && string(encoded[sizePrefix:]) == string(a.oldJSON) {
-			return nil // nothing changes
-		}
+	if a.verb == update {
+		a.encoded = encodeStored(a.newSize, a.new.AppendJSON)
+	}
+	if a.old != nil && a.new != nil && string(a.encoded[sizePrefix:]) == string(a.oldJSON) {
+		return nil // nothing changes
 	}
 	c.changed = true
 	items := b.Bucket(bucketItems)
@@ -211,7 +213,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 		if a.old == nil {
 			number = 1
 		}
-		if err := items.Put(a.key, encoded); err != nil {
+		if err := items.Put(a.key, a.encoded); err != nil {
 			return err
 		}
 	}
@@ -229,7 +231,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 		}
 	}
 	if a.table.streams() {
-		return c.record(a, encoded)
+		return c.record(a)
 	}
 	return nil
 }

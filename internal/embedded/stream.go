@@ -100,9 +100,8 @@ func parseStream(b *bbolt.Bucket) (*stream, error) {
 	return m, json.Unmarshal(b.Get(keyStream), m)
 }
 
-// record adds a change of an item to the table's stream. encoded is the item after the change, as
-// it is stored.
-func (c *change) record(a *action, encoded []byte) error {
+// record adds a change of an item to the table's stream.
+func (c *change) record(a *action) error {
 	t := a.table
 	b := c.tx.Bucket(bucketStreams).Bucket([]byte(t.streamARN())).Bucket(bucketRecords)
 	if err := c.trim(b); err != nil {
@@ -128,7 +127,7 @@ func (c *change) record(a *action, encoded []byte) error {
 		size := keys.Size()
 		o.item("Keys", keys)
 		if a.new != nil && strings.HasPrefix(view, "NEW") {
-			_, image := splitStored(encoded)
+			_, image := splitStored(a.encoded)
 			o.raw("NewImage", image)
 			size += a.newSize
 		}

@@ -6,10 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
@@ -106,10 +107,7 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	if err != nil {
 		return nil, err
 	}
-	digest, err := in.digest()
-	if err != nil {
-		return nil, err
-	}
+	digest := in.digest()
 	replayed := false
 	err = retryChanged(func() error {
 		early := make([]*failure, len(actions))
@@ -150,15 +148,35 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	return o.done(), nil
 }
 
-// digest returns a digest of the request that does not depend on the order of its members. It is
-// nil without a token.
-func (in *transactWriteInput) digest() ([]byte, error) {
+// digest returns a digest of the actions that does not depend on the order of attributes. It is nil
+// without a token.
+func (in *transactWriteInput) digest() []byte {
 	if in.ClientRequestToken == "" {
-		return nil, nil
+		return nil
 	}
-	encoded, err := json.Marshal(in.TransactItems, json.Deterministic(true))
-	sum := sha256.Sum256(encoded)
-	return sum[:], err
+	var b []byte
+	for _, item := range in.TransactItems {
+		for v, a := range []*actionInput{put: item.Put, update: item.Update, remove: item.Delete, check: item.ConditionCheck} {
+			if a == nil {
+				continue
+			}
+			b = append(b, byte(v))
+			for _, text := range []*string{a.TableName, a.UpdateExpression, a.ConditionExpression, &a.ReturnValuesOnConditionCheckFailure} {
+				if text != nil {
+					b = attr.AppendQuote(b, *text)
+				}
+				b = append(b, ',')
+			}
+			for _, name := range slices.Sorted(maps.Keys(a.ExpressionAttributeNames)) {
+				b = attr.AppendQuote(attr.AppendQuote(b, name), a.ExpressionAttributeNames[name])
+			}
+			for _, values := range []attr.Item{a.Item, a.Key, a.ExpressionAttributeValues} {
+				b = values.AppendJSON(b)
+			}
+		}
+	}
+	sum := sha256.Sum256(b)
+	return sum[:]
 }
 
 // prepare finds the tables and validates the keys. early gets the faults that cancel the

@@ -116,8 +116,7 @@ func (v *Value) decode(d *jsontext.Decoder) (err error) {
 		}
 		v.Bool = token.Kind() == 't' || v.Kind == Null
 	case Map:
-		v.Map = Item{}
-		err = json.UnmarshalDecode(d, &v.Map)
+		err = v.Map.UnmarshalJSONFrom(d)
 	case List:
 		v.List = []Value{}
 		err = json.UnmarshalDecode(d, &v.List)
@@ -167,6 +166,30 @@ func expect(d *jsontext.Decoder, kind jsontext.Kind) error {
 		err = fmt.Errorf("unexpected JSON %s, expected %s", token.Kind(), kind)
 	}
 	return err
+}
+
+// UnmarshalJSONFrom decodes an item.
+func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == 'n' {
+		return d.SkipValue()
+	}
+	if err := expect(d, '{'); err != nil {
+		return err
+	}
+	*i = Item{}
+	for d.PeekKind() != '}' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		var v Value
+		if err := v.UnmarshalJSONFrom(d); err != nil {
+			return err
+		}
+		(*i)[name] = v
+	}
+	return expect(d, '}')
 }
 
 // MarshalJSONTo encodes the value.
@@ -233,8 +256,11 @@ func AppendQuote(b []byte, text string) []byte {
 
 // AppendJSON appends the item as a JSON object. The attributes are sorted by name.
 func (i Item) AppendJSON(b []byte) []byte {
+	var array [32]string // most items have fewer attributes
+	names := slices.AppendSeq(array[:0], maps.Keys(i))
+	slices.Sort(names)
 	b = append(b, '{')
-	for n, name := range slices.Sorted(maps.Keys(i)) {
+	for n, name := range names {
 		if n > 0 {
 			b = append(b, ',')
 		}
@@ -260,14 +286,22 @@ const MaxNesting = 32
 // Normalize validates the item and returns it with canonical numbers. It returns an error with
 // DynamoDB's message if a value is invalid.
 func (i Item) Normalize() (Item, error) {
-	for _, name := range slices.Sorted(maps.Keys(i)) {
-		v, err := i[name].normalize(1)
-		if err != nil {
-			return nil, err
+	return i, i.normalize(1)
+}
+
+// normalize validates and replaces the values of an item or a map. Of several errors, it returns the
+// error of the first name.
+func (i Item) normalize(depth int) error {
+	first, failed := "", error(nil)
+	for name, v := range i {
+		switch normal, err := v.normalize(depth); {
+		case err != nil && (failed == nil || name < first):
+			first, failed = name, err
+		case err == nil && v.Kind != String: // normalizing changes no string
+			i[name] = normal
 		}
-		i[name] = v
 	}
-	return i, nil
+	return failed
 }
 
 // Normalize is like Item.Normalize, for one value.
@@ -285,11 +319,7 @@ func (v Value) normalize(depth int) (_ Value, err error) {
 	case Number:
 		v.Text, err = canonical(v.Text)
 	case Map:
-		for _, name := range slices.Sorted(maps.Keys(v.Map)) {
-			if v.Map[name], err = v.Map[name].normalize(depth + 1); err != nil {
-				return v, err
-			}
-		}
+		err = v.Map.normalize(depth + 1)
 	case List:
 		for i, e := range v.List {
 			if v.List[i], err = e.normalize(depth + 1); err != nil {
