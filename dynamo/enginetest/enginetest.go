@@ -399,3 +399,14 @@ func assertCode(tb *table, what string, err error, code string) {
 		tb.Errorf("%s: want %s, got %v", what, code, err)
 	}
 }
+
+// assertOutcome fails the test unless err is the engine's error with this code, or nil if the code is
+// empty.
+func assertOutcome(tb *table, what string, err error, code string) {
+	tb.Helper()
+	if code != "" {
+		assertCode(tb, what, err, code)
+	} else if err != nil {
+		tb.Errorf("%s: %v", what, err)
+	}
+}

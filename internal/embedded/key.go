@@ -48,12 +48,18 @@ func (x *index) entry(item attr.Item, key []byte) []byte {
 // errKeySchema is the error for a key that is not the table's.
 var errKeySchema = errors.New("The provided key element does not match the schema")
 
-// lookup returns the bytes of a request's key. It returns errKeySchema, or an error about an empty
-// or long value.
+// lookup validates a request's key and returns its bytes. It returns errKeySchema, or an error about
+// a value.
 func (t *table) lookup(key attr.Item) ([]byte, error) {
 	if _, err := key.Normalize(); err != nil {
 		return nil, err
 	}
+	return t.keyBytes(key)
+}
+
+// keyBytes returns the bytes of a request's key, whose values are valid. It returns errKeySchema, or
+// an error about an empty or long value.
+func (t *table) keyBytes(key attr.Item) ([]byte, error) {
 	if len(key) != len(t.key) {
 		return nil, errKeySchema
 	}

@@ -187,50 +187,54 @@ func (in *listInput) checkList(v *violations) error {
 	return nil
 }
 
-// prepare validates the expressions, and finds the table and the index. keyCondition is for the
-// key condition, which needs the table.
-func (in *listInput) prepare(s *Store) (_ *list, p *expr.Placeholders, err error) {
+// parse validates the expressions of a Query or a Scan.
+func (in *listInput) parse(isScan bool) (*list, *expr.KeyExpression, error) {
 	l := &list{listInput: in, backward: in.ScanIndexForward != nil && !*in.ScanIndexForward}
-	p = &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues}
-	err = p.Check(in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil)
+	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: isScan}
+	err := p.Check(in.FilterExpression != nil || in.ProjectionExpression != nil || in.KeyConditionExpression != nil)
 	if err == nil && in.FilterExpression != nil {
 		l.filter, err = expr.ParseCondition(expr.Filter, *in.FilterExpression, p)
 	}
 	if err == nil && in.ProjectionExpression != nil {
 		l.projection, err = expr.ParseProjection(*in.ProjectionExpression, p)
 	}
-	if err != nil {
-		return nil, nil, asInvalid(err)
+	var key *expr.KeyExpression
+	if err == nil && in.KeyConditionExpression != nil {
+		key, err = expr.ParseKeyCondition(*in.KeyConditionExpression, p)
 	}
-	if in.KeyConditionExpression == nil {
-		if err := p.Unused(); err != nil {
-			return nil, nil, asInvalid(err)
-		}
+	if err == nil {
+		err = p.Unused()
 	}
+	return l, key, asInvalid(err)
+}
+
+// on finds the table and the index.
+func (l *list) on(s *Store) (err error) {
+	in := l.listInput
 	if l.table, err = s.table(*in.TableName); err != nil {
-		return nil, nil, err
+		return err
 	}
 	if in.IndexName == nil {
-		return l, p, nil
+		return nil
 	}
 	if l.index = l.table.index(*in.IndexName); l.index == nil {
-		return nil, nil, invalid("The table does not have the specified index: %s", *in.IndexName)
+		return invalid("The table does not have the specified index: %s", *in.IndexName)
 	}
 	if in.ConsistentRead {
-		return nil, nil, invalid("Consistent reads are not supported on global secondary indexes")
+		return invalid("Consistent reads are not supported on global secondary indexes")
 	}
 	if l.index.projected == nil {
-		return l, p, nil
+		return nil
 	}
 	if in.Select == "ALL_ATTRIBUTES" {
-		return nil, nil, invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", l.index.name)
+		return invalid("One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index %s because its projection type is not ALL", l.index.name)
 	}
 	for _, path := range l.projection {
 		if !l.index.projected[path[0].Name] {
-			return nil, nil, invalid("One or more parameter values were invalid: Global secondary index %s does not project [%s]", l.index.name, path[0].Name)
+			return invalid("One or more parameter values were invalid: Global secondary index %s does not project [%s]", l.index.name, path[0].Name)
 		}
 	}
-	return l, p, nil
+	return nil
 }
 
 // key returns the key that the list is ordered by.
@@ -252,14 +256,14 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 	if in.KeyConditionExpression == nil {
 		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
-	l, p, err := in.prepare(s)
+	l, key, err := in.parse(false)
 	if err != nil {
 		return nil, err
 	}
-	r, err := expr.ParseKeyCondition(*in.KeyConditionExpression, p, l.key())
-	if err == nil {
-		err = p.Unused()
+	if err := l.on(s); err != nil {
+		return nil, err
 	}
+	r, err := key.Range(l.key())
 	if err != nil {
 		return nil, asInvalid(err)
 	}
@@ -375,8 +379,11 @@ func (s *Store) scan(_ context.Context, in *listInput) ([]byte, error) {
 		return nil, invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d", *in.Segment, *in.TotalSegments)
 	}
 	in.KeyConditionExpression = nil
-	l, _, err := in.prepare(s)
+	l, _, err := in.parse(true)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.on(s); err != nil {
 		return nil, err
 	}
 	if in.Segment != nil {

@@ -47,6 +47,12 @@ type (
 		Enabled       bool
 		AttributeName string
 	}
+	encryption struct {
+		Enabled bool
+	}
+	requestLimits struct {
+		MaxReadRequestUnits, MaxWriteRequestUnits int64
+	}
 )
 
 // definition is what the file has about a table.
@@ -59,6 +65,8 @@ type definition struct {
 	GlobalSecondaryIndexes    []indexDefinition
 	BillingMode               string
 	ProvisionedThroughput     *throughput
+	OnDemandThroughput        *requestLimits `json:",omitzero"`
+	SSESpecification          *encryption    `json:",omitzero"`
 	Created                   time.Time
 	DeletionProtectionEnabled bool
 	TableClass                string
@@ -268,6 +276,16 @@ func (s *Store) describe(o *object, member string, t *table, status string) erro
 			if t.BillingMode == payPerRequest {
 				o.nested("BillingModeSummary", func() { o.text("BillingMode", payPerRequest) })
 			}
+			if t.OnDemandThroughput != nil {
+				o.value("OnDemandThroughput", t.OnDemandThroughput)
+			}
+			if t.SSESpecification != nil && t.SSESpecification.Enabled {
+				o.nested("SSEDescription", func() {
+					o.text("Status", "ENABLED")
+					o.text("SSEType", "KMS")
+					o.text("KMSMasterKeyArn", "arn:aws:kms:"+region+":000000000000:alias/aws/dynamodb")
+				})
+			}
 			if t.TableClass != "" {
 				o.nested("TableClassSummary", func() { o.text("TableClass", t.TableClass) })
 			}
@@ -323,6 +341,8 @@ type createTableInput struct {
 	LocalSecondaryIndexes     []indexDefinition
 	BillingMode               string
 	ProvisionedThroughput     *throughput
+	OnDemandThroughput        *requestLimits
+	SSESpecification          *encryption
 	DeletionProtectionEnabled bool
 	TableClass                string
 	StreamSpecification       *streamSpecification
@@ -335,6 +355,7 @@ func (s *Store) createTable(_ context.Context, in *createTableInput) ([]byte, er
 	t := &table{definition: definition{
 		TableName: *in.TableName, TableID: uuid.NewString(), AttributeDefinitions: in.AttributeDefinitions, KeySchema: in.KeySchema,
 		GlobalSecondaryIndexes: in.GlobalSecondaryIndexes, BillingMode: in.BillingMode, ProvisionedThroughput: in.ProvisionedThroughput,
+		OnDemandThroughput: in.OnDemandThroughput, SSESpecification: in.SSESpecification,
 		Created: s.now(), DeletionProtectionEnabled: in.DeletionProtectionEnabled, TableClass: in.TableClass,
 	}}
 	if t.BillingMode == "" {
@@ -388,7 +409,10 @@ func (s *Store) described(member string, t *table, status string) ([]byte, error
 	return o.done(), nil
 }
 
-var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
+var (
+	namePattern      = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
+	tableNamePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+)
 
 // check validates the parameters.
 func (in *createTableInput) check() error {
@@ -404,14 +428,8 @@ func (in *createTableInput) check() error {
 	if v.list(len(in.KeySchema), 1, 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
 		v.schema(in.KeySchema, "keySchema")
 	}
-	for i, d := range in.GlobalSecondaryIndexes {
-		field := fmt.Sprintf("globalSecondaryIndexes.%d.member.", i+1)
-		v.name(d.IndexName, field+"indexName", 3)
-		if v.list(len(d.KeySchema), 1, 2, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
-			v.schema(d.KeySchema, field+"keySchema")
-		}
-		v.projection(d.Projection, field+"projection")
-	}
+	v.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes")
+	v.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes")
 	if in.StreamSpecification != nil {
 		v.enum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
 	}
@@ -432,6 +450,18 @@ func (in *createTableInput) check() error {
 		return err
 	}
 	return checkSchemas(in.AttributeDefinitions, in.KeySchema, in.GlobalSecondaryIndexes)
+}
+
+// indexes validates the definitions of indexes.
+func (v *violations) indexes(indexes []indexDefinition, list string) {
+	for i, d := range indexes {
+		field := fmt.Sprintf("%s.%d.member.", list, i+1)
+		v.name(d.IndexName, field+"indexName", 3)
+		if v.list(len(d.KeySchema), 1, 2, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
+			v.schema(d.KeySchema, field+"keySchema")
+		}
+		v.projection(d.Projection, field+"projection")
+	}
 }
 
 // describeSchema returns a key schema as it stands in messages.
@@ -682,6 +712,8 @@ type updateTableInput struct {
 	AttributeDefinitions        []attributeDefinition
 	BillingMode                 string
 	ProvisionedThroughput       *throughput
+	OnDemandThroughput          *requestLimits
+	SSESpecification            *encryption
 	DeletionProtectionEnabled   *bool
 	TableClass                  string
 	StreamSpecification         *streamSpecification
@@ -705,7 +737,7 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 	if err := v.error(); err != nil {
 		return nil, err
 	}
-	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.DeletionProtectionEnabled == nil && in.TableClass == "" && in.StreamSpecification == nil && len(in.GlobalSecondaryIndexUpdates) == 0 {
+	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.OnDemandThroughput == nil && in.SSESpecification == nil && in.DeletionProtectionEnabled == nil && in.TableClass == "" && in.StreamSpecification == nil && len(in.GlobalSecondaryIndexUpdates) == 0 {
 		return nil, invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
 	}
 	if err := checkStreamSpecification(in.StreamSpecification); err != nil {
@@ -764,11 +796,21 @@ func (in *updateTableInput) apply(t *table) error {
 			t.ProvisionedThroughput = nil
 		}
 	}
-	if in.ProvisionedThroughput != nil {
+	if in.ProvisionedThroughput != nil || in.BillingMode == provisioned && t.ProvisionedThroughput == nil {
 		if err := checkBilling(t.BillingMode, in.ProvisionedThroughput, nil); err != nil {
 			return err
 		}
+		if old, set := t.ProvisionedThroughput, in.ProvisionedThroughput; old != nil && *old == *set {
+			return invalid("The provisioned throughput for the table will not change. The requested value equals the current value. Current ReadCapacityUnits provisioned for the table: %d. Requested ReadCapacityUnits: %d. Current WriteCapacityUnits provisioned for the table: %d. Requested WriteCapacityUnits: %d. Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.",
+				old.ReadCapacityUnits, set.ReadCapacityUnits, old.WriteCapacityUnits, set.WriteCapacityUnits)
+		}
 		t.ProvisionedThroughput = in.ProvisionedThroughput
+	}
+	if in.OnDemandThroughput != nil {
+		t.OnDemandThroughput = in.OnDemandThroughput
+	}
+	if in.SSESpecification != nil {
+		t.SSESpecification = in.SSESpecification
 	}
 	if in.DeletionProtectionEnabled != nil {
 		t.DeletionProtectionEnabled = *in.DeletionProtectionEnabled

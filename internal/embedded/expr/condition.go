@@ -3,7 +3,7 @@ package expr
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
@@ -97,7 +97,9 @@ func (n sizeOf) value(item attr.Item) (attr.Value, bool) {
 	size := 0
 	switch v.Kind {
 	case attr.String:
-		size = utf8.RuneCountInString(v.Text)
+		for _, r := range v.Text {
+			size += utf16.RuneLen(r) // DynamoDB counts UTF-16 code units
+		}
 	case attr.Binary:
 		size = len(v.Text)
 	case attr.Map:

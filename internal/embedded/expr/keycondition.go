@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
@@ -26,8 +27,14 @@ type KeyRange struct {
 
 var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-// ParseKeyCondition parses a key condition for a table's or index's key.
-func ParseKeyCondition(text string, p *Placeholders, key []KeyAttribute) (*KeyRange, error) {
+// KeyExpression is a parsed key condition.
+type KeyExpression struct {
+	conditions map[string]node // conditions has the condition on each attribute
+	count      int
+}
+
+// ParseKeyCondition parses a key condition.
+func ParseKeyCondition(text string, p *Placeholders) (*KeyExpression, error) {
 	s, err := newParser(KeyCondition, text, p)
 	if err != nil {
 		return nil, err
@@ -39,21 +46,23 @@ func ParseKeyCondition(text string, p *Placeholders, key []KeyAttribute) (*KeyRa
 	if err != nil {
 		return nil, err
 	}
-	conditions := map[string]node{}
-	count := 0
-	if err := s.split(root, func(name string, n node) error {
-		if count++; conditions[name] != nil {
+	k := &KeyExpression{conditions: map[string]node{}}
+	return k, s.split(root, func(name string, n node) error {
+		if k.count++; k.conditions[name] != nil {
 			return s.errorf("KeyConditionExpressions must only contain one condition per key")
 		}
-		conditions[name] = n
+		k.conditions[name] = n
 		return nil
-	}); err != nil {
-		return nil, err
-	}
-	if count > len(key) && count > 2 {
-		return nil, fmt.Errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", count, len(key))
+	})
+}
+
+// Range returns the range of keys of a table's or index's key.
+func (e *KeyExpression) Range(key []KeyAttribute) (*KeyRange, error) {
+	if e.count > len(key) && e.count > 2 {
+		return nil, fmt.Errorf("The number of query conditions (%d) exceeds the number of key attributes defined in the schema (%d)", e.count, len(key))
 	}
 	r := &KeyRange{}
+	conditions := maps.Clone(e.conditions)
 	for i, k := range key {
 		n := conditions[k.Name]
 		if n == nil {
