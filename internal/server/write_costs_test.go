@@ -159,7 +159,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 		t.Fatalf("the transaction of %s (%d actions and %s for each line) can write only %d lines, but commerce.MaxLines is %d", tight.Mutation, tight.MaxActions(0),
 			entities(slices.Concat(tight.WritesPerLine, tight.OptionalWritesPerLine)), most, commerce.MaxLines)
 	}
-	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
 		usual := [][]string{{"mutation", "requests", "write units", "read units", "most requests", "most write units", "most read units"}}
 		most, seen := map[string]int{}, map[string]bool{}
