@@ -230,8 +230,8 @@ func checkMostActions(t *testing.T, most map[string]int) {
 func TestGoldenMostLines(t *testing.T) {
 	tight := mostExpensivePattern()
 	fixed := tight.MaxActions(0)
-	golden.Section(t, requestCosts, "lines", fmt.Sprintf("A DynamoDB transaction has at most %d actions. `%s` uses the most: %d, and %d more per line.\n"+
-		"The limit allows %d lines. An order can have %d.\n", table.MaxTransactionActions, tight.Mutation, fixed, tight.MaxActions(1)-fixed, maxLines(tight), commerce.MaxLines))
+	golden.Section(t, requestCosts, "lines", fmt.Sprintf("A DynamoDB transaction has at most %d actions. `%s` needs the most: %d actions, and %d more\n"+
+		"per line item. This allows %d line items. The maximum of an order is %d.\n", table.MaxTransactionActions, tight.Mutation, fixed, tight.MaxActions(1)-fixed, maxLines(tight), commerce.MaxLines))
 }
 
 // mostExpensivePattern returns the pattern with the most actions for an order of commerce.MaxLines
