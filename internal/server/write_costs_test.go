@@ -161,7 +161,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 	}
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		rows := [][]string{{"mutation", "variant", "requests", "round trips", "actions", "write units", "read units"}}
-		usual := [][]string{{"mutation", "requests", "write units", "read units", "most requests", "most write units", "most read units"}}
+		usual := [][]string{{"mutation", "requests", "write units", "read units", "maximum requests", "maximum write units", "maximum read units"}}
 		most, seen := map[string]int{}, map[string]bool{}
 		for i, c := range costs() {
 			if !storetest.RunsCase(t, 8, i) {
