@@ -128,7 +128,7 @@ func TestPatterns(t *testing.T) {
 				c.checkSucceeded(t, p.ID+" ", p.Mutation)
 			}
 		}
-		c.checkSucceeded(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "with AP10")
+		c.checkSucceeded(t, "Query", "per shard", "gsi1pk=STATUS#{status}", "CUSTOMER#{customerId}", "GetItem", "same request as AP10")
 	}
 }
 
