@@ -437,7 +437,7 @@ func (in *createTableInput) check() error {
 	if err := v.error(); err != nil {
 		return err
 	}
-	if err := checkStreamSpecification(in.StreamSpecification); err != nil {
+	if err := checkStreamSpecification(in.StreamSpecification, true); err != nil {
 		return err
 	}
 	if len(in.LocalSecondaryIndexes) > 0 {
@@ -740,7 +740,7 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.OnDemandThroughput == nil && in.SSESpecification == nil && in.DeletionProtectionEnabled == nil && in.TableClass == "" && in.StreamSpecification == nil && len(in.GlobalSecondaryIndexUpdates) == 0 {
 		return nil, invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
 	}
-	if err := checkStreamSpecification(in.StreamSpecification); err != nil {
+	if err := checkStreamSpecification(in.StreamSpecification, false); err != nil {
 		return nil, err
 	}
 	var t *table
