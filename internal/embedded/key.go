@@ -18,18 +18,25 @@ const (
 )
 
 // appendPartition appends the bytes with which all keys of a partition begin.
-func appendPartition(b []byte, partition attr.Value) []byte {
+func appendPartition(b []byte, partition []attr.Value) []byte {
 	start := len(b)
-	b = partition.AppendKey(append(b, 0))
+	b = append(b, 0)
+	for _, v := range partition {
+		b = v.AppendKey(b)
+	}
 	b[start] = hashByte(b[start+1:])
 	return b
 }
 
 // appendKey appends the bytes of a key in the file.
 func appendKey(b []byte, key []expr.KeyAttribute, item attr.Item) []byte {
-	b = appendPartition(b, item[key[0].Name])
-	if len(key) == 2 {
-		b = item[key[1].Name].AppendKey(b)
+	start := len(b)
+	b = append(b, 0)
+	for i, k := range key {
+		b = item[k.Name].AppendKey(b)
+		if !k.Sort && (i+1 == len(key) || key[i+1].Sort) { // the end of the partition key
+			b[start] = hashByte(b[start+1:])
+		}
 	}
 	return b
 }
@@ -122,7 +129,7 @@ func (t *table) keyOf(item attr.Item) ([]byte, *keyFault) {
 // message about an empty value.
 func (t *table) checkIndexKeys(item attr.Item, emptyMessage string) *keyFault {
 	for _, x := range t.indexes {
-		for i, k := range x.key {
+		for _, k := range x.key {
 			v, ok := item[k.Name]
 			if !ok {
 				continue
@@ -138,8 +145,7 @@ func (t *table) checkIndexKeys(item attr.Item, emptyMessage string) *keyFault {
 				}
 				return &keyFault{errors.New(message), true}
 			}
-			if i == 0 && v.Size() > maxPartitionKey || i == 1 && v.Size() > maxSortKey {
-				limit := map[int]int{0: maxPartitionKey, 1: maxSortKey}[i]
+			if limit := map[bool]int{false: maxPartitionKey, true: maxSortKey}[k.Sort]; v.Size() > limit {
 				return &keyFault{fmt.Errorf("One or more parameter values were invalid: Size of the key %s of index %s exceeds %d bytes", k.Name, x.name, limit), false}
 			}
 		}

@@ -295,11 +295,14 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 
 // setRange sets the bounds of a Query.
 func (l *list) setRange(r *expr.KeyRange) {
-	partition := appendPartition(nil, r.Partition)
-	l.start, l.end = partition, successor(partition)
-	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(partition)) }
+	common := appendPartition(nil, r.Partition)
+	for _, v := range r.Equal {
+		common = v.AppendKey(common)
+	}
+	l.start, l.end = common, successor(common)
+	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(common)) }
 	if r.Prefix != nil {
-		l.start = attr.AppendKeyPrefix(bytes.Clone(partition), r.Prefix.Text)
+		l.start = attr.AppendKeyPrefix(bytes.Clone(common), r.Prefix.Text)
 		l.end = successor(l.start)
 	}
 	if r.Low != nil {

@@ -136,7 +136,7 @@ func (t *table) keyAttributes(schema []keyElement) []expr.KeyAttribute {
 	for _, e := range schema {
 		for _, d := range t.AttributeDefinitions {
 			if d.AttributeName == e.AttributeName {
-				key = append(key, expr.KeyAttribute{Name: d.AttributeName, Kind: attr.KindOf(d.AttributeType)})
+				key = append(key, expr.KeyAttribute{Name: d.AttributeName, Kind: attr.KindOf(d.AttributeType), Sort: e.KeyType == "RANGE"})
 			}
 		}
 	}
@@ -428,8 +428,8 @@ func (in *createTableInput) check() error {
 	if v.list(len(in.KeySchema), 1, 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
 		v.schema(in.KeySchema, "keySchema")
 	}
-	v.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes")
-	v.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes")
+	v.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes", 2*maxKeyParts)
+	v.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes", 2)
 	if in.StreamSpecification != nil {
 		v.enum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
 	}
@@ -452,12 +452,17 @@ func (in *createTableInput) check() error {
 	return checkSchemas(in.AttributeDefinitions, in.KeySchema, in.GlobalSecondaryIndexes)
 }
 
-// indexes validates the definitions of indexes.
-func (v *violations) indexes(indexes []indexDefinition, list string) {
+// maxKeyParts is the maximum number of attributes of an index's partition key, and of its sort key.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
+const maxKeyParts = 4
+
+// indexes validates the definitions of indexes. most is the maximum number of attributes of a key.
+func (v *violations) indexes(indexes []indexDefinition, list string, most int) {
 	for i, d := range indexes {
 		field := fmt.Sprintf("%s.%d.member.", list, i+1)
 		v.name(d.IndexName, field+"indexName", 3)
-		if v.list(len(d.KeySchema), 1, 2, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
+		if v.list(len(d.KeySchema), 1, most, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
 			v.schema(d.KeySchema, field+"keySchema")
 		}
 		v.projection(d.Projection, field+"projection")
@@ -563,14 +568,21 @@ func checkSchema(of string, definitions []attributeDefinition, key []keyElement)
 	if key[0].KeyType != "HASH" {
 		return invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
 	}
-	if len(key) == 2 && key[1].KeyType != "RANGE" {
+	if of == "" && len(key) == 2 && key[1].KeyType != "RANGE" {
 		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 	}
-	if len(key) == 2 && key[0].AttributeName == key[1].AttributeName {
-		if of != "" {
+	names, parts := map[string]bool{}, map[string]int{}
+	for i, e := range key {
+		if parts[e.KeyType]++; parts[e.KeyType] > maxKeyParts || i > 0 && e.KeyType == "HASH" && key[i-1].KeyType == "RANGE" {
+			return invalid("Invalid KeySchema: A key has at most %d HASH key types, and then at most %d RANGE key types", maxKeyParts, maxKeyParts)
+		}
+		if names[e.AttributeName] && of != "" {
 			return invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 		}
-		return invalid("Invalid KeySchema: Some index key attribute have no definition")
+		if names[e.AttributeName] {
+			return invalid("Invalid KeySchema: Some index key attribute have no definition")
+		}
+		names[e.AttributeName] = true
 	}
 	for _, e := range key {
 		if !slices.ContainsFunc(definitions, func(d attributeDefinition) bool { return d.AttributeName == e.AttributeName }) {
