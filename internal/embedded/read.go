@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -295,7 +296,7 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 
 // setRange sets the bounds of a Query.
 func (l *list) setRange(r *expr.KeyRange) {
-	common := appendPartition(nil, r.Partition)
+	common := encodePartition(r.Partition)
 	for _, v := range r.Equal {
 		common = v.AppendKey(common)
 	}
@@ -352,7 +353,7 @@ func (l *list) startAfter(mismatch, outside string) error {
 			return invalid("%s", mismatch)
 		}
 	}
-	position := appendKey(nil, l.table.key, key)
+	position := encodeKey(l.table.key, key)
 	if l.index != nil {
 		position = l.index.entry(key, position)
 	}
@@ -362,7 +363,7 @@ func (l *list) startAfter(mismatch, outside string) error {
 	if l.backward {
 		l.end = position
 	} else {
-		l.start = append(position, 0)
+		l.start = slices.Concat(position, []byte{0})
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -226,7 +227,7 @@ var errChanged = &failure{kind: codeInternal, message: "The table was changed du
 // retryChanged repeats a request as long as its table has changed meanwhile.
 func retryChanged(request func() error) error {
 	for {
-		if err := request(); err != errChanged {
+		if err := request(); !errors.Is(err, errChanged) {
 			return err
 		}
 	}
@@ -425,7 +426,7 @@ func (in *createTableInput) check() error {
 	for i, d := range in.AttributeDefinitions {
 		v.enum(d.AttributeType, fmt.Sprintf("attributeDefinitions.%d.member.attributeType", i+1), "B", "N", "S")
 	}
-	if v.list(len(in.KeySchema), 1, 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
+	if v.list(len(in.KeySchema), 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
 		v.schema(in.KeySchema, "keySchema")
 	}
 	v.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes", 2*maxKeyParts)
@@ -462,7 +463,7 @@ func (v *violations) indexes(indexes []indexDefinition, list string, most int) {
 	for i, d := range indexes {
 		field := fmt.Sprintf("%s.%d.member.", list, i+1)
 		v.name(d.IndexName, field+"indexName", 3)
-		if v.list(len(d.KeySchema), 1, most, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
+		if v.list(len(d.KeySchema), most, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
 			v.schema(d.KeySchema, field+"keySchema")
 		}
 		v.projection(d.Projection, field+"projection")
@@ -787,7 +788,7 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 		}
 		for _, x := range t.indexes {
 			if old.index(x.name) == nil {
-				if err := fillIndex(b, t, x); err != nil {
+				if err := fillIndex(b, x); err != nil {
 					return err
 				}
 			}
@@ -898,7 +899,7 @@ func (t *table) dropUnusedDefinitions() {
 }
 
 // fillIndex creates an index's bucket from the table's items.
-func fillIndex(b *bbolt.Bucket, t *table, x *index) error {
+func fillIndex(b *bbolt.Bucket, x *index) error {
 	entries, err := b.CreateBucket(x.bucket)
 	if err != nil {
 		return err
