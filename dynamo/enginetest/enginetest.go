@@ -14,6 +14,9 @@
 //   - The notation of a number inside a list or a map. DynamoDB Local changes the attribute 0.10 to
 //     0.1, but not in a list, and adds 1.50 to 6 to get 7.50. Code that needs the trailing zero
 //     must store text. Code that compares numbers must compare values.
+//   - The order of a binary set. Amazon DynamoDB sorts the elements by their bytes. DynamoDB Local
+//     sorts them too, but bytes above 127 come first.
+//   - Numbers with exponents beyond the supported range. DynamoDB Local accepts 0e126.
 //   - The response to an update in a transaction that is invalid for its record, such as adding to
 //     a string or changing a key. It can be an error or the reason of a cancelled transaction.
 //     Amazon documents the latter; DynamoDB Local cancels in some cases.

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -167,9 +168,7 @@ func (a *action) applyUpdate() error {
 	}
 	const empty = "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty %s value."
 	if fault := a.table.checkIndexKeys(a.new, empty); fault != nil {
-		f := invalidItem("%s", fault.Error()).(*failure)
-		f.ofItem = !fault.early
-		return f
+		return &failure{kind: codeValidation, message: fault.Error(), ofItem: !fault.early}
 	}
 	for _, path := range a.updatedPaths() {
 		if v, ok := a.new[path[0].Name]; ok {
@@ -204,7 +203,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 	if a.verb == update {
 		a.encoded = encodeStored(a.newSize, a.new.AppendJSON)
 	}
-	if a.old != nil && a.new != nil && string(a.encoded[sizePrefix:]) == string(a.oldJSON) {
+	if a.old != nil && a.new != nil && bytes.Equal(a.encoded[sizePrefix:], a.oldJSON) {
 		return nil // nothing changes
 	}
 	c.changed = true
@@ -247,7 +246,7 @@ func (a *action) write(c *change, b *bbolt.Bucket) error {
 // move replaces an entry of an index by another. Both may be nil.
 func move(b *bbolt.Bucket, from, to, value []byte) error {
 	b.FillPercent = fillPercent
-	if string(from) == string(to) {
+	if bytes.Equal(from, to) {
 		return nil
 	}
 	if from != nil {

@@ -135,7 +135,18 @@ func TestMessages(t *testing.T) {
 			"Invalid KeyConditionExpression: " + operand},
 		{"Query", `{"TableName":"absent","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`, "Requested resource not found"},
 
+		{"Query", `{"TableName":"hash","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}},"ExclusiveStartKey":{"a":{"S":"a"}}}`,
+			"The provided starting key is invalid"},
+		{"Scan", `{"TableName":"hash","ExclusiveStartKey":{"a":{"S":"a"}}}`,
+			"The provided starting key is invalid: The provided key element does not match the schema"},
+		{"Query", `{"TableName":"hash","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}},"Select":"SPECIFIC_ATTRIBUTES"}`,
+			one + "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"},
+		{"Scan", `{"TableName":"hash","Select":"SPECIFIC_ATTRIBUTES"}`,
+			"Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"},
+
 		// Tables.
+		{"CreateTable", `{"TableName":"new","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"StreamSpecification":{"StreamEnabled":false,"StreamViewType":"KEYS_ONLY"}}`,
+			"One or more parameter values were invalid: Table is being created with a stream disabled, UpdateViewType should not be specified"},
 		{"CreateTable", `{"TableName":"new","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
 			"LocalSecondaryIndexes":[{"IndexName":"l","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}],
 			"GlobalSecondaryIndexes":[{"IndexName":"g","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`,

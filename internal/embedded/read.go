@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -179,12 +180,19 @@ func (in *listInput) checkList(v *violations) error {
 	case in.ProjectionExpression != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
 		what := map[string]string{"COUNT": "only the Count", "ALL_ATTRIBUTES": "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES": "ALL_PROJECTED_ATTRIBUTES"}[in.Select]
 		return invalid("Cannot specify the ProjectionExpression when choosing to get %s", what)
-	case in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES":
-		return invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 	case in.Select == "ALL_PROJECTED_ATTRIBUTES" && in.IndexName == nil:
 		return invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
 	}
 	return nil
+}
+
+// errNoProjection is the error for attributes that are not named. Query counts it as a validation
+// error, Scan does not.
+var errNoProjection = invalid("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+
+// selectsNothing reports whether attributes have to be named, but are not.
+func (in *listInput) selectsNothing() bool {
+	return in.ProjectionExpression == nil && in.Select == "SPECIFIC_ATTRIBUTES"
 }
 
 // parse validates the expressions of a Query or a Scan.
@@ -253,6 +261,9 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 	if err := in.checkList(v); err != nil {
 		return nil, err
 	}
+	if in.selectsNothing() {
+		return nil, detected(errNoProjection)
+	}
 	if in.KeyConditionExpression == nil {
 		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
@@ -277,7 +288,7 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 		}
 	}
 	l.setRange(r)
-	if err := l.startAfter("The provided starting key is outside query boundaries based on provided conditions"); err != nil {
+	if err := l.startAfter("The provided starting key is invalid", "The provided starting key is outside query boundaries based on provided conditions"); err != nil {
 		return nil, err
 	}
 	return l.run(s)
@@ -285,11 +296,14 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 
 // setRange sets the bounds of a Query.
 func (l *list) setRange(r *expr.KeyRange) {
-	partition := appendPartition(nil, r.Partition)
-	l.start, l.end = partition, successor(partition)
-	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(partition)) }
+	common := encodePartition(r.Partition)
+	for _, v := range r.Equal {
+		common = v.AppendKey(common)
+	}
+	l.start, l.end = common, successor(common)
+	with := func(v *attr.Value) []byte { return v.AppendKey(bytes.Clone(common)) }
 	if r.Prefix != nil {
-		l.start = attr.AppendKeyPrefix(bytes.Clone(partition), r.Prefix.Text)
+		l.start = attr.AppendKeyPrefix(bytes.Clone(common), r.Prefix.Text)
 		l.end = successor(l.start)
 	}
 	if r.Low != nil {
@@ -315,9 +329,9 @@ func successor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter moves the start behind ExclusiveStartKey. outside is the message for a key out of the
-// bounds.
-func (l *list) startAfter(outside string) error {
+// startAfter moves the start behind ExclusiveStartKey. mismatch is the message for a key that is not
+// the table's or index's, and outside is the message for a key out of the bounds.
+func (l *list) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {
 		return nil
@@ -336,10 +350,10 @@ func (l *list) startAfter(outside string) error {
 	}
 	for name, kind := range names {
 		if v, ok := key[name]; !ok || v.Kind != kind || len(key) != len(names) {
-			return invalid("The provided starting key is invalid: The provided key element does not match the schema")
+			return invalid("%s", mismatch)
 		}
 	}
-	position := appendKey(nil, l.table.key, key)
+	position := encodeKey(l.table.key, key)
 	if l.index != nil {
 		position = l.index.entry(key, position)
 	}
@@ -349,7 +363,7 @@ func (l *list) startAfter(outside string) error {
 	if l.backward {
 		l.end = position
 	} else {
-		l.start = append(position, 0)
+		l.start = slices.Concat(position, []byte{0})
 	}
 	return nil
 }
@@ -371,6 +385,8 @@ func (s *Store) scan(_ context.Context, in *listInput) ([]byte, error) {
 		return nil, err
 	}
 	switch {
+	case in.selectsNothing():
+		return nil, errNoProjection
 	case in.Segment != nil && in.TotalSegments == nil:
 		return nil, invalid("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
 	case in.Segment == nil && in.TotalSegments != nil:
@@ -397,7 +413,8 @@ func (s *Store) scan(_ context.Context, in *listInput) ([]byte, error) {
 			l.start, l.end = []byte{1}, []byte{0} // an empty range
 		}
 	}
-	if err := l.startAfter("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment."); err != nil {
+	const prefix = "The provided starting key is invalid: "
+	if err := l.startAfter(prefix+errKeySchema.Error(), prefix+"Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment."); err != nil {
 		return nil, err
 	}
 	return l.run(s)

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -136,7 +137,7 @@ func (t *table) keyAttributes(schema []keyElement) []expr.KeyAttribute {
 	for _, e := range schema {
 		for _, d := range t.AttributeDefinitions {
 			if d.AttributeName == e.AttributeName {
-				key = append(key, expr.KeyAttribute{Name: d.AttributeName, Kind: attr.KindOf(d.AttributeType)})
+				key = append(key, expr.KeyAttribute{Name: d.AttributeName, Kind: attr.KindOf(d.AttributeType), Sort: e.KeyType == "RANGE"})
 			}
 		}
 	}
@@ -226,7 +227,7 @@ var errChanged = &failure{kind: codeInternal, message: "The table was changed du
 // retryChanged repeats a request as long as its table has changed meanwhile.
 func retryChanged(request func() error) error {
 	for {
-		if err := request(); err != errChanged {
+		if err := request(); !errors.Is(err, errChanged) {
 			return err
 		}
 	}
@@ -425,11 +426,11 @@ func (in *createTableInput) check() error {
 	for i, d := range in.AttributeDefinitions {
 		v.enum(d.AttributeType, fmt.Sprintf("attributeDefinitions.%d.member.attributeType", i+1), "B", "N", "S")
 	}
-	if v.list(len(in.KeySchema), 1, 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
+	if v.list(len(in.KeySchema), 2, "keySchema", func() string { return describeSchema(in.KeySchema) }) {
 		v.schema(in.KeySchema, "keySchema")
 	}
-	v.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes")
-	v.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes")
+	v.indexes(in.GlobalSecondaryIndexes, "globalSecondaryIndexes", 2*maxKeyParts)
+	v.indexes(in.LocalSecondaryIndexes, "localSecondaryIndexes", 2)
 	if in.StreamSpecification != nil {
 		v.enum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
 	}
@@ -437,7 +438,7 @@ func (in *createTableInput) check() error {
 	if err := v.error(); err != nil {
 		return err
 	}
-	if err := checkStreamSpecification(in.StreamSpecification); err != nil {
+	if err := checkStreamSpecification(in.StreamSpecification, true); err != nil {
 		return err
 	}
 	if len(in.LocalSecondaryIndexes) > 0 {
@@ -452,12 +453,17 @@ func (in *createTableInput) check() error {
 	return checkSchemas(in.AttributeDefinitions, in.KeySchema, in.GlobalSecondaryIndexes)
 }
 
-// indexes validates the definitions of indexes.
-func (v *violations) indexes(indexes []indexDefinition, list string) {
+// maxKeyParts is the maximum number of attributes of an index's partition key, and of its sort key.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
+const maxKeyParts = 4
+
+// indexes validates the definitions of indexes. most is the maximum number of attributes of a key.
+func (v *violations) indexes(indexes []indexDefinition, list string, most int) {
 	for i, d := range indexes {
 		field := fmt.Sprintf("%s.%d.member.", list, i+1)
 		v.name(d.IndexName, field+"indexName", 3)
-		if v.list(len(d.KeySchema), 1, 2, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
+		if v.list(len(d.KeySchema), most, field+"keySchema", func() string { return describeSchema(d.KeySchema) }) {
 			v.schema(d.KeySchema, field+"keySchema")
 		}
 		v.projection(d.Projection, field+"projection")
@@ -563,14 +569,21 @@ func checkSchema(of string, definitions []attributeDefinition, key []keyElement)
 	if key[0].KeyType != "HASH" {
 		return invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
 	}
-	if len(key) == 2 && key[1].KeyType != "RANGE" {
+	if of == "" && len(key) == 2 && key[1].KeyType != "RANGE" {
 		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 	}
-	if len(key) == 2 && key[0].AttributeName == key[1].AttributeName {
-		if of != "" {
+	names, parts := map[string]bool{}, map[string]int{}
+	for i, e := range key {
+		if parts[e.KeyType]++; parts[e.KeyType] > maxKeyParts || i > 0 && e.KeyType == "HASH" && key[i-1].KeyType == "RANGE" {
+			return invalid("Invalid KeySchema: A key has at most %d HASH key types, and then at most %d RANGE key types", maxKeyParts, maxKeyParts)
+		}
+		if names[e.AttributeName] && of != "" {
 			return invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 		}
-		return invalid("Invalid KeySchema: Some index key attribute have no definition")
+		if names[e.AttributeName] {
+			return invalid("Invalid KeySchema: Some index key attribute have no definition")
+		}
+		names[e.AttributeName] = true
 	}
 	for _, e := range key {
 		if !slices.ContainsFunc(definitions, func(d attributeDefinition) bool { return d.AttributeName == e.AttributeName }) {
@@ -740,7 +753,7 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 	if in.BillingMode == "" && in.ProvisionedThroughput == nil && in.OnDemandThroughput == nil && in.SSESpecification == nil && in.DeletionProtectionEnabled == nil && in.TableClass == "" && in.StreamSpecification == nil && len(in.GlobalSecondaryIndexUpdates) == 0 {
 		return nil, invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
 	}
-	if err := checkStreamSpecification(in.StreamSpecification); err != nil {
+	if err := checkStreamSpecification(in.StreamSpecification, false); err != nil {
 		return nil, err
 	}
 	var t *table
@@ -775,7 +788,7 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 		}
 		for _, x := range t.indexes {
 			if old.index(x.name) == nil {
-				if err := fillIndex(b, t, x); err != nil {
+				if err := fillIndex(b, x); err != nil {
 					return err
 				}
 			}
@@ -886,7 +899,7 @@ func (t *table) dropUnusedDefinitions() {
 }
 
 // fillIndex creates an index's bucket from the table's items.
-func fillIndex(b *bbolt.Bucket, t *table, x *index) error {
+func fillIndex(b *bbolt.Bucket, x *index) error {
 	entries, err := b.CreateBucket(x.bucket)
 	if err != nil {
 		return err

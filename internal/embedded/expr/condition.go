@@ -213,7 +213,7 @@ func (s *parser) condition() (node, error) {
 		start := s.position
 		s.next()
 		if n, err := s.or(); err == nil && s.symbol(")") {
-			if _, twice := n.(group); twice && s.kind != KeyCondition {
+			if _, twice := n.(group); twice {
 				s.invalid("The expression has redundant parentheses;")
 			}
 			return group{n}, nil
