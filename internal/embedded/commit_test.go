@@ -187,7 +187,7 @@ func TestTableChangedInSameCommit(t *testing.T) {
 	}
 	addExpiry := func(ctx context.Context) error {
 		_, err := db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: aws.String("items"),
-			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("until"), Enabled: aws.Bool(true)}})
+			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ends"), Enabled: aws.Bool(true)}})
 		return err
 	}
 	deleteTable := func(ctx context.Context) error {
@@ -210,11 +210,11 @@ func TestTableChangedInSameCommit(t *testing.T) {
 		want  string
 	}{
 		{"add an index", addIndex, ""},
-		{"put", put(s, newItem("a", "group", "g", "rank", 1, "until", 1)), ""},
+		{"put", put(s, newItem("a", "group", "g", "rank", 1, "ends", 1)), ""},
 		{"add the index again", addIndex, "ValidationException"},
 		{"enable the time to live", addExpiry, ""},
 		{"enable the time to live again", addExpiry, "ValidationException"},
-		{"put another item", put(s, newItem("b", "group", "g", "rank", 2, "until", 2)), ""},
+		{"put another item", put(s, newItem("b", "group", "g", "rank", 2, "ends", 2)), ""},
 		{"delete a table", deleteTable, ""},
 		{"delete the table again", deleteTable, "ResourceNotFoundException"},
 		{"put into the deleted table", putDeleted, "ResourceNotFoundException"},

@@ -83,3 +83,12 @@ func errorAsNumber(err error) int {
 	}
 	return 0
 }
+
+// StoredTokens returns the number of ClientRequestTokens in the file.
+func (s *Store) StoredTokens() (number int) {
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		number = tx.Bucket(bucketTokens).Stats().KeyN / 2
+		return nil
+	})
+	return number + errorAsNumber(err)
+}
