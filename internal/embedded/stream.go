@@ -355,7 +355,7 @@ func (s *Store) getShardIterator(_ context.Context, in *struct {
 			i.next++
 		}
 		if i.next < oldest {
-			return &failure{kind: codeTrimmed, message: "The operation attempted to read past the oldest stream record in a shard"}
+			return trimmed()
 		}
 		return nil
 	})
@@ -365,6 +365,11 @@ func (s *Store) getShardIterator(_ context.Context, in *struct {
 	o := newObject()
 	o.text("ShardIterator", i.String())
 	return o.done(), nil
+}
+
+// trimmed returns the error for a position before the oldest record.
+func trimmed() error {
+	return &failure{kind: codeTrimmed, message: "The operation attempted to read past the oldest stream record in a shard"}
 }
 
 func (s *Store) getRecords(_ context.Context, in *struct {
@@ -396,9 +401,12 @@ func (s *Store) getRecords(_ context.Context, in *struct {
 		oldest := now.Add(-streamLife).UnixMilli()
 		cursor := records.Cursor()
 		k, stored := cursor.Seek(recordKey(i.next))
+		if i.next <= records.Sequence() && string(k) != string(recordKey(i.next)) {
+			return trimmed() // the record has been deleted
+		}
 		for ; k != nil && len(found) < limit && (size == 0 || size+len(stored) <= maxPage); k, stored = cursor.Next() {
 			if recordTime(stored) < oldest {
-				return &failure{kind: codeTrimmed, message: "The operation attempted to read past the oldest stream record in a shard"}
+				return trimmed()
 			}
 			found = append(found, stored[8:])
 			size += len(stored)

@@ -184,7 +184,15 @@ func tableName(name string) string {
 	return name
 }
 
-// put stores a table's definition. Reads use it after the commit.
+// table is like Store.table, with the changes of the commit.
+func (c *change) table(name string) (*table, error) {
+	if t := c.tables[tableName(name)]; t != nil {
+		return t, nil
+	}
+	return nil, notFound()
+}
+
+// putTable stores a table's definition. Reads use it after the commit.
 func (c *change) putTable(t *table) error {
 	encoded, err := json.Marshal(t.definition)
 	if err != nil {
@@ -197,12 +205,13 @@ func (c *change) putTable(t *table) error {
 // replaceTable changes the bucket of definitions. t is nil if the table is deleted.
 func (c *change) replaceTable(name string, t *table, write func(*bbolt.Bucket) error) error {
 	c.changed = true
+	tables := maps.Clone(c.tables)
+	if tables[name] = t; t == nil {
+		delete(tables, name)
+	}
+	c.tables = tables
 	c.after = append(c.after, func() {
-		tables := maps.Clone(*c.tables.Load())
-		if tables[name] = t; t == nil {
-			delete(tables, name)
-		}
-		c.tables.Store(&tables)
+		c.Store.tables.Store(&tables)
 		c.expireLater()
 	})
 	return write(c.tx.Bucket(bucketTables))
@@ -259,7 +268,9 @@ func (s *Store) describe(o *object, member string, t *table, status string) erro
 		if b := tx.Bucket(t.bucket); b != nil {
 			items, size = counts(b)
 			for _, x := range t.indexes {
-				indexed[x.name] = b.Bucket(x.bucket).Stats().KeyN
+				if entries := b.Bucket(x.bucket); entries != nil { // the index may have been removed
+					indexed[x.name] = entries.Stats().KeyN
+				}
 			}
 		}
 		o.nested(member, func() {
@@ -366,7 +377,7 @@ func (s *Store) createTable(_ context.Context, in *createTableInput) ([]byte, er
 		t.StreamSpecification = in.StreamSpecification
 	}
 	err := s.commit(func(c *change) error {
-		if (*c.tables.Load())[t.TableName] != nil || c.tx.Bucket(bucketTables).Get([]byte(t.TableName)) != nil {
+		if c.tables[t.TableName] != nil {
 			return &failure{kind: codeInUse, message: "Table already exists: " + t.TableName}
 		}
 		var err error
