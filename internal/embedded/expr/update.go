@@ -38,7 +38,7 @@ type (
 )
 
 func (n arithmetic) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
-func (n ifNotExists) walk(visit func(Path)) { n.b.walk(visit) }
+func (n ifNotExists) walk(visit func(Path)) { visit(n.path); n.b.walk(visit) }
 func (n listAppend) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
 
 // The methods value implement operand. evaluate evaluates the operands of updates, because they can
@@ -85,6 +85,14 @@ func (u *Update) Paths() []Path {
 		for _, a := range as {
 			paths = append(paths, a.path)
 		}
+	}
+	return paths
+}
+
+// Reads returns the paths in the operands of the update.
+func (u *Update) Reads() (paths []Path) {
+	for _, a := range u.sets {
+		a.value.walk(func(path Path) { paths = append(paths, path) })
 	}
 	return paths
 }
