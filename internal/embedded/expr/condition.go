@@ -3,7 +3,7 @@ package expr
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"unicode/utf16"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 )
@@ -98,7 +98,9 @@ func (n sizeOf) value(item attr.Item) (attr.Value, bool) {
 	size := 0
 	switch v.Kind {
 	case attr.String:
-		size = utf8.RuneCountInString(v.Text)
+		for _, r := range v.Text { // DynamoDB counts UTF-16 code units
+			size += utf16.RuneLen(r)
+		}
 	case attr.Binary:
 		size = len(v.Text)
 	case attr.Map:

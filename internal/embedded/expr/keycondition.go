@@ -158,9 +158,6 @@ func (r *KeyRange) add(n node, key KeyAttribute, partition bool) error {
 		if v.Text == "" {
 			return EmptyKey(key)
 		}
-		if partition && v.Size() > MaxPartitionKey {
-			return ErrLongPartitionKey
-		}
 		if !partition && v.Size() > MaxSortKey {
 			return ErrLongSortKey
 		}

@@ -281,26 +281,35 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	if next.Map == nil {
 		next.Map = attr.Item{}
 	}
+	type result struct {
+		path  Path
+		value attr.Value
+	}
+	var results []result
 	for _, a := range u.sets {
 		v, err := evaluate(a.value, item)
-		if err == nil {
-			next, err = set(next, a.path, v)
-		}
 		if err != nil {
 			return nil, err
 		}
+		results = append(results, result{a.path, v})
 	}
 	for _, a := range u.adds {
-		old, exists := a.path.Find(item)
 		v := a.value.(*literal).Value
-		if exists {
+		if old, exists := a.path.Find(item); exists {
 			var err error
 			if v, err = add(old, v); err != nil {
 				return nil, err
 			}
 		}
+		results = append(results, result{a.path, v})
+	}
+	// Elements behind the end of a list are appended in the order of their indexes.
+	slices.SortStableFunc(results, func(a, b result) int {
+		return cmp.Compare(a.path[len(a.path)-1].Index, b.path[len(b.path)-1].Index)
+	})
+	for _, r := range results {
 		var err error
-		if next, err = set(next, a.path, v); err != nil {
+		if next, err = set(next, r.path, r.value); err != nil {
 			return nil, err
 		}
 	}
