@@ -88,6 +88,13 @@ func (in *actionInput) action(v verb, transacted bool) (*action, error) {
 // executes the write have ofItem set.
 func (a *action) on(t *table) error {
 	a.table = t
+	paths := a.condition.Paths()
+	if a.update != nil {
+		paths = slices.Concat(paths, a.update.Paths(), a.update.Reads())
+	}
+	if err := t.checkPaths(paths); err != nil {
+		return asInvalid(err)
+	}
 	if a.verb == put {
 		var fault *keyFault
 		if a.key, fault = t.keyOf(a.item); fault != nil {

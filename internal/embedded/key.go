@@ -8,14 +8,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
 )
 
-// The maximum sizes of keys and items in bytes.
+// maxItem is the maximum size of an item in bytes.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-const (
-	maxPartitionKey = 2048
-	maxSortKey      = 1024
-	maxItem         = 400 << 10
-)
+const maxItem = 400 << 10
 
 // encodePartition returns the common first bytes of all keys of a partition.
 func encodePartition(partition []attr.Value) []byte {
@@ -86,11 +82,11 @@ func (t *table) checkKeySizes(item attr.Item) error {
 		if v.Text == "" {
 			return expr.EmptyKey(k)
 		}
-		if i == 0 && v.Size() > maxPartitionKey {
-			return errors.New("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
+		if i == 0 && v.Size() > expr.MaxPartitionKey {
+			return expr.ErrLongPartitionKey
 		}
-		if i == 1 && v.Size() > maxSortKey {
-			return errors.New("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
+		if i == 1 && v.Size() > expr.MaxSortKey {
+			return expr.ErrLongSortKey
 		}
 	}
 	return nil
@@ -143,8 +139,34 @@ func (t *table) checkIndexKeys(item attr.Item, emptyMessage string) *keyFault {
 				}
 				return &keyFault{errors.New(message), true}
 			}
-			if limit := map[bool]int{false: maxPartitionKey, true: maxSortKey}[k.Sort]; v.Size() > limit {
+			if limit := map[bool]int{false: expr.MaxPartitionKey, true: expr.MaxSortKey}[k.Sort]; v.Size() > limit {
 				return &keyFault{fmt.Errorf("One or more parameter values were invalid: Size of the key %s of index %s exceeds %d bytes", k.Name, x.name, limit), false}
+			}
+		}
+	}
+	return nil
+}
+
+// checkPaths returns an error if a path leads into the value of a key's attribute.
+func (t *table) checkPaths(paths []expr.Path) error {
+	for _, path := range paths {
+		if len(path) == 1 {
+			continue
+		}
+		nested := func(key []expr.KeyAttribute, kind string) error {
+			for _, k := range key {
+				if k.Name == path[0].Name {
+					return fmt.Errorf("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: %s: %s", kind, k.Name)
+				}
+			}
+			return nil
+		}
+		if err := nested(t.key, "Key"); err != nil {
+			return err
+		}
+		for _, x := range t.indexes {
+			if err := nested(x.key, "IndexKey"); err != nil {
+				return err
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -34,9 +35,13 @@ func newGet(projection *string, p *expr.Placeholders) (*get, error) {
 	return g, asInvalid(err)
 }
 
-// on validates the key. It returns errKeySchema, or an error about the key's values.
+// on validates the projection and the key. It returns errKeySchema, or an error about the key's
+// values.
 func (g *get) on(t *table, key attr.Item) (err error) {
 	g.table = t
+	if err := t.checkPaths(g.projection); err != nil {
+		return err
+	}
 	g.key, err = t.lookup(key)
 	return err
 }
@@ -222,6 +227,9 @@ func (l *list) on(s *Store) (err error) {
 	if l.table, err = s.table(*in.TableName); err != nil {
 		return err
 	}
+	if err := l.table.checkPaths(slices.Concat(l.filter.Paths(), l.projection)); err != nil {
+		return asInvalid(err)
+	}
 	if in.IndexName == nil {
 		return nil
 	}
@@ -278,20 +286,35 @@ func (s *Store) query(_ context.Context, in *listInput) ([]byte, error) {
 	if err != nil {
 		return nil, asInvalid(err)
 	}
-	if l.filter != nil {
-		for _, name := range l.filter.Names() {
-			for _, k := range l.key() {
-				if k.Name == name {
-					return nil, invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
-				}
-			}
-		}
+	if err := l.checkFilter(); err != nil {
+		return nil, err
 	}
 	l.setRange(r)
 	if err := l.startAfter("The provided starting key is invalid", "The provided starting key is outside query boundaries based on provided conditions"); err != nil {
 		return nil, err
 	}
 	return l.run(s)
+}
+
+// checkFilter returns an error if the filter of a Query uses the attributes of the key, or
+// attributes that the index does not contain.
+func (l *list) checkFilter() error {
+	var missing []string
+	for _, path := range l.filter.Paths() {
+		name := path[0].Name
+		for _, k := range l.key() {
+			if k.Name == name {
+				return invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
+			}
+		}
+		if l.index != nil && l.index.projected != nil && !l.index.projected[name] {
+			missing = append(missing, name)
+		}
+	}
+	if missing != nil {
+		return invalid("One or more parameter values were invalid: Secondary index %s does not project one or more filter attributes: [%s]", l.index.name, strings.Join(missing, ", "))
+	}
+	return nil
 }
 
 // setRange sets the bounds of a Query.

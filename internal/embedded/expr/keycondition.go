@@ -181,6 +181,9 @@ func (r *KeyRange) add(n node, key KeyAttribute) (equal bool, _ error) {
 		if v.Text == "" {
 			return false, EmptyKey(key)
 		}
+		if key.Sort && v.Size() > MaxSortKey {
+			return false, ErrLongSortKey
+		}
 		found[i] = &v
 	}
 	c, isCompare := n.(compare)
@@ -202,6 +205,20 @@ func (r *KeyRange) add(n node, key KeyAttribute) (equal bool, _ error) {
 	}
 	return isCompare && c.operator == "=", nil
 }
+
+// The maximum sizes of keys in bytes.
+//
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const (
+	MaxPartitionKey = 2048
+	MaxSortKey      = 1024
+)
+
+// Errors for values of keys that exceed the maximum sizes.
+var (
+	ErrLongPartitionKey = errors.New("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
+	ErrLongSortKey      = errors.New("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes")
+)
 
 // EmptyKey returns the error for an empty value of a key's attribute.
 func EmptyKey(key KeyAttribute) error {
