@@ -456,6 +456,11 @@ func (in *createTableInput) check() error {
 		if len(in.KeySchema) < 2 {
 			return invalid("One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
 		}
+		for _, d := range in.LocalSecondaryIndexes {
+			if err := checkProjection(d.Projection); err != nil {
+				return err
+			}
+		}
 		return invalid("LocalSecondaryIndexes are not supported: use GlobalSecondaryIndexes")
 	}
 	if err := checkBilling(in.BillingMode, in.ProvisionedThroughput, in.GlobalSecondaryIndexes); err != nil {
