@@ -254,7 +254,8 @@ func ParseItem(stored []byte) (Item, error) {
 	return i, json.UnmarshalDecode(d, &i)
 }
 
-// MaxNesting is the maximum depth of lists and maps in an item.
+// MaxNesting is the maximum depth of a value in an item. An attribute's value has the depth 1. A list
+// or map of the maximum depth is invalid, even if it is empty.
 const MaxNesting = 32
 
 // Normalize validates the item and returns it with canonical numbers. It returns an error with
@@ -278,8 +279,8 @@ func (v Value) normalize(depth int) (_ Value, err error) {
 	if v.fault != "" {
 		return v, fmt.Errorf("%s", v.fault)
 	}
-	if depth > MaxNesting+1 || depth > MaxNesting && (v.Kind == Map || v.Kind == List) {
-		return v, fmt.Errorf("Nesting Levels have exceeded supported limits: Attributes cannot have nesting levels more than %d", MaxNesting)
+	if depth >= MaxNesting && (v.Kind == Map || v.Kind == List) {
+		return v, fmt.Errorf("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 	}
 	switch v.Kind {
 	case Number:
