@@ -296,7 +296,8 @@ func ParseItem(stored []byte) (Item, error) {
 	return i, json.UnmarshalDecode(d, &i)
 }
 
-// MaxNesting is the maximum depth of values in an item. A value of an attribute has depth 1.
+// MaxNesting is the maximum depth of a value in an item. An attribute's value has the depth 1. A list
+// or map of the maximum depth is invalid, even if it is empty.
 const MaxNesting = 32
 
 // Errors of items that are not about one value.
