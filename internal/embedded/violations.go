@@ -7,7 +7,7 @@ import (
 )
 
 // violations collects the parameters of a request that are out of their bounds. DynamoDB reports
-// them together, before anything else about the request.
+// them together, before all other errors of the request.
 type violations struct{ found []string }
 
 // error returns a ValidationException if there are violations.
