@@ -359,6 +359,12 @@ func (l *list) startAfter(outside string) error {
 			return invalid("The provided starting key is invalid: The provided key element does not match the schema")
 		}
 	}
+	if err := l.table.checkKeySizes(key); err != nil {
+		return asInvalid(err)
+	}
+	if fault := l.table.checkIndexKeys(key, ""); fault != nil {
+		return asInvalid(fault)
+	}
 	position := appendKey(nil, l.table.key, key)
 	if l.index != nil {
 		position = l.index.entry(key, position)
