@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -22,6 +23,7 @@ func valueCases() []testCase {
 		{"SetUpdates", testSetUpdates},
 		{"SetEmptied", testSetEmptied},
 		{"Text", testText},
+		{"SizeOfText", testSizeOfText},
 	}
 }
 
@@ -191,5 +193,15 @@ func testText(tb *table) {
 		if got := text(tb.get("\u00e4"+s, s), "v"); got != s {
 			tb.Errorf("key %q: got %q", s, got)
 		}
+	}
+}
+
+// testSizeOfText tests that the size of a text in a condition is its number of UTF-16 code units.
+func testSizeOfText(tb *table) {
+	for v, size := range map[string]string{"": "0", "ab": "2", "\u00e4\u20ac": "2", "a\U0001f600": "3"} {
+		tb.put(record("p", v+"x", "v", v))
+		in := tb.queryInput("pk = :p AND sk = :s", ":p", "p", ":s", v+"x", ":size", num(size))
+		in.FilterExpression = aws.String("size(v) = :size")
+		assertEqual(tb, "records whose text has the size "+size, texts(tb.query(in), "v"), []string{v})
 	}
 }
