@@ -248,7 +248,10 @@ func (e *expressions) keyCondition(key []attribute) keyCondition {
 		c.text += " BETWEEN " + value(sort) + " AND " + value(sort)
 		c.inclusive = true
 	default:
-		operator := e.comparator()
+		operator := e.pick("=", "<", "<=", ">", ">=", "<>")
+		if operator == "<>" && !e.rarely(4) {
+			operator = "="
+		}
 		c.text += " " + operator + " " + value(sort)
 		c.inclusive = strings.Contains(operator, "=") || len(key) == 1
 	}

@@ -150,8 +150,9 @@ type generator struct {
 // shrink to them.
 func (g *generator) number(n int) int { return rapid.IntRange(0, n-1).Draw(g.T, "number") }
 
-// rarely returns true in about one of n cases.
-func (g *generator) rarely(n int) bool { return g.number(n) == n-1 }
+// rarely returns true in about one of n cases. rapid prefers the bounds of a range, but not its
+// middle.
+func (g *generator) rarely(n int) bool { return g.number(n) == n/2 }
 
 // pick returns one of the options.
 func (g *generator) pick(options ...string) string { return options[g.number(len(options))] }
@@ -161,6 +162,13 @@ func (g *generator) draw(t *rapid.T) *request {
 	next := *g
 	next.T = t
 	return next.request()
+}
+
+// drawPut draws a request that stores an item.
+func (g *generator) drawPut(t *rapid.T) *request {
+	next := *g
+	next.T = t
+	return &request{operation: "PutItem", input: object{"TableName": g.schema.table, "Item": next.item()}}
 }
 
 // operationNames has the operations, more often if they are more interesting.

@@ -168,6 +168,9 @@ func (d *differential) check(t *rapid.T) {
 		defer e.send(t, "DeleteTable", object{"TableName": s.table})
 	}
 	g := &generator{schema: s, newToken: func() string { return fmt.Sprint("token-", d.tokens.Add(1)) }}
+	for range 6 {
+		d.compare(t, rapid.Custom(g.drawPut).Draw(t, "first items"))
+	}
 	requests := rapid.Custom(g.draw)
 	t.Repeat(map[string]func(*rapid.T){"request": func(t *rapid.T) {
 		r := requests.Draw(t, "request")

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	// TestDifferential has a table per check and worker. The long run has 100,000 requests.
 	longtest.SetRapidChecks(2, 250)
-	if err := flag.Set("rapid.steps", strconv.Itoa(longtest.Size(60, 100))); err != nil {
+	if err := flag.Set("rapid.steps", strconv.Itoa(longtest.Size(60, 92))); err != nil {
 		panic(err) // the flag exists
 	}
 	os.Exit(dynamolocal.Main(m))

@@ -376,6 +376,12 @@ func (l *list) startAfter(mismatch, outside string) error {
 			return invalid("%s", mismatch)
 		}
 	}
+	if err := l.table.checkKeySizes(key); err != nil {
+		return asInvalid(err)
+	}
+	if fault := l.table.checkIndexKeys(key, ""); fault != nil {
+		return asInvalid(fault)
+	}
 	position := encodeKey(l.table.key, key)
 	if l.index != nil {
 		position = l.index.entry(key, position)

@@ -242,35 +242,41 @@ func retryChanged(request func() error) error {
 	}
 }
 
-// counts returns the number of items of a table or index, and their size in bytes.
-func counts(b *bbolt.Bucket) (items, size int64) {
-	if v := b.Get(keyCounts); len(v) == 16 {
+// countsKey returns the key of the counts of an index, or of the table for nil.
+func countsKey(x *index) []byte {
+	if x == nil {
+		return keyCounts
+	}
+	return append(append([]byte{}, keyCounts...), "-"+x.name...)
+}
+
+// counts returns the number of items of the table or an index, and their size in bytes.
+func counts(b *bbolt.Bucket, x *index) (items, size int64) {
+	if v := b.Get(countsKey(x)); len(v) == 16 {
 		return int64(binary.BigEndian.Uint64(v)), int64(binary.BigEndian.Uint64(v[8:]))
 	}
 	return 0, 0
 }
 
-// count adds to the number of items of a table, and to their size in bytes.
-func count(b *bbolt.Bucket, items, size int64) error {
+// count adds to the number of items of the table or an index, and to their size in bytes.
+func count(b *bbolt.Bucket, x *index, items, size int64) error {
 	if items == 0 && size == 0 {
 		return nil
 	}
-	oldItems, oldSize := counts(b)
+	oldItems, oldSize := counts(b, x)
 	v := binary.BigEndian.AppendUint64(nil, uint64(oldItems+items))
-	return b.Put(keyCounts, binary.BigEndian.AppendUint64(v, uint64(oldSize+size)))
+	return b.Put(countsKey(x), binary.BigEndian.AppendUint64(v, uint64(oldSize+size)))
 }
 
 // describe adds a table's description to a response.
 func (s *Store) describe(o *object, member string, t *table, status string) error {
 	return s.db.View(func(tx *bbolt.Tx) error {
 		var items, size int64
-		indexed := map[string]int{}
+		indexed, indexBytes := map[string]int64{}, map[string]int64{}
 		if b := tx.Bucket(t.bucket); b != nil {
-			items, size = counts(b)
+			items, size = counts(b, nil)
 			for _, x := range t.indexes {
-				if entries := b.Bucket(x.bucket); entries != nil { // the index may have been removed
-					indexed[x.name] = entries.Stats().KeyN
-				}
+				indexed[x.name], indexBytes[x.name] = counts(b, x)
 			}
 		}
 		o.nested(member, func() {
@@ -310,8 +316,8 @@ func (s *Store) describe(o *object, member string, t *table, status string) erro
 					o.text("IndexArn", t.arn()+"/index/"+d.IndexName)
 					o.value("KeySchema", d.KeySchema)
 					o.value("Projection", d.Projection)
-					o.int("ItemCount", indexed[d.IndexName])
-					o.int("IndexSizeBytes", 0)
+					o.int("ItemCount", int(indexed[d.IndexName]))
+					o.int("IndexSizeBytes", int(indexBytes[d.IndexName]))
 					describeThroughput(o, d.ProvisionedThroughput)
 					o.close()
 				})
@@ -797,7 +803,7 @@ func (s *Store) updateTable(_ context.Context, in *updateTableInput) ([]byte, er
 		b := c.tx.Bucket(t.bucket)
 		for _, x := range old.indexes {
 			if t.index(x.name) == nil {
-				if err := b.DeleteBucket(x.bucket); err != nil {
+				if err := errors.Join(b.DeleteBucket(x.bucket), b.Delete(countsKey(x))); err != nil {
 					return err
 				}
 			}
@@ -920,15 +926,22 @@ func fillIndex(b *bbolt.Bucket, x *index) error {
 	if err != nil {
 		return err
 	}
-	return b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
-		_, encoded := splitStored(stored)
+	var items, total int64
+	err = b.Bucket(bucketItems).ForEach(func(key, stored []byte) error {
+		size, encoded := splitStored(stored)
 		item, err := attr.ParseItem(encoded)
 		if err != nil {
 			return err
 		}
-		if entry := x.entry(item, key); entry != nil {
-			return entries.Put(entry, key)
+		entry := x.entry(item, key)
+		if entry == nil {
+			return nil
 		}
-		return nil
+		items, total = items+1, total+x.size(item, size)
+		return entries.Put(entry, key)
 	})
+	if err != nil {
+		return err
+	}
+	return count(b, x, items, total)
 }

@@ -78,6 +78,14 @@ func (x *index) writeUnits(a *action) float64 {
 	return writeUnits(max(before.Size(), after.Size()))
 }
 
+// size returns the size of the part of an item that the index contains. full is the item's size.
+func (x *index) size(item attr.Item, full int) int64 {
+	if x.projected == nil {
+		return int64(full)
+	}
+	return int64(x.content(item).Size())
+}
+
 // content returns the attributes of an item that the index contains.
 func (x *index) content(item attr.Item) attr.Item {
 	if x.projected == nil {
